@@ -1,0 +1,19 @@
+/** Epoch values above this are milliseconds: as seconds it is the year 5138, as milliseconds March 1973. */
+const MILLISECONDS_FROM = 1e11;
+
+/** An epoch in seconds or milliseconds, told apart by size (SERVICE-NOTES.md, "Timestamps"), as ISO 8601 UTC text; null where no date can hold it. */
+export function epochToIso(epoch: number): string | null {
+  const date = new Date(Math.abs(epoch) >= MILLISECONDS_FROM ? epoch : epoch * 1000);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/**
+ * When a mail thread began, estimated from the provider's thread id: its first 11 hexadecimal digits are Unix
+ * milliseconds (SERVICE-NOTES.md, checked on two ids, undocumented). Null for an id of another form or an absurd date.
+ */
+export function threadStart(threadId: string | null): string | null {
+  if (threadId === null || !/^[0-9a-f]{15,16}$/i.test(threadId)) return null;
+  const date = new Date(Number.parseInt(threadId.slice(0, 11), 16));
+  const year = date.getUTCFullYear();
+  return year >= 2004 && year < 2100 ? date.toISOString() : null;
+}

@@ -1,0 +1,74 @@
+import type { ListName } from './lists.ts';
+
+/** Why a request is sent (DESIGN.md, "Tables"). */
+export type Reason = 'schedule' | 'manual' | 'resync' | 'probe';
+
+/** What the ledger notes of a request before it leaves. `path` is relative to the base address and has no query. */
+export interface RequestEntry {
+  readonly method: string;
+  readonly path: string;
+  readonly list: ListName | null;
+  readonly inboxId: string | null;
+  readonly reason: Reason;
+}
+
+/** What the ledger notes when a request has come to its end. `status` is null where no answer came. */
+export interface Outcome {
+  readonly status: number | null;
+  readonly durationMs: number;
+  readonly items: number | null;
+  readonly error: string | null;
+}
+
+/** The limits that a slot must keep to. */
+export interface SlotLimits {
+  /** Milliseconds between two arrivals at the service. */
+  readonly gapMs: number;
+  /** Milliseconds to keep away from the start of a request whose arrival nobody knows. */
+  readonly unansweredMs: number;
+  /** Requests in any 24 hours that this request may bring the account to. */
+  readonly cap: number;
+  /** The key's fingerprint: a gate that was shut for it stays shut. */
+  readonly key: string;
+  /** Ledger ids of this process's own recent requests, whose spacing it knows better than the ledger. */
+  readonly own: readonly number[];
+}
+
+/** A slot, or why not and how many milliseconds to wait before asking again. */
+export type Grant =
+  | { readonly granted: true; readonly id: number }
+  | { readonly granted: false; readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key'; readonly waitMs: number };
+
+/** What the gate must know over a restart. */
+export interface GateState {
+  /** 429s in a row; 0 when the gate is open. */
+  readonly strikes: number;
+  readonly pausedAt: Date | null;
+  readonly pausedUntil: Date | null;
+  readonly cause: string | null;
+  readonly refusedKey: string | null;
+  readonly refusedAt: Date | null;
+}
+
+/** The durable record that every process of a mirror shares. The store keeps it, the gate debits it. */
+export interface Ledger {
+  /** Notes the request and grants it a slot, in one atomic statement, or grants none. `now` in epoch ms. */
+  grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
+  settle(id: number, outcome: Outcome): Promise<void>;
+  state(): Promise<GateState>;
+  /** Pauses the gate after a 429 for a request that was sent after the last pause; else leaves things as they are. */
+  pause(requestId: number, until: (strikes: number) => number, cause: string, now: number): Promise<GateState>;
+  /** Ends pause and breaker. */
+  open(): Promise<void>;
+  /** Shuts the gate for a key that the service refused. */
+  refuseKey(key: string, cause: string, now: number): Promise<void>;
+  /** Lets a refused key try again: a person asked for it. */
+  allowKey(): Promise<void>;
+  /** Moves the ledger's instants along when the wall clock was set, so that no setting of it unlocks or blocks anything. */
+  followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void>;
+}
+
+/** 24 hours, and the longest time that a request can be under way between our sending and its arrival (DESIGN.md, "The gate"). */
+export const BUDGET_WINDOW_MS = 24 * 3_600_000 + 30_000;
+/** 429s in a row that open the breaker. */
+export const BREAKER_STRIKES = 3;

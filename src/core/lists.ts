@@ -1,0 +1,73 @@
+/** The four kinds of list that the service pages through (DESIGN.md, "Words"). */
+export const LIST_NAMES = ['inboxes', 'users', 'tags', 'conversations'] as const;
+export type ListName = (typeof LIST_NAMES)[number];
+
+/** One paginated collection: all inboxes (`inboxId` null), or an inbox's users, tags or conversations. */
+export interface ListKey {
+  readonly list: ListName;
+  readonly inboxId: string | null;
+}
+
+/** How SQL keeps a column: text as it came, a boolean, or a UTC instant. */
+export type ColumnKind = 'text' | 'boolean' | 'instant';
+
+/**
+ * The columns of each list's table that mirror the service's fields, with their kinds. The one copy of this truth outside
+ * `prisma/models.prisma`; a test holds the two together. The diff, the writes and the resource shapes all read it.
+ */
+export const COLUMNS = {
+  inboxes: {
+    display_name: 'text',
+    channel_type: 'text',
+    email: 'text',
+    inbox_type: 'text',
+    is_authorised: 'boolean',
+    source_user_id: 'text',
+    source_user_email: 'text',
+    created_at: 'instant',
+    updated_at: 'instant',
+  },
+  users: { first_name: 'text', last_name: 'text', email: 'text', phone_number: 'text', is_joined: 'boolean' },
+  tags: { name: 'text', color_code: 'text', type: 'text', created_at: 'instant' },
+  conversations: {
+    status: 'text',
+    assignee_type: 'text',
+    assignee_id: 'text',
+    thread_id: 'text',
+    thread_started_at: 'instant',
+    permalink: 'text',
+  },
+} as const satisfies Record<ListName, Record<string, ColumnKind>>;
+
+/** The table that mirrors each list. */
+export const TABLES: Record<ListName, string> = {
+  inboxes: 'inboxes',
+  users: 'inbox_users',
+  tags: 'inbox_tags',
+  conversations: 'conversations',
+};
+
+/** A mirrored value: text, a boolean, an ISO 8601 UTC instant as text, or null. */
+export type Value = string | boolean | null;
+
+/** One item of a list as the mirror keeps it. `columns` has exactly the keys of `COLUMNS[list]`. */
+export interface Item {
+  readonly id: string;
+  readonly columns: Readonly<Record<string, Value>>;
+  /** Tag ids, sorted and unique; null where the item does not say (only conversations have them). */
+  readonly tags: readonly string[] | null;
+  /** The item's JSON text as it came, every digit kept, less what may not be stored. */
+  readonly raw: string;
+  /** Equal for two sightings of the same content, whatever the order of keys or the JSON type of ids. */
+  readonly hash: string;
+}
+
+/** `conversations of inbox 42`, for people. */
+export function describeList({ list, inboxId }: ListKey): string {
+  return inboxId === null ? list : `${list} of inbox ${inboxId}`;
+}
+
+/** A stable text key, for maps and log lines: `inboxes`, `tags/42`. */
+export function listId({ list, inboxId }: ListKey): string {
+  return inboxId === null ? list : `${list}/${inboxId}`;
+}

@@ -1,0 +1,41 @@
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** A length of time in at most two units: `3 min`, `1 h 20 min`, `2 d 4 h`. Under a second: `under 1 s`. */
+export function duration(milliseconds: number): string {
+  let seconds = Math.round(Math.max(0, milliseconds) / 1000);
+  if (seconds < 1) return 'under 1 s';
+  // Seconds beside hours are noise: round to the smaller of the two units shown.
+  const largest = UNITS.findIndex(([, size]) => seconds >= size);
+  const smallest = UNITS[Math.min(largest + 1, UNITS.length - 1)]?.[1] ?? 1;
+  seconds = Math.round(seconds / smallest) * smallest;
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(seconds / size);
+    if (count > 0 && parts.length < 2) parts.push(`${count} ${unit}`);
+    seconds -= count * size;
+  }
+  return parts.join(' ');
+}
+
+/** `3 min ago`, `in 2 h`, `just now`; `never` for null. */
+export function ago(instant: Date | null, now: number): string {
+  if (instant === null) return 'never';
+  const since = now - instant.getTime();
+  if (Math.abs(since) < 1000) return 'just now';
+  return since > 0 ? `${duration(since)} ago` : `in ${duration(-since)}`;
+}
+
+/** A count with its thousands apart: `12,345`. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `1 request`, `12,345 requests`. */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : noun.endsWith('x') ? 'es' : 's'}`;
+}

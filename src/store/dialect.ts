@@ -1,0 +1,45 @@
+import type { ColumnKind } from '../core/lists.ts';
+
+/**
+ * Everything in which one database's SQL differs from another's. All other SQL in this room is written once, with `$1`
+ * parameters; instants and JSON travel as text.
+ */
+export interface Dialect {
+  readonly provider: 'sqlite';
+  /** Turns a statement with `$1` parameters and their values into what the database's driver takes. */
+  bind(sql: string, parameters: unknown[]): { sql: string; values: unknown[] };
+  /** A query for the names of the tables there are, as `name`. */
+  readonly tableNames: string;
+  /** A FROM item that reads parameter `$n`, a JSON array of objects, as rows with these columns, named `alias`. */
+  records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
+  /** A FROM item `alias(value)` that reads a JSON array of texts. */
+  texts(json: string, alias: string): string;
+  /** An expression: the milliseconds from the instant `from` to the instant `to`. */
+  millisecondsBetween(from: string, to: string): string;
+  /** An expression: the instant moved by a number of milliseconds. */
+  shifted(instant: string, milliseconds: string): string;
+}
+
+export const sqlite: Dialect = {
+  provider: 'sqlite',
+  bind: (sql, parameters) => {
+    const values: unknown[] = [];
+    // The driver takes numbered parameters for named ones, so each use becomes a plain `?` with its value in order.
+    const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
+      values.push(parameters[Number(number) - 1]);
+      return '?';
+    });
+    return { sql: text, values };
+  },
+  tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
+  records: (parameter, columns, alias) => {
+    // `->` keeps a JSON part as JSON text, `->>` gives SQL's own value (true is 1).
+    const fields = Object.entries(columns).map(
+      ([name, kind]) => `value ${kind === 'json' ? '->' : '->>'} '$.${name}' AS ${name}`,
+    );
+    return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
+  },
+  texts: (json, alias) => `json_each(${json}) AS ${alias}`,
+  millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  shifted: (instant, milliseconds) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}, (${milliseconds}) / 1000.0 || ' seconds')`,
+};

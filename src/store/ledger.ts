@@ -1,0 +1,183 @@
+import { BUDGET_WINDOW_MS, type GateState, type Grant, type Ledger, type RequestEntry, type SlotLimits } from '../core/ledger.ts';
+import type { Database, Sql } from './database.ts';
+import { iso, isoOrNull } from './rows.ts';
+
+/** No request is under way for longer: whole-request time-out (30 s) and some room. */
+const LONGEST_REQUEST_MS = 35_000;
+const CLOCK_TOLERANCE_MS = 1000;
+const PROBE_POLL_MS = 250;
+const LONGEST_PAUSE_MS = 25 * 3_600_000;
+
+interface GateRow {
+  strikes: number;
+  paused_at: Date | null;
+  paused_until: Date | null;
+  cause: string | null;
+  refused_key: string | null;
+  refused_at: Date | null;
+}
+
+/** The ledger on the mirror's own database: every process that uses the mirror debits the same one. */
+export function ledgerOf(database: Database): Ledger {
+  const { millisecondsBetween } = database.dialect;
+  const age = millisecondsBetween('sent_at', '$1');
+  // Another process's request blocks until a gap after its answer, or for a while from its start where no answer proves its arrival.
+  const blockedFor = `CASE WHEN status IS NULL THEN $11 ELSE duration_ms + $12 END - ${age}`;
+  const others = `requests WHERE sent_at > $8 AND id NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
+  // After a pause one request goes ahead alone: the half-open probe.
+  const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > $8 AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
+  const insert = `
+    INSERT INTO requests (sent_at, method, path, list, inbox_id, reason)
+    SELECT $1, $2, $3, $4, $5, $6
+    WHERE (SELECT count(*) FROM requests WHERE sent_at > $7) < $9
+      AND NOT EXISTS (SELECT 1 FROM ${others})
+      AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > $1 OR refused_key = $13)
+      AND NOT EXISTS (${probeOut})
+    RETURNING id`;
+  const explain = `
+    SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
+      (SELECT ${millisecondsBetween('$1', 'paused_until')} FROM gate_state WHERE paused_until > $1) AS pause,
+      EXISTS (SELECT 1 FROM gate_state WHERE refused_key = $13) AS key_refused,
+      EXISTS (${probeOut}) AS probe_out,
+      (SELECT ${millisecondsBetween('$1', 'sent_at')} FROM requests WHERE sent_at > $7 ORDER BY sent_at DESC LIMIT 1 OFFSET $9 - 1) AS frees`;
+
+  return {
+    async grant(entry, limits, now) {
+      const parameters = grantParameters(entry, limits, now);
+      if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
+      const [row] = await database.query<{ id: number }>(insert, ...parameters);
+      if (row !== undefined) return { granted: true, id: row.id };
+      const [why] = await database.query<Record<'spacing' | 'pause' | 'key_refused' | 'probe_out' | 'frees', number | null>>(
+        explain,
+        ...parameters,
+      );
+      return refusal(why);
+    },
+
+    async settle(id, { status, durationMs, items, error }) {
+      await database.execute(
+        `UPDATE requests SET status = $2, duration_ms = $3, items = $4, changed = $5, error = $6 WHERE id = $1`,
+        id,
+        status,
+        Math.round(durationMs),
+        items,
+        items === null ? null : 0,
+        error,
+      );
+    },
+
+    state: () => readState(database),
+
+    pause: (requestId, until, cause, now) =>
+      database.transaction(async (tx) => {
+        await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
+        const before = await readState(tx);
+        const [sent] = await tx.query<{ sent_at: Date }>(`SELECT sent_at FROM requests WHERE id = $1`, requestId);
+        // Requests that were under way together are refused together: that is one strike.
+        if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return before;
+        const strikes = before.strikes + 1;
+        const times = [iso(now), iso(until(strikes))];
+        await tx.execute(
+          `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4`,
+          strikes,
+          ...times,
+          cause,
+        );
+        return await readState(tx);
+      }),
+
+    async open() {
+      await database.execute(
+        `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL, refused_key = NULL, refused_at = NULL`,
+      );
+    },
+
+    async refuseKey(key, cause, now) {
+      await database.execute(
+        `INSERT INTO gate_state (id, refused_key, refused_at, cause) VALUES (1, $1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at, cause = excluded.cause`,
+        key,
+        iso(now),
+        cause,
+      );
+    },
+
+    async allowKey() {
+      await database.execute(`UPDATE gate_state SET refused_key = NULL, refused_at = NULL WHERE refused_key IS NOT NULL`);
+    },
+
+    followClock: (boot, now) => database.transaction((tx) => followClock(tx, database, boot, now)),
+  };
+}
+
+function grantParameters(entry: RequestEntry, limits: SlotLimits, now: number): unknown[] {
+  const lookBack = Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs);
+  const what = [entry.method, entry.path, entry.list, entry.inboxId, entry.reason];
+  const windows = [iso(now - BUDGET_WINDOW_MS), iso(now - lookBack)];
+  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own), limits.unansweredMs, limits.gapMs, limits.key];
+}
+
+function refusal(why: Record<string, number | null> | undefined): Grant {
+  if (why?.['key_refused']) return { granted: false, because: 'key', waitMs: 0 };
+  if (why?.['pause']) return { granted: false, because: 'pause', waitMs: why['pause'] };
+  // `frees` is how far from now the request lies that must leave the window first: a negative number.
+  if (typeof why?.['frees'] === 'number')
+    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why['frees'] + 1 };
+  if (why?.['probe_out']) return { granted: false, because: 'probe', waitMs: PROBE_POLL_MS };
+  return { granted: false, because: 'spacing', waitMs: Math.max(1, why?.['spacing'] ?? 1) };
+}
+
+async function readState(sql: Sql): Promise<GateState> {
+  const [row] = await sql.query<GateRow>(
+    `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at FROM gate_state`,
+  );
+  return {
+    strikes: row?.strikes ?? 0,
+    pausedAt: row?.paused_at ?? null,
+    pausedUntil: row?.paused_until ?? null,
+    cause: row?.cause ?? null,
+    refusedKey: row?.refused_key ?? null,
+    refusedAt: row?.refused_at ?? null,
+  };
+}
+
+/**
+ * The wall clock's reading at the machine's boot moves only when the clock is set. By as much as it moved, the ledger's recent rows are
+ * moved too: what is 20 hours old stays 20 hours old. What still lies in the future (a clock set back while the machine was off) is
+ * brought to now, so that it counts for a day and not for ever.
+ */
+async function followClock(
+  tx: Sql,
+  { dialect }: Database,
+  boot: { host: string; id: string; at: number },
+  now: number,
+): Promise<void> {
+  await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
+  const [seen] = await tx.query<{ clock_host: string | null; clock_boot: string | null; clock_boot_at: Date | null }>(
+    `SELECT clock_host, clock_boot, clock_boot_at FROM gate_state`,
+  );
+  const sameRun = seen?.clock_host === boot.host && seen.clock_boot === boot.id;
+  const moved = sameRun ? boot.at - (seen.clock_boot_at?.getTime() ?? boot.at) : 0;
+  if (Math.abs(moved) > CLOCK_TOLERANCE_MS) {
+    const recent = iso(now - moved - BUDGET_WINDOW_MS);
+    await tx.execute(`UPDATE requests SET sent_at = ${dialect.shifted('sent_at', '$1')} WHERE sent_at > $2`, moved, recent);
+    await tx.execute(
+      `UPDATE gate_state SET paused_at = ${dialect.shifted('paused_at', '$1')}, paused_until = ${dialect.shifted('paused_until', '$1')}`,
+      moved,
+    );
+  }
+  if (!sameRun || Math.abs(moved) > CLOCK_TOLERANCE_MS) {
+    await tx.execute(
+      `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
+      boot.host,
+      boot.id,
+      isoOrNull(boot.at),
+    );
+  }
+  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
+  await tx.execute(
+    `UPDATE gate_state SET paused_until = $1 WHERE paused_until > $2`,
+    iso(now + LONGEST_PAUSE_MS),
+    iso(now + LONGEST_PAUSE_MS),
+  );
+}

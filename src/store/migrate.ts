@@ -1,0 +1,94 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
+import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
+import { MirrorError } from '../core/errors.ts';
+import type { Database } from './database.ts';
+
+/** From src/store or dist/store alike, the migrations lie two folders up. */
+const MIGRATIONS = join(import.meta.dirname, '../../prisma');
+const NO_FILTERS = { externalTables: [], externalEnums: [] };
+
+/**
+ * Brings the tables up to date with Prisma's own schema engine in its WebAssembly build, all migrations in one transaction.
+ * Where nothing is to be done, the engine is not even loaded.
+ * @throws MirrorError `DATABASE` for a database that a newer program has migrated.
+ */
+export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
+  const folder = join(MIGRATIONS, database.dialect.provider, 'migrations');
+  const shipped = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  const applied = await appliedMigrations(database);
+  const unknown = applied.filter((name) => !shipped.includes(name));
+  if (unknown.length > 0) {
+    throw new MirrorError(
+      'DATABASE',
+      `The database ${database.name} was made by a newer inbox-mirror (it has the migration ${unknown.join(', ')}). ` +
+        'Nothing was changed; update this program, or set DATABASE_URL to another database.',
+    );
+  }
+  if (shipped.every((name) => applied.includes(name))) return;
+  await applyMigrations(folder, shipped, factory);
+}
+
+async function appliedMigrations(database: Database): Promise<string[]> {
+  const tables = await database.query<{ name: string }>(database.dialect.tableNames);
+  if (!tables.some(({ name }) => name === '_prisma_migrations')) return [];
+  const rows = await database.query<{ migration_name: string }>(
+    `SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+  );
+  return rows.map((row) => row.migration_name);
+}
+
+async function applyMigrations(folder: string, names: string[], factory: SqlDriverAdapterFactory): Promise<void> {
+  const adapters = bindSqlAdapterFactory(factory);
+  const connection = await adapters.connect();
+  if (!connection.ok) throw new Error('the schema engine found no connection', { cause: connection.error });
+  const adapter = connection.value;
+  const run = async (sql: string): Promise<void> => {
+    const result = await adapter.executeScript(sql);
+    if (!result.ok) throw new Error(`${sql}: ${JSON.stringify(result.error)}`);
+  };
+  // Two processes may start at once, and one may be killed half-way: the transaction lets one in and leaves all or nothing.
+  await run('BEGIN IMMEDIATE');
+  try {
+    const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
+    await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
+    await run('COMMIT');
+  } catch (error) {
+    await run('ROLLBACK');
+    throw error;
+  } finally {
+    await adapter.dispose();
+  }
+}
+
+/** Prisma's schema engine, in this process. Also used by `prisma/migrate.ts` to write new migrations. */
+export async function loadEngine(adapters: object): Promise<SchemaEngine> {
+  const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg');
+  const file = fileURLToPath(new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')));
+  const imports = { './schema_engine_bg.js': engine as unknown as WebAssembly.ModuleImports };
+  const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
+  engine.__wbg_set_wasm(instance.exports);
+  (instance.exports['__wbindgen_start'] as () => void)();
+  return await engine.SchemaEngine.new({ datamodels: undefined }, () => undefined, adapters);
+}
+
+/** The migrations as the engine wants to be handed them. */
+export function readMigrations(folder: string, names: string[]): MigrationList {
+  return {
+    baseDir: folder,
+    lockfile: { path: 'migration_lock.toml', content: readFileSync(join(folder, 'migration_lock.toml'), 'utf8') },
+    shadowDbInitScript: '',
+    migrationDirectories: names.map((name) => ({
+      path: name,
+      migrationFile: {
+        path: 'migration.sql',
+        content: { tag: 'ok', value: readFileSync(join(folder, name, 'migration.sql'), 'utf8') },
+      },
+    })),
+  };
+}

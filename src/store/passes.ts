@@ -1,0 +1,72 @@
+import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import type { Database } from './database.ts';
+import { iso } from './rows.ts';
+
+/** A pass that was interrupted longer ago than this does not spare the lists that it had completed: they are old news. */
+const RESUMABLE_MS = 24 * 3_600_000;
+
+/** What somebody asked for: which lists, of which inbox, and how. */
+export interface PassSpec {
+  readonly kind: 'sync' | 'resync';
+  readonly lists: readonly ListName[];
+  readonly inboxId: string | null;
+  readonly acceptDeletes: boolean;
+  readonly requestedBy: string;
+}
+
+/** One pass over a set of lists. */
+export interface Pass {
+  readonly id: number;
+  readonly startedAt: Date;
+  /** True where it goes on with one that was interrupted. */
+  readonly resumed: boolean;
+}
+
+/** Goes on with an interrupted pass of the same kind and scope, or begins one. */
+export async function beginPass(database: Database, spec: PassSpec, now: number): Promise<Pass> {
+  const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
+  return await database.transaction(async (tx) => {
+    await tx.execute(
+      `UPDATE sync_requests SET state = 'abandoned', finished_at = $1, error = 'interrupted over a day ago' WHERE state = 'running' AND started_at < $2`,
+      iso(now),
+      iso(now - RESUMABLE_MS),
+    );
+    const [open] = await tx.query<{ id: number; started_at: Date }>(
+      `SELECT id, started_at FROM sync_requests
+       WHERE state = 'running' AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4 ORDER BY id DESC LIMIT 1`,
+      spec.kind,
+      lists,
+      spec.inboxId,
+      spec.acceptDeletes,
+    );
+    if (open !== undefined) return { id: open.id, startedAt: open.started_at, resumed: true };
+    const [begun] = await tx.query<{ id: number }>(
+      `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at)
+       VALUES ($1, $2, $3, $4, 'running', $5, $6, $6) RETURNING id`,
+      spec.kind,
+      lists,
+      spec.inboxId,
+      spec.acceptDeletes,
+      spec.requestedBy,
+      iso(now),
+    );
+    return { id: begun?.id ?? 0, startedAt: new Date(now), resumed: false };
+  });
+}
+
+/** Ends a pass. One that stopped short stays open, so that the next of its kind goes on with it. */
+export async function endPass(
+  database: Database,
+  passId: number,
+  state: 'done' | 'failed',
+  error: string | null,
+  now: number,
+): Promise<void> {
+  await database.execute(
+    `UPDATE sync_requests SET state = $2, error = $3, finished_at = $4 WHERE id = $1`,
+    passId,
+    state,
+    error,
+    iso(now),
+  );
+}

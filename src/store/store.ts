@@ -1,0 +1,50 @@
+import type { Ledger, Reason } from '../core/ledger.ts';
+import type { Item, ListKey } from '../core/lists.ts';
+import type { Applied } from './apply-items.ts';
+import { type Fence, type PageToApply, applyPage } from './apply-page.ts';
+import type { Database } from './database.ts';
+import { type Inbox, liveInboxes } from './inboxes.ts';
+import type { Lease } from './leases.ts';
+import { ledgerOf } from './ledger.ts';
+import { type Pass, type PassSpec, beginPass, endPass } from './passes.ts';
+import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
+import { type Sweep, abandonSweeps, endSweep, lastComplete, openSweep, restartSweep } from './sweeps.ts';
+
+/** The mirror's database as the sync room uses it: every write in one transaction, behind the lease's fence. `now` is epoch ms. */
+export interface Store {
+  readonly ledger: Ledger;
+  liveInboxes(): Promise<Inbox[]>;
+  beginPass(spec: PassSpec, now: number): Promise<Pass>;
+  endPass(passId: number, state: 'done' | 'failed', error: string | null, now: number): Promise<void>;
+  openSweep(key: ListKey, reason: Reason, now: number): Promise<Sweep>;
+  restartSweep(sweep: Sweep): Promise<Sweep>;
+  abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
+  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
+  closeWalk(sweep: Sweep, options: { acceptDeletes: boolean; now: number }): Promise<{ suspects: Suspect[]; deleted: number }>;
+  settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<void>;
+  finishSweep(sweep: Sweep, now: number): Promise<void>;
+  endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;
+  countSuspects(key: ListKey): Promise<number>;
+  lastComplete(key: ListKey): Promise<{ finishedAt: Date; items: number } | null>;
+}
+
+/** The store of a writer that holds the lease. */
+export function openStore(database: Database, lease: Lease): Store {
+  const fence: Fence = (tx) => lease.renew(tx);
+  return {
+    ledger: ledgerOf(database),
+    liveInboxes: () => liveInboxes(database),
+    beginPass: (spec, now) => beginPass(database, spec, now),
+    endPass: (passId, state, error, now) => endPass(database, passId, state, error, now),
+    openSweep: (key, reason, now) => openSweep(database, key, reason, now),
+    restartSweep: (sweep) => restartSweep(database, sweep),
+    abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, key, begunBefore, now),
+    applyPage: (sweep, page, now) => applyPage(database, fence, sweep, page, now),
+    closeWalk: (sweep, options) => closeWalk(database, fence, sweep, options),
+    settleSuspect: (sweep, suspect, answer) => settleSuspect(database, fence, sweep, suspect, answer),
+    finishSweep: (sweep, now) => finishSweep(database, fence, sweep, now),
+    endSweep: (sweepId, state, error, now) => endSweep(database, sweepId, state, error, now),
+    countSuspects: (key) => countSuspects(database, database, key),
+    lastComplete: (key) => lastComplete(database, key),
+  };
+}

@@ -1,0 +1,175 @@
+import { MirrorError } from '../core/errors.ts';
+import type { Reason } from '../core/ledger.ts';
+import type { Item, ListKey, ListName } from '../core/lists.ts';
+import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
+import type { Gate } from './gate.ts';
+import type { Answer, Http } from './http.ts';
+import { type ReadRows, type Reject, readRows } from './shapes.ts';
+
+/** One page of a list, read. */
+export interface Page extends ReadRows {
+  /** The token of the next page; null on the last. */
+  readonly next: string | null;
+  /** The ledger id of the request that brought it, and how many were sent for it. */
+  readonly requestId: number;
+  readonly attempts: number;
+}
+
+/** The answer for one item: null where the service does not know it. */
+export type Found = { readonly item: Item } | null;
+
+/** Why a request is sent, and the signal that calls it off while it waits at the gate. */
+export interface CallOptions {
+  readonly reason: Reason;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The service's reading operations (spec §4.3, SERVICE-NOTES.md), each through the gate. */
+export interface Client {
+  /** One page of any list; `token` null for the first. @throws MirrorError `TOKEN_REFUSED` where the service refuses the token */
+  listPage(list: ListKey, token: string | null, options: CallOptions): Promise<Page>;
+  getInbox(inboxId: string, options: CallOptions): Promise<Found>;
+  getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found>;
+  /** `complete` is false where the search has further pages (spec §4.3, operation 4). */
+  searchUsers(inboxId: string, email: string, options: CallOptions): Promise<{ users: Item[]; complete: boolean }>;
+  /** As {@link searchUsers}, by name (operation 6: exact or partial is not stated). */
+  searchTags(inboxId: string, name: string, options: CallOptions): Promise<{ tags: Item[]; complete: boolean }>;
+  /** One smallest request, to see that address and key are right; the service's clock where it says it. */
+  ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }>;
+}
+
+export interface ClientOptions {
+  readonly http: Http;
+  readonly gate: Gate;
+  /** 10 to 100 (spec §4.2). */
+  readonly pageSize: number;
+  readonly storePublicPermalink: boolean;
+}
+
+interface Request {
+  readonly path: string;
+  readonly query?: Record<string, string>;
+  readonly list: ListName;
+  readonly inboxId: string | null;
+}
+
+export function createClient({ http, gate, pageSize, storePublicPermalink }: ClientOptions): Client {
+  const read = (list: ListName, rows: readonly unknown[]): ReadRows => readRows(list, rows, { storePublicPermalink });
+
+  async function send<Result>(
+    request: Request,
+    { reason, signal }: CallOptions,
+    parse: (body: unknown) => { result: Result; items: number },
+  ) {
+    const { path, query = {}, list, inboxId } = request;
+    const passed = await gate.request(
+      { entry: { method: 'GET', path, list, inboxId, reason }, signal },
+      () => http.get(path, query),
+      (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+    );
+    return { passed, refused: () => refusal(path, passed.answer) };
+  }
+
+  async function listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
+    const path = inboxId === null ? '/inboxes' : `/inboxes/${encodeURIComponent(inboxId)}/${list}`;
+    const query = { limit: String(pageSize), ...(token === null ? {} : { next_page: token }) };
+    const { passed, refused } = await send({ path, query, list, inboxId }, options, (body) => {
+      const { rows, next } = readList(body);
+      return { result: { ...read(list, rows), next }, items: rows.length };
+    });
+    if (passed.ok) return { ...passed.result, requestId: passed.requestId, attempts: passed.attempts };
+    const error = refused();
+    const tokenRefused = token !== null && passed.answer.status >= 400;
+    throw tokenRefused ? new MirrorError('TOKEN_REFUSED', error.message, { status: error.status, cause: error }) : error;
+  }
+
+  async function getOne(request: Request, options: CallOptions): Promise<Found> {
+    const { passed, refused } = await send(request, options, (body) => ({
+      result: readOne(request.list, readObject(body)),
+      items: 1,
+    }));
+    if (passed.ok) return { item: passed.result };
+    if (passed.answer.status === 404) return null;
+    throw refused();
+  }
+
+  function readOne(list: ListName, row: unknown): Item {
+    const { items, rejects } = read(list, [row]);
+    const [item] = items;
+    if (item === undefined) throw unreadable(rejects);
+    return item;
+  }
+
+  async function search(request: Request, options: CallOptions): Promise<{ found: Item[]; complete: boolean }> {
+    const { passed, refused } = await send(request, options, (body) => {
+      const { rows, next } = readList(body);
+      const { items, rejects } = read(request.list, rows);
+      return { result: { found: items, complete: next === null && rejects.length === 0 }, items: rows.length };
+    });
+    if (passed.ok) return passed.result;
+    throw refused();
+  }
+
+  const inboxPath = (inboxId: string): string => `/inboxes/${encodeURIComponent(inboxId)}`;
+
+  return {
+    listPage,
+    getInbox: (inboxId, options) => getOne({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, options),
+    getConversation: (inboxId, conversationId, options) =>
+      getOne(
+        { path: `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`, list: 'conversations', inboxId },
+        options,
+      ),
+    async searchUsers(inboxId, email, options) {
+      const request = { path: `${inboxPath(inboxId)}/users/search`, query: { email }, list: 'users', inboxId } as const;
+      const { found, complete } = await search(request, options);
+      return { users: found, complete };
+    },
+    async searchTags(inboxId, name, options) {
+      const request = { path: `${inboxPath(inboxId)}/tags/search`, query: { name }, list: 'tags', inboxId } as const;
+      const { found, complete } = await search(request, options);
+      return { tags: found, complete };
+    },
+    async ping(options) {
+      const { passed, refused } = await send(
+        { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null },
+        options,
+        (body) => {
+          const { rows } = readList(body);
+          return { result: rows.length, items: rows.length };
+        },
+      );
+      if (!passed.ok) throw refused();
+      const time = Date.parse(passed.answer.date ?? '');
+      return { inboxes: passed.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+    },
+  };
+}
+
+/** What was asked and answered, before whatever was wrong with the answer. */
+function inContext<Result>(path: string, { status }: Answer, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof MirrorError)) throw error;
+    throw new MirrorError(error.code, `GET ${path} (HTTP ${status}): ${error.message}.`, { status, cause: error.cause });
+  }
+}
+
+function refusal(path: string, { status, body, location }: Answer): MirrorError {
+  if (status >= 300 && status < 400) {
+    return new MirrorError(
+      'REQUEST_REFUSED',
+      `GET ${path} was redirected (HTTP ${status}) to ${location ?? 'nowhere'}. Redirects are not followed, so that the key goes nowhere else; check INBOX_API_URL.`,
+      { status },
+    );
+  }
+  const said = readErrorMessage(body);
+  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${said === null ? '.' : `: ${said}`}`, {
+    status,
+  });
+}
+
+function unreadable(rejects: readonly Reject[]): MirrorError {
+  return new MirrorError('BAD_ANSWER', `the item cannot be read: ${rejects.map(({ reason }) => reason).join('; ')}`);
+}

@@ -1,0 +1,92 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import got, { type OptionsInit, RequestError } from 'got';
+
+const CONNECT_MS = 10_000;
+const WHOLE_REQUEST_MS = 30_000;
+const LARGEST_ANSWER = 16 * 1024 * 1024;
+/** Node's own agent drops idle sockets after 5 s, and our requests are seconds to hours apart. */
+const KEEP_ALIVE_MS = 60_000;
+
+/** What the service answered, read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | undefined;
+  readonly location: string | undefined;
+  /** The service's own clock, where it says it. */
+  readonly date: string | undefined;
+}
+
+/** No answer: `message` says what happened to the request, in words, without got's options (they carry the key). */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+}
+
+/** Sends one request and retries nothing; the gate does that. */
+export interface Http {
+  /** `path` starts with `/`. @throws NoAnswer */
+  get(path: string, query: Readonly<Record<string, string>>): Promise<Answer>;
+  close(): void;
+}
+
+/** HTTP to the service at `baseUrl`, with `key()` asked anew for every request, so that a changed key file takes effect. */
+export function connect(baseUrl: string, key: () => string): Http {
+  const agent = {
+    http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
+    https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
+  };
+  const options: OptionsInit = {
+    agent,
+    retry: { limit: 0 },
+    followRedirect: false,
+    throwHttpErrors: false,
+    timeout: { connect: CONNECT_MS, request: WHOLE_REQUEST_MS },
+    headers: { accept: 'application/json', 'user-agent': 'inbox-mirror' },
+  };
+  return {
+    get: (path, query) =>
+      send(`${baseUrl}${path}`, {
+        ...options,
+        searchParams: query,
+        headers: { ...options.headers, authorization: `Bearer ${key()}` },
+      }),
+    close() {
+      agent.http.destroy();
+      agent.https.destroy();
+    },
+  };
+}
+
+async function send(url: string, options: OptionsInit): Promise<Answer> {
+  const stream = got.stream(url, options);
+  try {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > LARGEST_ANSWER) throw new NoAnswer('the answer was above 16 MB and was cut off');
+      chunks.push(chunk);
+    }
+    const { statusCode, headers } = stream.response as NonNullable<typeof stream.response>;
+    return {
+      status: statusCode,
+      body: Buffer.concat(chunks).toString('utf8'),
+      retryAfter: headers['retry-after'],
+      location: headers.location,
+      date: headers.date,
+    };
+  } catch (error) {
+    throw error instanceof NoAnswer ? error : new NoAnswer(describeFailure(error));
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** got's errors hold their options, the key among them: only these two words of an error go further. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
+  if (error.name === 'TimeoutError')
+    return error.message.includes('connect') ? 'no connection within 10 s' : 'no answer within 30 s';
+  return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined ? error.message : `${error.code}: ${error.message}`;
+}

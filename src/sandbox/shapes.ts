@@ -1,0 +1,75 @@
+import type { IdMap } from './ids.ts';
+
+// The world's rows under the service's field names (spec §2, SERVICE-NOTES.md). Ids are digit text here; wire.ts decides
+// what they look like on the wire. `created_at` and `updated_at` are epoch seconds.
+
+export interface SandboxUser {
+  id: string;
+  first_name: string;
+  last_name: string;
+  email: string;
+  phone_number: string;
+  is_joined: boolean;
+}
+
+export interface SandboxTag {
+  id: string;
+  name: string;
+  color_code: string;
+  type: string;
+  created_at: number;
+}
+
+export interface SandboxAssignee {
+  assignee_type: string;
+  assignee_id: string;
+}
+
+export interface SandboxConversation {
+  id: string;
+  /** null: nobody; on the wire that has four shapes, see wire.ts. */
+  assignee: SandboxAssignee | null;
+  status: string;
+  tag_ids: string[];
+  gmail_thread_id: string;
+  private_permalink: string;
+  public_permalink: string;
+}
+
+interface SandboxNote {
+  id: string;
+  conversation_id: string;
+  content: string;
+  mentions: string[];
+  /** ISO 8601, as the service sends it. */
+  created_at: string;
+}
+
+interface SandboxDraft {
+  id: string;
+  shared_draft_id: string;
+  body: string;
+  reply_type: string;
+  reply_to_message_id: string;
+}
+
+export interface SandboxInbox {
+  id: string;
+  display_name: string;
+  channel_type: string;
+  email: string;
+  inbox_type: string;
+  is_authorised: boolean;
+  source_user: { id: string; email: string };
+  created_at: number;
+  updated_at: number;
+  readonly users: IdMap<SandboxUser>;
+  readonly tags: IdMap<SandboxTag>;
+  readonly conversations: IdMap<SandboxConversation>;
+  /** What was written through the service, oldest first. */
+  readonly notes: SandboxNote[];
+  readonly drafts: SandboxDraft[];
+}
+
+/** What a test may set on a new inbox; the lists are filled with the other verbs. */
+export type InboxFields = Omit<SandboxInbox, 'users' | 'tags' | 'conversations' | 'notes' | 'drafts'>;

@@ -1,0 +1,170 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { validate as isCron } from 'node-cron';
+import { MirrorError } from './core/errors.ts';
+import type { ListName } from './core/lists.ts';
+
+/** Everything that the environment says, checked (DESIGN.md, "Environment"). */
+export interface Config {
+  /** Without a slash at its end; null where no command that talks to the service was asked for. */
+  readonly apiUrl: string | null;
+  readonly key: string | null;
+  readonly databaseUrl: string;
+  readonly requestsPerSecond: number;
+  readonly requestsPerDay: number;
+  readonly requestsReserved: number;
+  readonly pageSize: number;
+  readonly schedules: Readonly<Record<ListName, string>>;
+  readonly timezone: string;
+  readonly http: { readonly host: string; readonly port: number };
+  readonly logLevel: LogLevel;
+  readonly storePublicPermalink: boolean;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The process's environment over the `.env` file in `folder`, where there is one. */
+export function readEnvironment(env: Environment, folder: string): Environment {
+  const file = join(folder, '.env');
+  return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env;
+}
+
+/**
+ * Reads and checks every variable.
+ * @param folder relative paths start here
+ * @param needs whether the command talks to the service, and so needs address and key
+ * @throws MirrorError `CONFIG` that names every bad variable at once, never the key's value
+ */
+export function readConfig(env: Environment, folder: string, needs: { service: boolean }): Config {
+  const faults: string[] = [];
+  const read = reader(env, faults);
+  const number = (name: string, fallback: number, least: number, most: number, whole: boolean): number =>
+    read(name, fallback, `${whole ? 'a whole number' : 'a number'} from ${least} to ${most}`, (text) => {
+      const value = Number(text);
+      return /^\d*\.?\d+$/.test(text) && (!whole || Number.isInteger(value)) && value >= least && value <= most
+        ? value
+        : undefined;
+    });
+  const config: Config = {
+    apiUrl: readApiUrl(read, env, needs.service, faults),
+    key: readKey(env, folder, needs.service, faults),
+    databaseUrl: read(
+      'DATABASE_URL',
+      'file:./mirror.db',
+      'file:PATH, such as file:./mirror.db (PostgreSQL is not supported yet)',
+      (text) => (/^file:./.test(text) ? text : undefined),
+    ),
+    requestsPerSecond: number('REQUESTS_PER_SECOND', 1, 0.001, 10_000, false),
+    requestsPerDay: number('REQUESTS_PER_DAY', 5000, 1, 1_000_000_000, true),
+    requestsReserved: number('REQUESTS_RESERVED', 250, 0, 1_000_000_000, true),
+    // The service's answer to a limit outside these is not known (spec §4.2, §4.3).
+    pageSize: number('PAGE_SIZE', 100, 10, 100, true),
+    schedules: {
+      inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),
+      users: readSchedule(read, 'SCHEDULE_USERS', '20 */6 * * *'),
+      tags: readSchedule(read, 'SCHEDULE_TAGS', '40 */6 * * *'),
+      conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', '*/15 * * * *'),
+    },
+    timezone: read('SCHEDULE_TIMEZONE', 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) =>
+      isTimezone(text) ? text : undefined,
+    ),
+    http: {
+      host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) => (/\s/.test(text) ? undefined : text)),
+      port: number('HTTP_PORT', 8787, 0, 65_535, true),
+    },
+    logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
+    storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
+  };
+  if (config.requestsReserved >= config.requestsPerDay && !faults.some((fault) => fault.includes('REQUESTS_'))) {
+    faults.push(
+      `REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${config.requestsPerDay}), but got ${config.requestsReserved}`,
+    );
+  }
+  if (faults.length > 0) throw configError(faults);
+  return Object.freeze(config);
+}
+
+type Read = <Value>(name: string, fallback: Value, expected: string, parse: (text: string) => Value | undefined) => Value;
+
+function reader(env: Environment, faults: string[]): Read {
+  return (name, fallback, expected, parse) => {
+    const text = env[name]?.trim() ?? '';
+    if (text === '') return fallback;
+    const value = parse(text);
+    if (value === undefined) faults.push(`${name}: expected ${expected}, but got ${JSON.stringify(text)}`);
+    return value ?? fallback;
+  };
+}
+
+function readApiUrl(read: Read, env: Environment, needed: boolean, faults: string[]): string | null {
+  const name = 'INBOX_API_URL';
+  const expected = 'the address of the service, http(s) and ending in /v1';
+  if (needed && !env[name]?.trim()) {
+    faults.push(`${name}: is missing; expected ${expected}`);
+    return null;
+  }
+  return read<string | null>(name, null, expected, (text) => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    const plain =
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      url.search === '' &&
+      url.hash === '' &&
+      url.username === '' &&
+      url.password === '';
+    return plain && /\/v1\/?$/.test(url.pathname) ? url.href.replace(/\/$/, '') : undefined;
+  });
+}
+
+function readKey(env: Environment, folder: string, needed: boolean, faults: string[]): string | null {
+  const direct = env['INBOX_API_KEY']?.trim() ?? '';
+  const file = env['INBOX_API_KEY_FILE']?.trim() ?? '';
+  if (direct !== '' && file !== '') faults.push('INBOX_API_KEY and INBOX_API_KEY_FILE: both are set; set one of them');
+  if (direct === '' && file === '') {
+    if (needed) faults.push('INBOX_API_KEY: is missing; set it, or INBOX_API_KEY_FILE to a file that holds the key');
+    return null;
+  }
+  let key = direct;
+  try {
+    if (file !== '') key = readFileSync(resolve(folder, file), 'utf8').trim();
+  } catch (error) {
+    faults.push(
+      `INBOX_API_KEY_FILE: cannot read ${file} (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'})`,
+    );
+    return null;
+  }
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    faults.push(
+      `${file === '' ? 'INBOX_API_KEY' : 'INBOX_API_KEY_FILE'}: expected a key of printable characters without spaces; its value is not shown here`,
+    );
+    return null;
+  }
+  return key;
+}
+
+function readSchedule(read: Read, name: string, fallback: string): string {
+  return read(name, fallback, 'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"', (text) =>
+    isCron(text) ? text : undefined,
+  );
+}
+
+function isTimezone(text: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: text });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function configError(faults: readonly string[]): MirrorError {
+  const list = faults.map((fault) => `  ${fault}`).join('\n');
+  return new MirrorError(
+    'CONFIG',
+    `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\nSet them in the environment or in a file .env; .env.example lists all with their defaults.`,
+  );
+}

@@ -1,0 +1,34 @@
+import pino, { type Logger } from 'pino';
+import pretty from 'pino-pretty';
+import type { LogLevel } from './config.ts';
+import { withoutKey } from './core/secrets.ts';
+
+export type Log = Logger;
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** Put out of every line, whatever part of it holds it. */
+  readonly key: string | null;
+  /** Where whole lines go. */
+  readonly write: (line: string) => void;
+  /** Words and colours for a person instead of JSON. */
+  readonly pretty: boolean;
+  readonly colour: boolean;
+}
+
+/** The program's log: JSON lines, or a person's lines on a terminal. Lines are written at once, so a crash loses none. */
+export function createLog({ level, key, write, pretty: forPeople, colour }: LogOptions): Log {
+  const prettify = forPeople
+    ? pretty.prettyFactory({ colorize: colour, translateTime: 'HH:MM:ss', ignore: 'pid,hostname', singleLine: true })
+    : null;
+  const destination = {
+    write(line: string) {
+      const clean = withoutKey(line, key);
+      write(prettify === null ? clean : prettify(clean));
+    },
+  };
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: ['*.authorization', '*.headers'] },
+    destination,
+  );
+}

@@ -1,0 +1,156 @@
+import Bottleneck from 'bottleneck';
+import { MirrorError, isMirrorError } from '../core/errors.ts';
+import type { Reason } from '../core/ledger.ts';
+import { type ListKey, type ListName, listId } from '../core/lists.ts';
+import type { Inbox } from '../store/inboxes.ts';
+import type { Pass, PassSpec } from '../store/passes.ts';
+import type { ListReport } from './events.ts';
+import { type SweepDeps, sweepList } from './sweep.ts';
+
+/** Lists walked at once: as many as the gate lets be in flight, so that slow answers do not lower the rate. */
+const SIDE_BY_SIDE = 4;
+
+/** What a pass came to. `stopped` is what ended it before its end, if anything did. */
+export interface PassReport {
+  readonly pass: Pass;
+  readonly lists: readonly ListReport[];
+  readonly stopped: unknown;
+}
+
+const UNTOUCHED = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
+
+/** After these no request of this pass has a chance; what is wrong with one list does not stop the others. */
+function stopsEverything(error: unknown): boolean {
+  return !isMirrorError(error, 'REQUEST_REFUSED', 'TOKEN_REFUSED', 'BAD_ANSWER', 'ENDLESS_LIST', 'ANSWER_FAILED');
+}
+
+/**
+ * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox side by side (DESIGN.md, "Sweeps").
+ * Never throws for what the service does; the report tells it list by list.
+ * @throws MirrorError `USAGE` for an inbox that the service does not have
+ */
+export async function runPass(deps: SweepDeps, spec: PassSpec): Promise<PassReport> {
+  const { store, clock, onEvent } = deps;
+  const pass = await store.beginPass(spec, clock.now());
+  onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
+  const run = new PassRun(deps, spec, pass);
+  try {
+    await run.all();
+  } catch (error) {
+    await store.endPass(pass.id, 'failed', error instanceof Error ? error.message : String(error), clock.now());
+    throw error;
+  }
+  const { reports, stopped } = run;
+  if (stopped === null) {
+    const failed = reports.filter(({ outcome }) => outcome === 'failed' || outcome === 'paused').map(({ key }) => listId(key));
+    await store.endPass(
+      pass.id,
+      failed.length === 0 ? 'done' : 'failed',
+      failed.length === 0 ? null : `not complete: ${failed.join(', ')}`,
+      clock.now(),
+    );
+  }
+  return { pass, lists: reports, stopped };
+}
+
+/** One pass under way. */
+class PassRun {
+  readonly reports: ListReport[] = [];
+  stopped: unknown = null;
+  readonly #deps: SweepDeps;
+  readonly #spec: PassSpec;
+  readonly #pass: Pass;
+  readonly #halt = new AbortController();
+
+  constructor(deps: SweepDeps, spec: PassSpec, pass: Pass) {
+    this.#deps = { ...deps, signal: AbortSignal.any([deps.signal, this.#halt.signal]) };
+    this.#spec = spec;
+    this.#pass = pass;
+  }
+
+  async all(): Promise<void> {
+    const { store } = this.#deps;
+    const { lists, inboxId } = this.#spec;
+    let inboxes = await store.liveInboxes();
+    const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
+    if (lists.includes('inboxes') || unknown) {
+      await this.#sweep({ list: 'inboxes', inboxId: null });
+      inboxes = await store.liveInboxes();
+    }
+    if (this.stopped !== null) return;
+    const wanted = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
+    if (inboxId !== null && wanted.length === 0) throw unknownInbox(inboxId, inboxes);
+    await this.#sideBySide(
+      wanted,
+      lists.filter((list) => list !== 'inboxes'),
+    );
+  }
+
+  async #sideBySide(inboxes: readonly Inbox[], lists: readonly ListName[]): Promise<void> {
+    const keys = lists.flatMap((list) => inboxes.map((inbox) => ({ key: { list, inboxId: inbox.id }, inbox })));
+    const lanes = new Bottleneck({ maxConcurrent: SIDE_BY_SIDE });
+    for (const { key } of keys) {
+      const last = await this.#deps.store.lastComplete(key);
+      this.#deps.onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });
+    }
+    await Promise.all(
+      keys.map(({ key, inbox }) =>
+        lanes.schedule(async () => {
+          if (this.stopped !== null) return;
+          if (inbox.suspect) this.#report({ key, outcome: 'skipped', ...UNTOUCHED });
+          else await this.#sweep(key);
+        }),
+      ),
+    );
+  }
+
+  async #sweep(key: ListKey): Promise<void> {
+    const { store, clock } = this.#deps;
+    try {
+      if (await this.#alreadyDone(key)) {
+        this.#report({ key, outcome: 'already', ...UNTOUCHED });
+        return;
+      }
+      if (this.#spec.kind === 'resync') await store.abandonSweeps(key, this.#pass.startedAt, clock.now());
+      this.#report(await sweepList(this.#deps, key, { reason: this.#reason(), acceptDeletes: this.#spec.acceptDeletes }));
+    } catch (error) {
+      this.#fail(key, error);
+    }
+  }
+
+  #fail(key: ListKey, error: unknown): void {
+    if (stopsEverything(error)) {
+      // The first cause is the one to tell; the lists that it halts only follow.
+      if (this.stopped === null) {
+        this.stopped = error;
+        this.#halt.abort(new MirrorError('STOPPED', 'the pass was stopped'));
+      }
+      this.#report({ key, outcome: 'paused', ...UNTOUCHED, error });
+    } else {
+      this.#report({ key, outcome: isMirrorError(error, 'ANSWER_FAILED') ? 'paused' : 'failed', ...UNTOUCHED, error });
+    }
+  }
+
+  #reason(): Reason {
+    return this.#spec.kind === 'resync' ? 'resync' : 'manual';
+  }
+
+  async #alreadyDone(key: ListKey): Promise<boolean> {
+    if (!this.#pass.resumed) return false;
+    const last = await this.#deps.store.lastComplete(key);
+    return last !== null && last.finishedAt >= this.#pass.startedAt;
+  }
+
+  #report(report: ListReport): void {
+    this.reports.push(report);
+    this.#deps.onEvent({ kind: 'list-done', report });
+  }
+}
+
+function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
+  const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  return new MirrorError(
+    'USAGE',
+    `The service has no inbox ${inboxId}. It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
+  );
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../src/core/clock.ts';
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/**
+ * A clock that turns by itself: whoever sleeps is woken at once, in order, and time jumps to that moment. It stands still
+ * while anything `held` (a request on a real socket) is under way.
+ */
+export class TestClock implements Clock {
+  #monotonic = 0;
+  #wallOffset: number;
+  readonly #bootWall: number;
+  #bootShift = 0;
+  #bootId = 'boot-1';
+  #held = 0;
+  #sleepers: Sleeper[] = [];
+  #pumping = false;
+
+  constructor(start = Date.parse('2026-03-02T08:00:00.000Z')) {
+    this.#wallOffset = start;
+    this.#bootWall = start - 3_600_000;
+  }
+
+  now = (): number => Math.floor(this.#wallOffset + this.#monotonic);
+  monotonic = (): number => this.#monotonic;
+  boot = (): { host: string; id: string; at: number } => ({
+    host: 'test-host',
+    id: this.#bootId,
+    at: this.#bootWall + this.#bootShift,
+  });
+
+  sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const sleeper = { at: this.#monotonic + Math.max(0, ms), wake: resolve };
+      signal?.addEventListener('abort', () => {
+        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+        reject(signal.reason as Error);
+      });
+      this.#sleepers.push(sleeper);
+      this.#pump();
+    });
+  };
+
+  /** Time passes with nobody waiting for it. */
+  advance(ms: number): void {
+    this.#monotonic += ms;
+  }
+
+  /** A person sets the wall clock; no time passes. */
+  setWall(byMs: number): void {
+    this.#wallOffset += byMs;
+    this.#bootShift += byMs;
+  }
+
+  /** The machine is off for a while and its clock comes up wrong by `byMs`. */
+  reboot(offMs: number, byMs = 0): void {
+    this.#bootId = `${this.#bootId}+`;
+    this.#monotonic += offMs;
+    this.#wallOffset += byMs;
+  }
+
+  async hold<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#held += 1;
+    try {
+      return await work();
+    } finally {
+      this.#held -= 1;
+      this.#pump();
+    }
+  }
+
+  #pump(): void {
+    if (this.#pumping || this.#held > 0 || this.#sleepers.length === 0) return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      if (this.#held > 0 || this.#sleepers.length === 0) return;
+      this.#sleepers.sort((a, b) => a.at - b.at);
+      const next = this.#sleepers.shift();
+      if (next !== undefined) {
+        this.#monotonic = Math.max(this.#monotonic, next.at);
+        next.wake();
+      }
+      this.#pump();
+    });
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { LIST_NAMES } from '../../src/core/lists.ts';
+import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Client, createClient } from '../../src/service/client.ts';
+import { type Gate, type GateEvent, type GateOptions, createGate } from '../../src/service/gate.ts';
+import { type Http, connect } from '../../src/service/http.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Lease, acquireLease } from '../../src/store/leases.ts';
+import { type PassSpec } from '../../src/store/passes.ts';
+import { type Store, openStore } from '../../src/store/store.ts';
+import type { PassEvent } from '../../src/sync/events.ts';
+import { type PassReport, runPass } from '../../src/sync/pass.ts';
+import { TestClock } from './clock.ts';
+
+export const KEY = 'sandbox-key';
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A new mirror on a real file. */
+export async function temporaryDatabase(path = join(temporaryFolder(), 'mirror.db')): Promise<Database> {
+  const database = await openDatabase(`file:${path}`);
+  onTestFinished(() => database.close());
+  return database;
+}
+
+/** A sandbox on a real socket whose time is the test's. */
+export async function listeningSandbox(
+  options: Partial<SandboxOptions>,
+  clock: TestClock,
+): Promise<{ sandbox: Sandbox; url: string }> {
+  const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
+  const { url, close } = await sandbox.listen();
+  onTestFinished(() => close());
+  return { sandbox, url };
+}
+
+export interface TestMirror {
+  readonly clock: TestClock;
+  readonly sandbox: Sandbox;
+  readonly database: Database;
+  readonly lease: Lease;
+  readonly store: Store;
+  readonly gate: Gate;
+  readonly client: Client;
+  readonly gateEvents: GateEvent[];
+  readonly events: PassEvent[];
+  /** One pass over everything, or over what the spec says. */
+  sync(spec?: Partial<PassSpec>, signal?: AbortSignal): Promise<PassReport>;
+}
+
+export interface MirrorOptions {
+  readonly sandbox?: Partial<SandboxOptions>;
+  readonly gate?: Partial<GateOptions>;
+  readonly path?: string;
+  readonly pageSize?: number;
+  readonly clock?: TestClock;
+  readonly storePublicPermalink?: boolean;
+  readonly wrapHttp?: (http: Http) => Http;
+}
+
+/** A mirror of a sandbox, all parts real but the clock. */
+export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror> {
+  const clock = options.clock ?? new TestClock();
+  const { sandbox, url } = await listeningSandbox(options.sandbox ?? {}, clock);
+  const database = await temporaryDatabase(options.path);
+  const lease = await acquireLease(database, {
+    host: 'test-host',
+    pid: process.pid,
+    command: 'test',
+    now: clock.now,
+    isAlive: () => false,
+  });
+  const store = openStore(database, lease);
+  const gateEvents: GateEvent[] = [];
+  const events: PassEvent[] = [];
+  const plain = connect(url, () => KEY);
+  onTestFinished(() => plain.close());
+  const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
+  const http = options.wrapHttp?.(held) ?? held;
+  const gate = createGate({
+    ledger: store.ledger,
+    clock,
+    requestsPerSecond: 1000,
+    requestsPerDay: 1_000_000,
+    requestsReserved: 0,
+    key: () => KEY,
+    onEvent: (event) => gateEvents.push(event),
+    random: () => 0.5,
+    ...options.gate,
+  });
+  const client = createClient({
+    http,
+    gate,
+    pageSize: options.pageSize ?? 100,
+    storePublicPermalink: options.storePublicPermalink ?? false,
+  });
+  return {
+    clock,
+    sandbox,
+    database,
+    lease,
+    store,
+    gate,
+    client,
+    gateEvents,
+    events,
+    sync: (spec = {}, signal = new AbortController().signal) =>
+      runPass(
+        { client, store, clock, onEvent: (event) => events.push(event), signal },
+        { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test', ...spec },
+      ),
+  };
+}

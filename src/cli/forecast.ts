@@ -1,0 +1,59 @@
+import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
+import { listId } from '../core/lists.ts';
+import { count, duration, plural } from '../core/words.ts';
+import { liveInboxes } from '../store/inboxes.ts';
+import { countSent } from '../store/status.ts';
+import { lastComplete } from '../store/sweeps.ts';
+import { type Forecast, forecastResync } from '../sync/forecast.ts';
+import { type Io, printLine } from './io.ts';
+import type { Session } from './session.ts';
+
+/** Prints what a resync would cost: requests, share of the day budget, when it would end. Sends nothing. */
+export async function printForecast(
+  io: Io,
+  { config, clock, database }: Session,
+  scope: Parameters<typeof forecastResync>[1],
+  json: boolean,
+): Promise<void> {
+  const store = {
+    liveInboxes: () => liveInboxes(database),
+    lastComplete: (key: Parameters<typeof lastComplete>[1]) => lastComplete(database, key),
+  };
+  const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
+  const forecast = await forecastResync(store, scope, config, sent);
+  const endsAt = new Date(clock.now() + forecast.lastsMs);
+  printLine(io.stdout, json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : asWords(forecast, endsAt));
+}
+
+function asWords(forecast: Forecast, endsAt: Date): string {
+  const { requests, perDay, sentToday, lastsMs, complete } = forecast;
+  const share = ((requests / perDay) * 100).toFixed(1);
+  const least = complete ? '' : 'at least ';
+  const lines = [
+    `A resync of ${plural(forecast.lists.length, 'list')} takes ${least}${plural(requests, 'request')}: ${share} % of the day's ${count(perDay)}, of which ${count(sentToday)} are used.`,
+    `It would end ${complete ? 'about' : 'at the earliest'} ${endsAt.toISOString()}, in ${duration(lastsMs)}.`,
+  ];
+  if (!complete) lines.push('Some lists were never read to their end, so their size is not known yet.');
+  if (requests + sentToday > perDay)
+    lines.push('It does not fit into what is left of the day: it would pause, and go on when you run it again.');
+  return lines.join('\n');
+}
+
+function asJson({ lists, requests, complete, sentToday, perDay, lastsMs }: Forecast, endsAt: Date): unknown {
+  return {
+    requests,
+    complete,
+    share_of_day: requests / perDay,
+    sent_today: sentToday,
+    requests_per_day: perDay,
+    seconds: Math.round(lastsMs / 1000),
+    ends_at: endsAt.toISOString(),
+    lists: lists.map(({ key, requests: cost, known }) => ({
+      list: key.list,
+      inbox_id: key.inboxId,
+      id: listId(key),
+      requests: cost,
+      known,
+    })),
+  };
+}

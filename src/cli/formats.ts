@@ -1,0 +1,3 @@
+/** How rows can be printed. */
+export const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];

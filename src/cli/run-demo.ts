@@ -1,0 +1,116 @@
+import { rmSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { MirrorError } from '../core/errors.ts';
+import { type Sandbox, createSandbox } from '../sandbox/sandbox.ts';
+import { openReadOnly } from '../store/read-only.ts';
+import { EXIT } from './exit-codes.ts';
+import { type Io, paint, printLine } from './io.ts';
+import { runPassCommand } from './run-pass.ts';
+import { printRows } from './run-query.ts';
+
+/** As fast as lets a person read along; the real service allows 1 a second. */
+const REQUESTS_PER_SECOND = 10;
+const CHANGES = 25;
+const ALL_LISTS = ['inboxes', 'users', 'tags', 'conversations'] as const;
+
+const QUESTIONS = [
+  {
+    asks: 'How much is open, and where?',
+    sql: `SELECT i.display_name AS inbox, c.status, count(*) AS conversations
+FROM conversations c JOIN inboxes i ON i.id = c.inbox_id
+WHERE c.deleted_at IS NULL AND c.status <> 'closed'
+GROUP BY i.display_name, c.status ORDER BY i.display_name, c.status`,
+  },
+  {
+    asks: 'Who has the most open work?',
+    sql: `SELECT u.first_name || ' ' || u.last_name AS teammate, count(*) AS open_conversations
+FROM conversations c JOIN inbox_users u ON u.inbox_id = c.inbox_id AND u.id = c.assignee_id
+WHERE c.deleted_at IS NULL AND c.status = 'open'
+GROUP BY teammate ORDER BY open_conversations DESC, teammate LIMIT 5`,
+  },
+  {
+    asks: 'Which tags are used most?',
+    sql: `SELECT t.name AS tag, count(*) AS conversations
+FROM conversation_tags ct
+JOIN inbox_tags t ON t.inbox_id = ct.inbox_id AND t.id = ct.tag_id
+JOIN conversations c ON c.inbox_id = ct.inbox_id AND c.id = ct.conversation_id AND c.deleted_at IS NULL
+GROUP BY t.name ORDER BY conversations DESC, tag LIMIT 5`,
+  },
+];
+
+const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation, field, coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
+FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversations' ORDER BY changes.id`;
+
+/** The whole program in a quarter of a minute, on invented data. @returns the exit code */
+export async function runDemo(io: Io, file: string): Promise<number> {
+  const path = resolve(io.cwd, file);
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+  const sandbox = createSandbox({ conversations: [420, 260, 90], rate: REQUESTS_PER_SECOND, seed: 7 });
+  const server = await sandbox.listen();
+  try {
+    const demo: Io = { ...io, env: demoEnvironment(path, server.url) };
+    heading(io, '1. Mirror the sandbox, a stand-in of the service, into SQLite');
+    await sync(demo);
+    heading(io, '2. Ask the copy in SQL');
+    for (const { asks, sql } of QUESTIONS) ask(io, path, asks, sql);
+    heading(io, `3. Let ${CHANGES} things happen at the service, and sync again`);
+    changeSomething(sandbox);
+    await sync(demo);
+    ask(io, path, 'What changed?', LATEST_CHANGES);
+    heading(io, '4. Go on');
+    printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
+    return EXIT.done;
+  } finally {
+    await server.close();
+  }
+}
+
+/** The account's usual life, and a conversation that goes: to see a tombstone, too. */
+function changeSomething({ world, applyEvents }: Sandbox): void {
+  applyEvents(CHANGES - 1);
+  const [busiest] = world.inboxes.values();
+  const [oldest] = busiest?.conversations.keys() ?? [];
+  if (busiest !== undefined && oldest !== undefined) world.removeConversation(busiest.id, oldest);
+}
+
+function demoEnvironment(path: string, url: string): Io['env'] {
+  return {
+    INBOX_API_URL: url,
+    INBOX_API_KEY: 'sandbox-key',
+    DATABASE_URL: `file:${path}`,
+    REQUESTS_PER_SECOND: String(REQUESTS_PER_SECOND),
+    LOG_LEVEL: 'warn',
+  };
+}
+
+async function sync(io: Io): Promise<void> {
+  const spec = { kind: 'sync', lists: ALL_LISTS, inboxId: null, acceptDeletes: false } as const;
+  const exitCode = await runPassCommand(io, { spec, command: 'inbox-mirror demo', json: false });
+  io.signal.throwIfAborted();
+  if (exitCode !== EXIT.done)
+    throw new MirrorError('SERVICE_DOWN', 'The demo stopped short; the lines above say why. Run it again.');
+}
+
+function ask(io: Io, path: string, question: string, sql: string): void {
+  printLine(io.stdout, `${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
+  const mirror = openReadOnly(`file:${path}`);
+  try {
+    printRows(io, mirror.query(sql), 'table');
+  } finally {
+    mirror.close();
+  }
+  printLine(io.stdout, '');
+}
+
+function heading(io: Io, text: string): void {
+  printLine(io.stdout, `\n${paint(io.stdout, ['bold', 'cyan'], text)}\n`);
+}
+
+function nextSteps(file: string): string {
+  return [
+    `The copy is in ${file}. Ask it more:`,
+    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM conversations LIMIT 5"`,
+    `or open it with any SQLite program. For your own inboxes, put INBOX_API_URL and INBOX_API_KEY into .env and run:`,
+    '  npx inbox-mirror sync',
+  ].join('\n');
+}

@@ -1,0 +1,76 @@
+import { text } from 'node:stream/consumers';
+import { stringify } from 'csv-stringify/sync';
+import { readConfig, readEnvironment } from '../config.ts';
+import { parseExact } from '../core/json.ts';
+import { plural } from '../core/words.ts';
+import { type Cell, type QueryResult, openReadOnly } from '../store/read-only.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Format } from './formats.ts';
+import { type Io, printLine } from './io.ts';
+import { renderTable } from './table.ts';
+
+/** Runs one query and prints its rows. @returns the exit code */
+export async function runQuery(io: Io, argument: string, format: Format): Promise<number> {
+  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const sql = argument === '-' ? await text(process.stdin) : argument;
+  const mirror = openReadOnly(config.databaseUrl);
+  try {
+    printRows(io, mirror.query(sql), format);
+    return EXIT.done;
+  } finally {
+    mirror.close();
+  }
+}
+
+/** Prints rows in a format; all but the table go out one at a time. */
+export function printRows(io: Io, { columns, rows }: QueryResult, format: Format): void {
+  const names = columns.map(({ name }) => name);
+  if (format === 'table') {
+    const all = [...rows];
+    const numeric = names.map(
+      (_name, index) =>
+        all.some((row) => row[index] !== null) && all.every((row) => row[index] === null || typeof row[index] === 'number'),
+    );
+    const titles = names.map((title, index) => ({
+      title,
+      align: numeric[index] === true ? ('right' as const) : ('left' as const),
+    }));
+    printLine(
+      io.stdout,
+      renderTable(
+        io.stdout,
+        titles,
+        all.map((row) => row.map(asText)),
+      ),
+    );
+    printLine(io.stdout, `(${plural(all.length, 'row')})`);
+    return;
+  }
+  if (format === 'csv') {
+    io.stdout.write(stringify([names]));
+    for (const row of rows) io.stdout.write(stringify([row.map((cell) => (cell === null ? '' : asText(cell)))]));
+    return;
+  }
+  const asObject = (row: Cell[]): string =>
+    JSON.stringify(Object.fromEntries(columns.map(({ name, isJson }, index) => [name, asJson(row[index] ?? null, isJson)])));
+  if (format === 'ndjson') {
+    for (const row of rows) printLine(io.stdout, asObject(row));
+    return;
+  }
+  let separator = '[\n  ';
+  for (const row of rows) {
+    io.stdout.write(separator + asObject(row));
+    separator = ',\n  ';
+  }
+  io.stdout.write(separator.startsWith('[') ? '[]\n' : '\n]\n');
+}
+
+function asText(cell: Cell): string {
+  return cell === null ? 'NULL' : cell instanceof Uint8Array ? `x'${Buffer.from(cell).toString('hex')}'` : String(cell);
+}
+
+/** A JSON column as JSON with its every digit; what JSON has no form for, as text. */
+function asJson(cell: Cell, isJson: boolean): unknown {
+  if (isJson && typeof cell === 'string') return parseExact(cell);
+  return typeof cell === 'bigint' || cell instanceof Uint8Array ? asText(cell) : cell;
+}

@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { type Config, readConfig, readEnvironment } from '../config.ts';
+import { BREAKER_STRIKES, BUDGET_WINDOW_MS, type GateState } from '../core/ledger.ts';
+import { MirrorError } from '../core/errors.ts';
+import { ago, count, duration, plural } from '../core/words.ts';
+import { openDatabase, sqlitePath } from '../store/database.ts';
+import { isValid } from '../store/leases.ts';
+import { type ListStatus, type MirrorStatus, readStatus } from '../store/status.ts';
+import { type Freshness, freshnessOf, promisesOf } from '../sync/freshness.ts';
+import { EXIT } from './exit-codes.ts';
+import { type Io, paint, printLine } from './io.ts';
+import { isAlive } from './session.ts';
+import { statusAsJson } from './status-json.ts';
+import { renderTable } from './table.ts';
+
+/** A list's status with what it means today. */
+export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly promiseMs: number };
+export type GateWord = 'open' | 'paused' | 'breaker' | 'key-refused';
+
+/** All that `status` shows, judged at one moment. */
+export interface JudgedStatus extends MirrorStatus {
+  readonly now: number;
+  readonly databaseName: string;
+  readonly config: Config;
+  readonly judged: readonly JudgedList[];
+  readonly gateWord: GateWord;
+  readonly leaseHeld: boolean;
+  /** Everything is fresh and the gate is not shut. */
+  readonly healthy: boolean;
+}
+
+export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
+  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const path = sqlitePath(config.databaseUrl);
+  if (!existsSync(path))
+    throw new MirrorError(
+      'USAGE',
+      `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
+    );
+  const database = await openDatabase(config.databaseUrl);
+  try {
+    const now = Date.now();
+    const status = judge(await readStatus(database, now), { now, config, databaseName: database.name });
+    printLine(io.stdout, json ? JSON.stringify(statusAsJson(status), null, 2) : asWords(io, status));
+    return status.healthy ? EXIT.done : EXIT.stale;
+  } finally {
+    await database.close();
+  }
+}
+
+function judge(
+  status: MirrorStatus,
+  { now, config, databaseName }: { now: number; config: Config; databaseName: string },
+): JudgedStatus {
+  const promises = promisesOf(config.schedules, config.timezone);
+  const judged = status.lists.map((list) => ({
+    ...list,
+    promiseMs: promises[list.list],
+    freshness: freshnessOf(list.completeAsOf, promises[list.list], now),
+  }));
+  const gateWord = gateWordOf(status.gate, now);
+  const leaseHeld = status.lease !== null && isValid(status.lease, { host: hostname(), pid: process.pid, isAlive }, now);
+  const healthy = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null) && gateWord === 'open';
+  return { ...status, now, config, databaseName, judged, gateWord, leaseHeld, healthy };
+}
+
+function gateWordOf({ strikes, pausedUntil, refusedKey }: GateState, now: number): GateWord {
+  if (refusedKey !== null) return 'key-refused';
+  if (pausedUntil === null || pausedUntil.getTime() <= now) return 'open';
+  return strikes >= BREAKER_STRIKES ? 'breaker' : 'paused';
+}
+
+function asWords(io: Io, status: JudgedStatus): string {
+  const sections = [listTable(io, status), '', budgetLine(status), gateLine(io, status), leaseLine(status)];
+  for (const pass of status.openPasses) {
+    const verb = status.leaseHeld ? 'under way' : 'interrupted; run it again to go on';
+    sections.push(`pass     ${pass.requestedBy}, begun ${ago(pass.startedAt, status.now)}, ${verb}`);
+  }
+  return sections.join('\n');
+}
+
+function listTable(io: Io, { judged, now }: JudgedStatus): string {
+  const columns = [
+    { title: 'inbox' },
+    { title: 'list' },
+    { title: 'complete as of' },
+    { title: 'rows', align: 'right' as const },
+    { title: 'state' },
+  ];
+  const rows = judged.map((list) => [
+    list.inboxId === null ? '' : `${list.inbox ?? 'no name'} (${list.inboxId})`,
+    list.list,
+    ago(list.completeAsOf, now),
+    list.rows === null ? '' : list.rows.toLocaleString('en-US'),
+    stateOf(io, list, now),
+  ]);
+  return renderTable(io.stdout, columns, rows);
+}
+
+function stateOf(io: Io, list: JudgedList, now: number): string {
+  const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
+  const words = { fresh: 'fresh', stale: `stale (promised ${duration(list.promiseMs)})`, never: 'never complete' };
+  const parts = [paint(io.stdout, colour[list.freshness], words[list.freshness])];
+  if (list.failure !== null) parts.push(paint(io.stdout, 'red', `last sweep failed: ${list.failure}`));
+  if (list.sweep !== null)
+    parts.push(`sweep ${list.sweep.state} after ${plural(list.sweep.pages, 'page')}, begun ${ago(list.sweep.startedAt, now)}`);
+  if (list.suspects > 0) parts.push(`${count(list.suspects)} not listed`);
+  if (list.rejected > 0) parts.push(`${count(list.rejected)} unreadable`);
+  if (list.authorised === false) parts.push(paint(io.stdout, 'yellow', 'mailbox not authorised: nothing new arrives'));
+  return parts.join(', ');
+}
+
+function budgetLine({ sent, config, oldestLeavesAt, now }: JudgedStatus): string {
+  const left = Math.max(0, config.requestsPerDay - sent);
+  const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${ago(oldestLeavesAt, now)}`;
+  return (
+    `budget   ${count(sent)} of ${count(config.requestsPerDay)} requests in the last ${Math.floor(BUDGET_WINDOW_MS / 3_600_000)} h, ` +
+    `${count(left)} left (${count(config.requestsReserved)} kept for manual commands)${frees}`
+  );
+}
+
+function gateLine(io: Io, { gate, gateWord, now }: JudgedStatus): string {
+  if (gateWord === 'open') return 'gate     open';
+  const word = paint(
+    io.stdout,
+    'red',
+    { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' }[gateWord],
+  );
+  const until = gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
+  return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
+}
+
+function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {
+  if (lease === null || !leaseHeld) return 'lease    free';
+  return `lease    held by \`${lease.command}\`, process ${lease.pid} on ${lease.host}, since ${ago(lease.acquiredAt, now)}, last heard of ${ago(lease.heartbeatAt, now)}`;
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProgram } from './cli/program.ts';
+import { MirrorError } from './core/errors.ts';
+
+const INTERRUPTED = 130;
+
+/** The first signal asks for a clean stop, the second one does not ask. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (stop.signal.aborted) process.exit(INTERRUPTED);
+      stop.abort(new MirrorError('STOPPED', `Stopped by ${name}.`));
+    });
+  }
+  return stop.signal;
+}
+
+/** A reader that has seen enough (`… | head`) closes the pipe: that is no error. */
+function leaveQuietlyOnClosedPipe(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+}
+
+leaveQuietlyOnClosedPipe();
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string };
+process.exitCode = await runProgram(
+  process.argv.slice(2),
+  { env: process.env, cwd: process.cwd(), stdout: process.stdout, stderr: process.stderr, signal: stopSignal() },
+  version,
+);

@@ -78,7 +78,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       return { store: openStore(database, lease), signal: AbortSignal.any([io.signal, lost.signal]) };
     },
     async close() {
-      for (const release of releases.splice(0).reverse()) await release();
+      for (const release of releases.splice(0).toReversed()) await release();
     },
   };
 }

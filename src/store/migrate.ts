@@ -68,13 +68,21 @@ async function applyMigrations(folder: string, names: string[], factory: SqlDriv
 
 /** Prisma's schema engine, in this process. Also used by `prisma/migrate.ts` to write new migrations. */
 export async function loadEngine(adapters: object): Promise<SchemaEngine> {
+  const { SchemaEngine } = await (engineModule ??= instantiate());
+  return await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapters);
+}
+
+/** One instance a process: its JavaScript half knows only the last one, and would free the objects of an earlier one in it. */
+let engineModule: ReturnType<typeof instantiate> | undefined;
+
+async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> {
   const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg');
   const file = fileURLToPath(new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')));
   const imports = { './schema_engine_bg.js': engine as unknown as WebAssembly.ModuleImports };
   const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
   engine.__wbg_set_wasm(instance.exports);
   (instance.exports['__wbindgen_start'] as () => void)();
-  return await engine.SchemaEngine.new({ datamodels: undefined }, () => undefined, adapters);
+  return engine;
 }
 
 /** The migrations as the engine wants to be handed them. */

@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readConfig, readEnvironment } from '../../src/config.ts';
+import { temporaryFolder } from '../support/mirror.ts';
+import { SECRET, testProgram } from '../support/program.ts';
+
+const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
+
+test('without anything but address and key every variable has its default', () => {
+  const config = readConfig(GOOD, '/data', { service: true });
+  expect(config).toMatchObject({
+    apiUrl: 'https://api.example.com/v1',
+    databaseUrl: 'file:/data/mirror.db',
+    requestsPerSecond: 1,
+    requestsPerDay: 5000,
+    requestsReserved: 250,
+    pageSize: 100,
+    timezone: 'UTC',
+    http: { host: '127.0.0.1', port: 8787 },
+    logLevel: 'info',
+    storePublicPermalink: false,
+  });
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+test('a bad .env names every bad variable at once and exits 2', async () => {
+  const program = await testProgram();
+  writeFileSync(
+    join(program.folder, '.env'),
+    [
+      'INBOX_API_URL=api.example.com',
+      'INBOX_API_KEY="two words"',
+      'DATABASE_URL=postgresql://localhost/mirror',
+      'REQUESTS_PER_SECOND=fast',
+      'REQUESTS_PER_DAY=0',
+      'REQUESTS_RESERVED=-1',
+      'PAGE_SIZE=101',
+      'SCHEDULE_INBOXES="61 * * * *"',
+      'SCHEDULE_USERS=often',
+      'SCHEDULE_TAGS="* * *"',
+      'SCHEDULE_CONVERSATIONS="*/15 * * * * * *"',
+      'SCHEDULE_TIMEZONE=Mars/Olympus',
+      'HTTP_HOST="a b"',
+      'HTTP_PORT=99999',
+      'LOG_LEVEL=loud',
+      'STORE_PUBLIC_PERMALINK=yes',
+    ].join('\n'),
+  );
+  for (const name of Object.keys(program.env)) delete program.env[name];
+  const { exitCode, stderr } = await program.run('sync');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('16 faults');
+  for (const name of [
+    'INBOX_API_URL',
+    'INBOX_API_KEY',
+    'DATABASE_URL',
+    'REQUESTS_PER_SECOND',
+    'REQUESTS_PER_DAY',
+    'REQUESTS_RESERVED',
+    'PAGE_SIZE',
+    'SCHEDULE_INBOXES',
+    'SCHEDULE_USERS',
+    'SCHEDULE_TAGS',
+    'SCHEDULE_CONVERSATIONS',
+    'SCHEDULE_TIMEZONE',
+    'HTTP_HOST',
+    'HTTP_PORT',
+    'LOG_LEVEL',
+    'STORE_PUBLIC_PERMALINK',
+  ]) {
+    expect(stderr, name).toContain(`${name}: `);
+  }
+  expect(stderr, 'never the key').not.toContain('two words');
+  expect(program.sandbox.arrivals, 'nothing was sent').toEqual([]);
+});
+
+test('a real environment variable wins over .env', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, '.env'), 'PAGE_SIZE=50\nREQUESTS_PER_DAY=100\nREQUESTS_RESERVED=1\n');
+  const config = readConfig(readEnvironment({ ...GOOD, PAGE_SIZE: '20' }, folder), folder, { service: true });
+  expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
+});
+
+test('address and key are missed only by a command that talks to the service', () => {
+  expect(() => readConfig({}, '/', { service: true })).toThrow(/2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/);
+  expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
+});
+
+test('the key can lie in a file, and its name is told when it cannot be read', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'key'), `${SECRET}\n`);
+  const read = (env: Record<string, string>) => readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, ...env }, folder, { service: true });
+  expect(read({ INBOX_API_KEY_FILE: 'key' }).key).toBe(SECRET);
+  expect(() => read({ INBOX_API_KEY_FILE: 'nowhere' })).toThrow(/INBOX_API_KEY_FILE: cannot read nowhere \(ENOENT\)/);
+  expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
+});
+
+test('a reserve as large as the whole day is refused', () => {
+  expect(() => readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true })).toThrow(/REQUESTS_RESERVED: expected less/);
+});
+
+test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])('the address %s is refused', (url) => {
+  expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(/INBOX_API_URL/);
+});

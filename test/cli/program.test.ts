@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import SqliteDatabase from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
+
+const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
+/** One page of inboxes; users, tags and conversations of two inboxes. */
+const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
+
+/** Writes to the mirror as nobody else would: to bring about what time would bring. */
+function tamper(program: TestProgram, sql: string): void {
+  const database = new SqliteDatabase(mirrorFile(program));
+  database.exec(sql);
+  database.close();
+}
+
+test('the help names every command, and an unknown one exits 2', async () => {
+  const program = await testProgram();
+  const help = await program.run('--help');
+  expect(help.exitCode).toBe(0);
+  for (const command of ['sync', 'resync', 'status', 'query', 'doctor', 'lookup', 'sandbox', 'demo']) expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+  expect(await program.run('syncc')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('sync') as string });
+  expect(await program.run('sync', 'convos')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('The lists are: inboxes, users, tags, conversations') as string });
+});
+
+test('sync mirrors everything, says what it cost, and query reads it in every format', async () => {
+  const program = await testProgram(SMALL);
+  const sync = await program.run('sync');
+  expect(sync.exitCode).toBe(0);
+  expect(sync.stdout).toContain(`7 of 7 lists complete: ${SMALL_REQUESTS} requests`);
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+
+  const count = 'SELECT count(*) AS n FROM conversations';
+  expect((await program.run('query', count)).stdout).toBe('  n\n270\n(1 row)\n');
+  expect(JSON.parse((await program.run('query', count, '--format', 'json')).stdout)).toEqual([{ n: 270 }]);
+  const tags = 'SELECT name, color_code, deleted_at FROM inbox_tags ORDER BY name LIMIT 2';
+  const lines = (await program.run('query', tags, '--format', 'ndjson')).stdout.trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as object)).toEqual(JSON.parse((await program.run('query', tags, '--format', 'json')).stdout));
+  expect((await program.run('query', "SELECT 'a,\"b\"' AS x, NULL AS y, 1 AS z", '--format', 'csv')).stdout).toBe('x,y,z\n"a,""b""",,1\n');
+  expect(JSON.parse((await program.run('query', 'SELECT is_authorised FROM inboxes LIMIT 1', '--format', 'json')).stdout)).toEqual([{ is_authorised: true }]);
+  expect((await program.run('query', 'SELECT 1 WHERE 0', '--format', 'json')).stdout).toBe('[]\n');
+});
+
+test('query cannot write, and says what is wrong with SQL', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync', 'inboxes');
+  for (const sql of ['DELETE FROM inboxes', 'DELETE FROM inboxes RETURNING id', 'PRAGMA user_version = 7', 'DROP TABLE changes', "ATTACH 'x.db' AS x"]) {
+    expect(await program.run('query', sql), sql).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('read-only') as string });
+  }
+  expect(await program.run('query', 'SELEKT 1')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('near "SELEKT"') as string });
+  expect(readdirSync(program.folder).sort().filter((name) => !name.startsWith('mirror.db'))).toEqual([]);
+});
+
+test('query and status without a mirror say how to make one', async () => {
+  const program = await testProgram();
+  for (const argv of [['query', 'SELECT 1'], ['status']]) {
+    expect(await program.run(...argv)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('`inbox-mirror sync` makes one') as string });
+  }
+  expect(readdirSync(program.folder)).toEqual([]);
+});
+
+test('a refused key exits 3 after exactly one request, and once more when a person tries again', async () => {
+  const program = await testProgram(SMALL, { INBOX_API_KEY: 'wrong-key' });
+  expect(await program.run('sync')).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('refused the API key') as string });
+  expect(program.sandbox.arrivals).toHaveLength(1);
+  expect((await program.run('status', '--json')).stdout).toContain('"state": "key-refused"');
+  expect((await program.run('sync')).exitCode).toBe(3);
+  expect(program.sandbox.arrivals).toHaveLength(2);
+  program.env['INBOX_API_KEY'] = SECRET;
+  expect((await program.run('sync')).exitCode).toBe(0);
+});
+
+test('an exhausted budget exits 4, says when it can go on, and then does', async () => {
+  const program = await testProgram(SMALL, { REQUESTS_PER_DAY: '5', REQUESTS_RESERVED: '0' });
+  const first = await program.run('sync');
+  expect(first.exitCode).toBe(4);
+  expect(first.stderr).toMatch(/The day's budget is spent: 5 requests.*at 20\d\d-\S+Z, in (23 h|1 d)/);
+  expect(program.sandbox.arrivals).toHaveLength(5);
+  expect(await program.run('sync'), 'not one request more').toMatchObject({ exitCode: 4 });
+  expect(program.sandbox.arrivals).toHaveLength(5);
+  tamper(program, `UPDATE requests SET sent_at = strftime('%Y-%m-%dT%H:%M:%fZ', sent_at, '-25 hours')`);
+  expect((await program.run('sync')).exitCode).toBe(0);
+  expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
+});
+
+test('Ctrl-C stops between pages and exits 130, and the next run reads only what is left', async () => {
+  const program = await testProgram(SMALL);
+  const stopped = await program.runUntil(() => program.sandbox.arrivals.length === 4, 'sync');
+  expect(stopped).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('Run the same command again to go on') as string });
+  expect(program.sandbox.arrivals.length).toBeLessThan(SMALL_REQUESTS);
+  const rest = await program.run('sync');
+  expect(rest).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('going on with an interrupted pass') as string });
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+});
+
+test('an outage exits 4 and names what failed; a failed list exits 1 and does not stop the others', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  program.sandbox.script(({ path }) => (path.includes('/tags') ? { status: 404, body: '{"errors":[{"message":"no tags here"}]}' } : undefined));
+  const failed = await program.run('sync');
+  expect(failed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no tags here') as string });
+  expect(failed.stdout).toContain('5 of 7 lists complete');
+  expect((await program.run('status')).exitCode).toBe(5);
+});
+
+test('status tells each list, the budget and the gate, exits 0 where all is fresh and 5 where something is stale', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  const fresh = await program.run('status');
+  expect(fresh.exitCode).toBe(0);
+  expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
+  expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
+  expect(fresh.stdout).toContain('gate     open');
+  tamper(program, `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000Z' WHERE list = 'tags'`);
+  const stale = await program.run('status', '--json');
+  expect(stale.exitCode).toBe(5);
+  const { healthy, lists, budget, gate, lease } = JSON.parse(stale.stdout) as Record<string, unknown> & { lists: { list: string; state: string }[] };
+  expect({ healthy, gate, lease }).toMatchObject({ healthy: false, gate: { state: 'open' }, lease: null });
+  expect(budget).toMatchObject({ limit: 5000, reserved: 250, sent: SMALL_REQUESTS, left: 5000 - SMALL_REQUESTS });
+  expect(lists.filter(({ state }) => state === 'stale').map(({ list }) => list)).toEqual(['tags', 'tags']);
+});
+
+test('a dry resync forecasts and sends nothing; a real one reads every page', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  const dry = await program.run('resync', '--dry-run', '--json');
+  expect(JSON.parse(dry.stdout)).toMatchObject({ requests: SMALL_REQUESTS, complete: true, sent_today: SMALL_REQUESTS });
+  expect((await program.run('resync', '--dry-run')).stdout).toContain(`takes ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`);
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+  expect((await program.run('resync')).exitCode).toBe(0);
+  expect(program.sandbox.arrivals).toHaveLength(2 * SMALL_REQUESTS);
+});
+
+test('sync of one list of one inbox reads just that', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  const [inbox] = program.sandbox.world.inboxes.keys();
+  expect((await program.run('sync', 'tags', '--inbox', inbox ?? '')).exitCode).toBe(0);
+  expect(program.sandbox.arrivals.slice(SMALL_REQUESTS).map(({ path }) => path)).toEqual([`/v1/inboxes/${inbox}/tags?limit=100`]);
+  const unknown = await program.run('sync', '--inbox', '999');
+  expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no inbox 999') as string });
+});
+
+test('lookup finds a user by e-mail and a tag by name', async () => {
+  const program = await testProgram(SMALL);
+  const [inbox] = program.sandbox.world.inboxes.values();
+  const [user] = inbox?.users.values() ?? [];
+  const [tag] = inbox?.tags.values() ?? [];
+  if (inbox === undefined || user === undefined || tag === undefined) throw new Error('the sandbox is empty');
+  const found = await program.run('lookup', 'user', '--inbox', inbox.id, '--email', user.email, '--json');
+  expect(JSON.parse(found.stdout)).toMatchObject([{ id: user.id, email: user.email }]);
+  expect((await program.run('lookup', 'tag', '--inbox', inbox.id, '--name', tag.name)).stdout).toContain(tag.id);
+  expect((await program.run('lookup', 'user', '--inbox', inbox.id, '--email', 'nobody@example.com')).stdout).toBe('(0 users)\n');
+  expect(await program.run('lookup', 'user', '--inbox', '999', '--email', 'a@b.c')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('404') as string });
+});
+
+test('doctor checks everything with one request, and resets the gate', async () => {
+  const program = await testProgram(SMALL);
+  const healthy = await program.run('doctor', '--json');
+  expect(healthy.exitCode).toBe(0);
+  const { checks } = JSON.parse(healthy.stdout) as { checks: { name: string; verdict: string }[] };
+  expect(checks.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(['configuration ok', 'database ok', 'gate ok', 'budget ok', 'service ok', 'clock ok']);
+  expect(program.sandbox.arrivals).toHaveLength(1);
+  tamper(program, `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000Z', paused_until = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+10 minutes'), cause = '429'`);
+  expect(await program.run('doctor')).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('--reset-gate') as string });
+  expect((await program.run('doctor', '--reset-gate')).exitCode).toBe(0);
+  expect((await program.run('sync')).exitCode).toBe(0);
+});
+
+test('doctor names a service that is out of reach', async () => {
+  const program = await testProgram(SMALL, { INBOX_API_URL: 'http://127.0.0.1:1/v1' });
+  const dead = program.run('doctor');
+  expect(await dead).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('ECONNREFUSED') as string });
+}, 30_000);
+
+test('the key is in no file of the mirror', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  for (const name of readdirSync(program.folder)) expect(readFileSync(join(program.folder, name)).includes(SECRET), name).toBe(false);
+});
+
+test('demo mirrors, asks, changes, syncs again and leaves its file, in under 20 seconds', async () => {
+  const program = await testProgram();
+  for (const name of Object.keys(program.env)) delete program.env[name];
+  const startedAt = performance.now();
+  const { exitCode, stdout } = await program.run('demo');
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('Who has the most open work?');
+  expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
+  expect(readdirSync(program.folder)).toContain('demo.db');
+});
+
+test('a file that is no database, and a folder that is not there, are named', async () => {
+  const program = await testProgram();
+  writeFileSync(mirrorFile(program), 'This is no database, but long enough to be taken for one by its length alone. '.repeat(20));
+  expect(await program.run('sync')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is not an SQLite database') as string });
+  program.env['DATABASE_URL'] = 'file:nowhere/mirror.db';
+  expect(await program.run('sync')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('nowhere') as string });
+});
+
+test('a Node that is too old gets one sentence', async () => {
+  const launcher = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
+  const asOld = `Object.defineProperty(process, 'versions', { value: { node: '18.19.1' } }); require(${JSON.stringify(launcher)})`;
+  await expect(promisify(execFile)(process.execPath, ['-e', asOld])).rejects.toMatchObject({
+    code: 2,
+    stderr: 'inbox-mirror needs Node.js 22.18 or newer, but this is 18.19.1. Install a newer one from https://nodejs.org.\n',
+  });
+});

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
+import { MirrorError } from '../../src/core/errors.ts';
+import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
+import { temporaryFolder } from './mirror.ts';
+
+/** A key that no other text can hold by chance. */
+export const SECRET = 'k3y-T0p.S3cret~9f8e7d';
+
+export interface Ran {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder to work in, a sandbox to talk to, and the program, run in this process as its user would. */
+export interface TestProgram {
+  readonly folder: string;
+  readonly sandbox: Sandbox;
+  readonly env: Record<string, string>;
+  run(...argv: string[]): Promise<Ran>;
+  /** As `run`, and stops it as Ctrl-C would when `when()` turns true at a request's arrival. */
+  runUntil(when: () => boolean, ...argv: string[]): Promise<Ran>;
+}
+
+export async function testProgram(options: Partial<SandboxOptions> = {}, env: Record<string, string> = {}): Promise<TestProgram> {
+  const folder = temporaryFolder();
+  const sandbox = createSandbox({ rate: 0, perDay: 0, key: SECRET, ...options });
+  const { url, close } = await sandbox.listen();
+  onTestFinished(() => close());
+  const program: TestProgram = {
+    folder,
+    sandbox,
+    env: { INBOX_API_URL: url, INBOX_API_KEY: SECRET, REQUESTS_PER_SECOND: '500', LOG_LEVEL: 'trace', ...env },
+    run: (...argv) => execute(program, argv, new AbortController()),
+    runUntil(when, ...argv) {
+      const stop = new AbortController();
+      sandbox.script(() => {
+        if (when()) stop.abort(new MirrorError('STOPPED', 'Stopped by SIGINT.'));
+        return undefined;
+      });
+      return execute(program, argv, stop).finally(() => sandbox.script(undefined));
+    },
+  };
+  return program;
+}
+
+async function execute({ env, folder }: TestProgram, argv: string[], stop: AbortController): Promise<Ran> {
+  let stdout = '';
+  let stderr = '';
+  const io = {
+    env,
+    cwd: folder,
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+    signal: stop.signal,
+  };
+  const exitCode = await runProgram(argv, io, '0.0.0-test');
+  expect(stdout + stderr, 'the key is nowhere in the output').not.toContain(SECRET);
+  return { exitCode, stdout, stderr };
+}
+
+/** The mirror's file of a test program. */
+export function mirrorFile({ folder }: TestProgram): string {
+  return join(folder, 'mirror.db');
+}

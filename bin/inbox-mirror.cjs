@@ -4,7 +4,7 @@
 var needed = [22, 18];
 var found = process.versions.node.split('.').map(Number);
 if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
-  console.error('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.');
+  process.stderr.write('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.\n');
   process.exit(2);
 }
 // Keeps compiled modules between runs: `--help` answers twice as fast.
@@ -13,4 +13,4 @@ var path = require('node:path');
 // A clone runs its source as it stands; the published package has only what was emitted from it.
 var source = path.join(__dirname, '..', 'src', 'main.ts');
 var entry = require('node:fs').existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'main.js');
-import(require('node:url').pathToFileURL(entry).href);
+void import(require('node:url').pathToFileURL(entry).href);

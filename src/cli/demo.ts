@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Runner } from './program.ts';
+import type { Runner } from './io.ts';
 
 export function addDemo(program: Command, run: Runner): void {
   program

@@ -18,6 +18,9 @@ export interface Io {
   readonly signal: AbortSignal;
 }
 
+/** Runs a command's work and keeps its exit code. Heavy parts are imported inside, so that `--help` loads none of them. */
+export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
+
 type Style = Parameters<typeof styleText>[0];
 
 /** Colours text for this output: only on a terminal, and never against NO_COLOR. */

@@ -3,17 +3,13 @@ import { isMirrorError } from '../core/errors.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { paint, printLine } from './io.ts';
+import { type Io, type Runner, paint, printLine } from './io.ts';
 import { addLookup } from './lookup.ts';
 import { addQuery } from './query.ts';
 import { addResync } from './resync.ts';
 import { addSandbox } from './sandbox.ts';
 import { addStatus } from './status.ts';
 import { addSync } from './sync.ts';
-
-/** Runs a command's work and keeps its exit code. Heavy parts are imported inside, so that `--help` loads none of them. */
-export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
 
 /** The whole program: arguments in, exit code out. Known errors print a sentence, bugs print a stack; neither prints the key. */
 export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {

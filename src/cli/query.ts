@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Runner } from './program.ts';
+import type { Runner } from './io.ts';
 import { FORMATS, type Format } from './formats.ts';
 
 export function addQuery(program: Command, run: Runner): void {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Runner } from './program.ts';
+import type { Runner } from './io.ts';
 import type { SandboxCommand } from './run-sandbox.ts';
 
 const number =

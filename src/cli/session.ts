@@ -11,7 +11,7 @@ import { type Lease, acquireLease } from '../store/leases.ts';
 import { ledgerOf } from '../store/ledger.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { type Io, usesColour } from './io.ts';
-import { systemClock } from './system-clock.ts';
+import { isAlive, systemClock } from './machine.ts';
 
 const HEARTBEAT_MS = 10_000;
 
@@ -89,16 +89,6 @@ async function renew(lease: Lease, database: Database, lost: AbortController): P
   } catch (error) {
     // A database that is busy for a moment is no lost lease: the next beat, or the next page, will tell.
     if (isMirrorError(error, 'LEASE_LOST')) lost.abort(error);
-  }
-}
-
-/** True where a process of this machine still runs, ours to signal or not. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 

@@ -1,5 +1,5 @@
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
-import type { JudgedList, JudgedStatus } from './status-view.ts';
+import type { JudgedList, JudgedStatus } from './status-judge.ts';
 
 /** `status --json` (docs/commands.md). A stable shape: fields are added, never renamed. */
 export function statusAsJson(status: JudgedStatus): unknown {

@@ -1,34 +1,15 @@
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { type Config, readConfig, readEnvironment } from '../config.ts';
-import { BREAKER_STRIKES, BUDGET_WINDOW_MS, type GateState } from '../core/ledger.ts';
+import { readConfig, readEnvironment } from '../config.ts';
+import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { MirrorError } from '../core/errors.ts';
 import { ago, count, duration, plural } from '../core/words.ts';
 import { openDatabase, sqlitePath } from '../store/database.ts';
-import { isValid } from '../store/leases.ts';
-import { type ListStatus, type MirrorStatus, readStatus } from '../store/status.ts';
-import { type Freshness, freshnessOf, promisesOf } from '../sync/freshness.ts';
+import { readStatus } from '../store/status.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
-import { isAlive } from './session.ts';
+import { type JudgedList, type JudgedStatus, judge } from './status-judge.ts';
 import { statusAsJson } from './status-json.ts';
 import { renderTable } from './table.ts';
-
-/** A list's status with what it means today. */
-export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly promiseMs: number };
-export type GateWord = 'open' | 'paused' | 'breaker' | 'key-refused';
-
-/** All that `status` shows, judged at one moment. */
-export interface JudgedStatus extends MirrorStatus {
-  readonly now: number;
-  readonly databaseName: string;
-  readonly config: Config;
-  readonly judged: readonly JudgedList[];
-  readonly gateWord: GateWord;
-  readonly leaseHeld: boolean;
-  /** Everything is fresh and the gate is not shut. */
-  readonly healthy: boolean;
-}
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
@@ -47,28 +28,6 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
   } finally {
     await database.close();
   }
-}
-
-function judge(
-  status: MirrorStatus,
-  { now, config, databaseName }: { now: number; config: Config; databaseName: string },
-): JudgedStatus {
-  const promises = promisesOf(config.schedules, config.timezone);
-  const judged = status.lists.map((list) => ({
-    ...list,
-    promiseMs: promises[list.list],
-    freshness: freshnessOf(list.completeAsOf, promises[list.list], now),
-  }));
-  const gateWord = gateWordOf(status.gate, now);
-  const leaseHeld = status.lease !== null && isValid(status.lease, { host: hostname(), pid: process.pid, isAlive }, now);
-  const healthy = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null) && gateWord === 'open';
-  return { ...status, now, config, databaseName, judged, gateWord, leaseHeld, healthy };
-}
-
-function gateWordOf({ strikes, pausedUntil, refusedKey }: GateState, now: number): GateWord {
-  if (refusedKey !== null) return 'key-refused';
-  if (pausedUntil === null || pausedUntil.getTime() <= now) return 'open';
-  return strikes >= BREAKER_STRIKES ? 'breaker' : 'paused';
 }
 
 function asWords(io: Io, status: JudgedStatus): string {

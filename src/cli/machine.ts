@@ -35,3 +35,13 @@ function bootId(): string {
     return randomUUID();
   }
 }
+
+/** True where a process of this machine still runs, ours to signal or not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

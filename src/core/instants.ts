@@ -1,10 +1,14 @@
 /** Epoch values above this are milliseconds: as seconds it is the year 5138, as milliseconds March 1973. */
 const MILLISECONDS_FROM = 1e11;
 
-/** An epoch in seconds or milliseconds, told apart by size (SERVICE-NOTES.md, "Timestamps"), as ISO 8601 UTC text; null where no date can hold it. */
+/**
+ * An epoch in seconds or milliseconds, told apart by size (SERVICE-NOTES.md, "Timestamps"), as ISO 8601 UTC text; null outside the
+ * years 0 to 9999 (microseconds, say), whose text would neither sort nor be an instant to a database.
+ */
 export function epochToIso(epoch: number): string | null {
   const date = new Date(Math.abs(epoch) >= MILLISECONDS_FROM ? epoch : epoch * 1000);
-  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+  const year = date.getUTCFullYear();
+  return year >= 0 && year <= 9999 ? date.toISOString() : null;
 }
 
 /**

@@ -13,8 +13,8 @@ interface ExactJson {
 }
 const exact = JSON as unknown as ExactJson;
 
-// Only numbers with many digits, a fraction or an exponent can lose anything. A quick look spares most pages the slow reviver.
-const MAY_LOSE_DIGITS = /[:[,]\s*-?(?:\d{16}|\d+[.eE])/;
+// Only numbers with many digits, a fraction or an exponent, and -0, can lose anything. A quick look spares most pages the slow reviver.
+const MAY_LOSE_DIGITS = /(?:^|[:[,])\s*-?(?:\d{16}|\d+[.eE]|(?<=-)0)/;
 
 /**
  * Parses JSON; a number that JavaScript would round stays as an {@link ExactNumber}.

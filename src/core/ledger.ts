@@ -36,7 +36,8 @@ export interface SlotLimits {
 
 /** A slot, or why not and how many milliseconds to wait before asking again. */
 export type Grant =
-  | { readonly granted: true; readonly id: number }
+  /** `probe`: sent while a pause has run out but not ended; a good answer to it ends the pause. */
+  | { readonly granted: true; readonly id: number; readonly probe: boolean }
   | { readonly granted: false; readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key'; readonly waitMs: number };
 
 /** What the gate must know over a restart. */
@@ -56,9 +57,11 @@ export interface Ledger {
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
   settle(id: number, outcome: Outcome): Promise<void>;
   state(): Promise<GateState>;
-  /** Pauses the gate after a 429 for a request that was sent after the last pause; else leaves things as they are. */
-  pause(requestId: number, until: (strikes: number) => number, cause: string, now: number): Promise<GateState>;
-  /** Ends pause and breaker. */
+  /** Pauses the gate after a 429. Null, and nothing changed, where the request was under way already when the last pause began. */
+  pause(requestId: number, until: (strikes: number) => number, cause: string, now: number): Promise<GateState | null>;
+  /** Ends pause and breaker where the request was sent after the pause had run out. @returns whether it did */
+  endPause(requestId: number): Promise<boolean>;
+  /** Ends pause and breaker and lets a refused key try again, by hand. */
   open(): Promise<void>;
   /** Shuts the gate for a key that the service refused. */
   refuseKey(key: string, cause: string, now: number): Promise<void>;

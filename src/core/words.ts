@@ -15,9 +15,9 @@ export function duration(milliseconds: number): string {
   seconds = Math.round(seconds / smallest) * smallest;
   const parts: string[] = [];
   for (const [unit, size] of UNITS) {
-    const count = Math.floor(seconds / size);
-    if (count > 0 && parts.length < 2) parts.push(`${count} ${unit}`);
-    seconds -= count * size;
+    const whole = Math.floor(seconds / size);
+    if (whole > 0 && parts.length < 2) parts.push(`${whole} ${unit}`);
+    seconds -= whole * size;
   }
   return parts.join(' ');
 }

@@ -1,5 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
 import { isExactNumber, parseExact } from '../core/json.ts';
+import { plural } from '../core/words.ts';
 
 /** The rows and the next token of one list answer. */
 export interface ListAnswer {
@@ -12,13 +13,16 @@ export class BrokenBody extends Error {
   override readonly name = 'BrokenBody';
 }
 
-/** @throws BrokenBody where the body is empty or not JSON. */
+/** @throws BrokenBody where the body is empty or not JSON; its message tells the kind and the length, never the content. */
 export function readBody(body: string): unknown {
-  if (body.trim() === '') throw new BrokenBody('the body was empty');
+  // Trimming also takes off a byte order mark.
+  const text = body.trim();
+  if (text === '') throw new BrokenBody('the body was empty');
   try {
-    return parseExact(body);
+    return parseExact(text);
   } catch {
-    throw new BrokenBody(`the body was not JSON; it begins ${JSON.stringify(body.slice(0, 60))}`);
+    const kind = text.startsWith('<') ? 'a page of HTML or XML' : /^[{[]/.test(text) ? 'cut short or damaged JSON' : 'some text';
+    throw new BrokenBody(`the body was not JSON but ${kind} (${plural(text.length, 'character')})`);
   }
 }
 

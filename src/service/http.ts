@@ -1,14 +1,21 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import got, { type OptionsInit, RequestError } from 'got';
+import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
+import { withoutKey } from '../core/secrets.ts';
+import { duration } from '../core/words.ts';
 
-const CONNECT_MS = 10_000;
-const WHOLE_REQUEST_MS = 30_000;
 const LARGEST_ANSWER = 16 * 1024 * 1024;
 /** Node's own agent drops idle sockets after 5 s, and our requests are seconds to hours apart. */
 const KEEP_ALIVE_MS = 60_000;
 
-/** What the service answered, read to its end. */
+/** How long to wait for a connection, and for the whole of a request, in milliseconds. */
+export interface TimeOuts {
+  readonly connectMs: number;
+  readonly requestMs: number;
+}
+const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: 30_000 };
+
+/** What the service answered, read to its end. The key stands in nothing but a good answer's body. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
@@ -31,7 +38,7 @@ export interface Http {
 }
 
 /** HTTP to the service at `baseUrl`, with `key()` asked anew for every request, so that a changed key file takes effect. */
-export function connect(baseUrl: string, key: () => string): Http {
+export function connect(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
   const agent = {
     http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
@@ -41,16 +48,19 @@ export function connect(baseUrl: string, key: () => string): Http {
     retry: { limit: 0 },
     followRedirect: false,
     throwHttpErrors: false,
-    timeout: { connect: CONNECT_MS, request: WHOLE_REQUEST_MS },
+    timeout: { connect: timeOuts.connectMs, request: timeOuts.requestMs },
     headers: { accept: 'application/json', 'user-agent': 'inbox-mirror' },
   };
   return {
-    get: (path, query) =>
-      send(`${baseUrl}${path}`, {
-        ...options,
-        searchParams: query,
-        headers: { ...options.headers, authorization: `Bearer ${key()}` },
-      }),
+    async get(path, query) {
+      const secret = key();
+      const headers = { ...options.headers, authorization: `Bearer ${secret}` };
+      try {
+        return withoutEcho(await send(`${baseUrl}${path}`, { ...options, searchParams: query, headers }), secret);
+      } catch (error) {
+        throw error instanceof NoAnswer ? error : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret));
+      }
+    },
     close() {
       agent.http.destroy();
       agent.https.destroy();
@@ -76,17 +86,23 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
       location: headers.location,
       date: headers.date,
     };
-  } catch (error) {
-    throw error instanceof NoAnswer ? error : new NoAnswer(describeFailure(error));
   } finally {
     stream.destroy();
   }
 }
 
+/** What is not data ends up in messages, and some servers and proxies repeat in it what they were sent. */
+function withoutEcho(answer: Answer, key: string): Answer {
+  if (answer.status >= 200 && answer.status < 300) return answer;
+  const { body, location } = answer;
+  return { ...answer, body: withoutKey(body, key), location: location === undefined ? location : withoutKey(location, key) };
+}
+
 /** got's errors hold their options, the key among them: only these two words of an error go further. */
-function describeFailure(error: unknown): string {
+function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): string {
+  if (error instanceof TimeoutError) {
+    return error.event === 'connect' ? `no connection within ${duration(connectMs)}` : `no answer within ${duration(requestMs)}`;
+  }
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
-  if (error.name === 'TimeoutError')
-    return error.message.includes('connect') ? 'no connection within 10 s' : 'no answer within 30 s';
   return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined ? error.message : `${error.code}: ${error.message}`;
 }

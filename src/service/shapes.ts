@@ -21,13 +21,23 @@ const boolean = z
   .nullish()
   .transform((value) => value ?? null);
 
-/** Epoch seconds or milliseconds, as a number or as digits, to ISO 8601. */
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+/** Epoch seconds or milliseconds, as a number or as text, to ISO 8601. */
 const instant = z.unknown().transform((value, context): string | null => {
-  if (value === null || value === undefined) return null;
-  const iso = typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value)) ? epochToIso(Number(value)) : null;
+  if (value === null) return null;
+  const epoch = isExactNumber(value) ? value.rawJSON : value;
+  const iso = typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch)) ? epochToIso(Number(epoch)) : null;
   if (iso === null) context.addIssue('is no timestamp');
   return iso;
 });
+const maybeInstant = instant.optional();
+
+/** An object inside a row. A number that is kept as text is an object to JavaScript only. */
+function maybeObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  const inner = z.looseObject(shape, 'is no object').nullish();
+  return z.preprocess((value) => (isExactNumber(value) ? Number.NaN : value), inner).optional();
+}
 
 const inbox = z.looseObject({
   id,
@@ -36,17 +46,17 @@ const inbox = z.looseObject({
   email: text,
   inbox_type: text,
   is_authorised: boolean,
-  source_user: z.looseObject({ id: maybeId, email: text }).nullish(),
-  created_at: instant,
-  updated_at: instant,
+  source_user: maybeObject({ id: maybeId, email: text }),
+  created_at: maybeInstant,
+  updated_at: maybeInstant,
 });
 const user = z.looseObject({ id, first_name: text, last_name: text, email: text, phone_number: text, is_joined: boolean });
-const tag = z.looseObject({ id, name: text, color_code: text, type: text, created_at: instant });
+const tag = z.looseObject({ id, name: text, color_code: text, type: text, created_at: maybeInstant });
 const conversation = z.looseObject({
   id,
   status: text,
   // Unassigned comes as null, nothing, {} or with a null id (SERVICE-NOTES.md).
-  assignee: z.looseObject({ assignee_type: text, assignee_id: maybeId }).nullish(),
+  assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
   tag_ids: z.array(id, 'is no array').nullish(),
   gmail_thread_id: text,
   private_permalink: text,
@@ -89,7 +99,7 @@ function resource<Shape extends z.ZodObject>(
     fields: new Set(Object.keys(shape.shape)),
     promised,
     read(row) {
-      const parsed = shape.safeParse(row);
+      const parsed = shape.safeParse(isExactNumber(row) ? null : row);
       if (!parsed.success) return { ok: false, reason: explain(parsed.error) };
       const { id: itemId, tag_ids: tagIds } = parsed.data as { id: string; tag_ids?: string[] | null };
       return { ok: true, id: itemId, columns: columnsOf(parsed.data), tags: tagIds ? [...new Set(tagIds)].sort() : null };
@@ -124,6 +134,11 @@ export interface ReadRows {
 const PUBLIC_PERMALINK = 'public_permalink';
 /** Only the answer for a single conversation has these; kept, they would make every row look changed at the next listing. */
 const DETAIL_FIELDS = new Set(['message_ids']);
+/** What is read of the objects inside a row. */
+const READ_INSIDE: Readonly<Record<string, ReadonlySet<string>>> = {
+  source_user: new Set(['id', 'email']),
+  assignee: new Set(['assignee_type', 'assignee_id']),
+};
 
 /** Reads the rows of one page or one answer; a row that cannot be read is a reject and harms no other. */
 export function readRows(
@@ -165,7 +180,17 @@ function keep(row: unknown, storePublicPermalink: boolean): unknown {
 
 /** What is read counts as read (an id as its digits, tags in any order); what nobody knows yet counts as it came. */
 function contentHash(columns: Columns, tags: string[] | null, row: object, fields: ReadonlySet<string>): string {
-  const unknown = Object.entries(row).filter(([field]) => !fields.has(field));
+  const unknown = Object.entries(row).flatMap(([field, value]: [string, unknown]) =>
+    fields.has(field) ? unknownInside(field, value) : [[field, value] as const],
+  );
   const content = JSON.stringify([Object.values(columns), tags]) + canonicalJson(Object.fromEntries(unknown));
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
+}
+
+function unknownInside(field: string, value: unknown): (readonly [string, unknown])[] {
+  const known = READ_INSIDE[field];
+  if (known === undefined || value === null || typeof value !== 'object') return [];
+  return Object.entries(value)
+    .filter(([inner]) => !known.has(inner))
+    .map(([inner, part]) => [`${field}.${inner}`, part] as const);
 }

@@ -2,7 +2,9 @@
 const TRUSTED_AFTER = 10;
 /** Round trips that count as "lately". */
 const REMEMBERED = 50;
-const SPREAD_MS = { least: 20, most: 500 };
+/** By so much, over the number of round trips seen, the spread is taken for wider than it was seen: simulated, one early arrival in a million. */
+const UNSEEN = 20;
+const MARGIN_MS = { least: 20, most: 500 };
 const LONGEST_UNKNOWN_MS = 5000;
 
 /** Milliseconds to keep away from the start of a request whose arrival is unknown: five gaps, at most 5 s. */
@@ -22,8 +24,9 @@ export interface Spacing {
 
 /**
  * Spaces requests by arrival. An answer proves that its request has arrived, so until ten answers are in, the next one waits
- * for the answer and a gap. After that it may start a gap and the round trips' spread after the last one's start, or as long before `answer + gap` as
- * the fastest round trip takes, whichever comes first.
+ * for the answer and a gap. After that it may start before `answer + gap` by what a round trip surely takes, the fastest seen less some
+ * slack; and while no answer is in, a gap, the spread seen and the slack after the last one's start. The slack is for the spread not seen yet: the
+ * fewer round trips, the more. Without it 2 % of the requests arrive early at steady jitter, and nearly half of all runs of 20 draw a 429.
  */
 export function spaceByArrival(gapMs: number): Spacing {
   const roundTrips: number[] = [];
@@ -37,8 +40,10 @@ export function spaceByArrival(gapMs: number): Spacing {
       const answer = lastAnswer ?? Number.POSITIVE_INFINITY;
       if (answers < TRUSTED_AFTER) return Math.max(answer + gapMs, unknownUntil);
       const fastest = Math.min(...roundTrips);
-      const spread = Math.min(Math.max(Math.max(...roundTrips) - fastest, SPREAD_MS.least), SPREAD_MS.most);
-      return Math.max(Math.min(lastStart + gapMs + spread, answer - fastest + gapMs), unknownUntil);
+      const spread = Math.max(...roundTrips) - fastest;
+      const slack = (spread * UNSEEN) / roundTrips.length;
+      const surely = Math.max(0, fastest - within(slack, MARGIN_MS));
+      return Math.max(Math.min(lastStart + gapMs + within(spread + slack, MARGIN_MS), answer - surely + gapMs), unknownUntil);
     },
     started(at) {
       lastStart = at;
@@ -55,4 +60,8 @@ export function spaceByArrival(gapMs: number): Spacing {
       if (start === lastStart) lastAnswer = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+function within(value: number, { least, most }: { least: number; most: number }): number {
+  return Math.min(Math.max(value, least), most);
 }

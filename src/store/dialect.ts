@@ -10,7 +10,7 @@ export interface Dialect {
   bind(sql: string, parameters: unknown[]): { sql: string; values: unknown[] };
   /** A query for the names of the tables there are, as `name`. */
   readonly tableNames: string;
-  /** A FROM item that reads parameter `$n`, a JSON array of objects, as rows with these columns, named `alias`. */
+  /** A FROM item that reads parameter `$n`, a JSON array of objects, as rows with these columns, named `alias`. A `json` column comes as text that is JSON. */
   records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
   /** A FROM item `alias(value)` that reads a JSON array of texts. */
   texts(json: string, alias: string): string;
@@ -33,10 +33,8 @@ export const sqlite: Dialect = {
   },
   tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
   records: (parameter, columns, alias) => {
-    // `->` keeps a JSON part as JSON text, `->>` gives SQL's own value (true is 1).
-    const fields = Object.entries(columns).map(
-      ([name, kind]) => `value ${kind === 'json' ? '->' : '->>'} '$.${name}' AS ${name}`,
-    );
+    // `->>` gives SQL's own value: true is 1, and JSON text in a text is that text.
+    const fields = Object.keys(columns).map((name) => `value ->> '$.${name}' AS ${name}`);
     return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { BUDGET_WINDOW_MS, type GateState, type Grant, type Ledger, type RequestEntry, type SlotLimits } from '../core/ledger.ts';
 import type { Database, Sql } from './database.ts';
 import { iso, isoOrNull } from './rows.ts';
@@ -5,8 +6,11 @@ import { iso, isoOrNull } from './rows.ts';
 /** No request is under way for longer: whole-request time-out (30 s) and some room. */
 const LONGEST_REQUEST_MS = 35_000;
 const CLOCK_TOLERANCE_MS = 1000;
-const PROBE_POLL_MS = 250;
-const LONGEST_PAUSE_MS = 25 * 3_600_000;
+/** Another process's answer may come at any moment. */
+const POLL_MS = 250;
+/** The name of the lease on the next slot, and how long it is good for: some polls. */
+const TURN = 'slot';
+const TURN_MS = 1000;
 
 interface GateRow {
   strikes: number;
@@ -20,10 +24,13 @@ interface GateRow {
 /** The ledger on the mirror's own database: every process that uses the mirror debits the same one. */
 export function ledgerOf(database: Database): Ledger {
   const { millisecondsBetween } = database.dialect;
+  const holder = randomUUID();
+  let claimed = false;
   const age = millisecondsBetween('sent_at', '$1');
   // Another process's request blocks until a gap after its answer, or for a while from its start where no answer proves its arrival.
   const blockedFor = `CASE WHEN status IS NULL THEN $11 ELSE duration_ms + $12 END - ${age}`;
   const others = `requests WHERE sent_at > $8 AND id NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
+  const othersTurn = `SELECT 1 FROM leases WHERE name = '${TURN}' AND holder <> $14 AND expires_at > $1 AND expires_at <= $15`;
   // After a pause one request goes ahead alone: the half-open probe.
   const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > $8 AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
   const insert = `
@@ -31,27 +38,50 @@ export function ledgerOf(database: Database): Ledger {
     SELECT $1, $2, $3, $4, $5, $6
     WHERE (SELECT count(*) FROM requests WHERE sent_at > $7) < $9
       AND NOT EXISTS (SELECT 1 FROM ${others})
+      AND NOT EXISTS (${othersTurn})
       AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > $1 OR refused_key = $13)
       AND NOT EXISTS (${probeOut})
-    RETURNING id`;
+    RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`;
   const explain = `
     SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
       (SELECT ${millisecondsBetween('$1', 'paused_until')} FROM gate_state WHERE paused_until > $1) AS pause,
       EXISTS (SELECT 1 FROM gate_state WHERE refused_key = $13) AS key_refused,
+      EXISTS (${othersTurn}) AS others_turn,
       EXISTS (${probeOut}) AS probe_out,
       (SELECT ${millisecondsBetween('$1', 'sent_at')} FROM requests WHERE sent_at > $7 ORDER BY sent_at DESC LIMIT 1 OFFSET $9 - 1) AS frees`;
+  // A process knows when its own requests arrive and others do not, so one that is busy would always be first. Whoever is kept
+  // waiting by another's requests therefore claims the next slot; the claim lapses by itself.
+  const claim = `
+    INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+    VALUES ('${TURN}', $1, '', $2, 'gate', $3, $3, $4)
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, pid = excluded.pid, heartbeat_at = excluded.heartbeat_at,
+      expires_at = excluded.expires_at
+    WHERE leases.holder = excluded.holder OR leases.expires_at <= $3 OR leases.expires_at > $4`;
+
+  async function claimTurn(now: number): Promise<void> {
+    claimed = true;
+    await database.execute(claim, holder, process.pid, iso(now), iso(now + TURN_MS));
+  }
+
+  async function dropClaim(): Promise<void> {
+    if (!claimed) return;
+    claimed = false;
+    await database.execute(`DELETE FROM leases WHERE name = '${TURN}' AND holder = $1`, holder);
+  }
 
   return {
     async grant(entry, limits, now) {
-      const parameters = grantParameters(entry, limits, now);
       if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
-      const [row] = await database.query<{ id: number }>(insert, ...parameters);
-      if (row !== undefined) return { granted: true, id: row.id };
-      const [why] = await database.query<Record<'spacing' | 'pause' | 'key_refused' | 'probe_out' | 'frees', number | null>>(
-        explain,
-        ...parameters,
-      );
-      return refusal(why);
+      const parameters = [...grantParameters(entry, limits, now), holder, iso(now + TURN_MS)];
+      const [row] = await database.query<{ id: number; strikes: number | null }>(insert, ...parameters);
+      if (row !== undefined) {
+        await dropClaim();
+        return { granted: true, id: row.id, probe: (row.strikes ?? 0) > 0 };
+      }
+      const [why] = await database.query<Why>(explain, ...parameters);
+      const refused = refusal(why);
+      if (refused.because === 'spacing') await claimTurn(now);
+      return refused;
     },
 
     async settle(id, { status, durationMs, items, error }) {
@@ -59,7 +89,7 @@ export function ledgerOf(database: Database): Ledger {
         `UPDATE requests SET status = $2, duration_ms = $3, items = $4, changed = $5, error = $6 WHERE id = $1`,
         id,
         status,
-        Math.round(durationMs),
+        Math.ceil(durationMs),
         items,
         items === null ? null : 0,
         error,
@@ -74,7 +104,7 @@ export function ledgerOf(database: Database): Ledger {
         const before = await readState(tx);
         const [sent] = await tx.query<{ sent_at: Date }>(`SELECT sent_at FROM requests WHERE id = $1`, requestId);
         // Requests that were under way together are refused together: that is one strike.
-        if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return before;
+        if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
         const strikes = before.strikes + 1;
         const times = [iso(now), iso(until(strikes))];
         await tx.execute(
@@ -85,6 +115,15 @@ export function ledgerOf(database: Database): Ledger {
         );
         return await readState(tx);
       }),
+
+    async endPause(requestId) {
+      const ended = await database.execute(
+        `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = CASE WHEN refused_key IS NULL THEN NULL ELSE cause END
+         WHERE strikes > 0 AND paused_until <= (SELECT sent_at FROM requests WHERE id = $1)`,
+        requestId,
+      );
+      return ended > 0;
+    },
 
     async open() {
       await database.execute(
@@ -103,7 +142,10 @@ export function ledgerOf(database: Database): Ledger {
     },
 
     async allowKey() {
-      await database.execute(`UPDATE gate_state SET refused_key = NULL, refused_at = NULL WHERE refused_key IS NOT NULL`);
+      await database.execute(
+        `UPDATE gate_state SET refused_key = NULL, refused_at = NULL, cause = CASE WHEN strikes = 0 THEN NULL ELSE cause END
+         WHERE refused_key IS NOT NULL`,
+      );
     },
 
     followClock: (boot, now) => database.transaction((tx) => followClock(tx, database, boot, now)),
@@ -114,17 +156,23 @@ function grantParameters(entry: RequestEntry, limits: SlotLimits, now: number): 
   const lookBack = Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs);
   const what = [entry.method, entry.path, entry.list, entry.inboxId, entry.reason];
   const windows = [iso(now - BUDGET_WINDOW_MS), iso(now - lookBack)];
-  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own), limits.unansweredMs, limits.gapMs, limits.key];
+  // The ledger's instants are whole milliseconds: what it calls a gap may be one short.
+  const spaces = [limits.unansweredMs, limits.gapMs + 1];
+  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own), ...spaces, limits.key];
 }
 
-function refusal(why: Record<string, number | null> | undefined): Grant {
-  if (why?.['key_refused']) return { granted: false, because: 'key', waitMs: 0 };
-  if (why?.['pause']) return { granted: false, because: 'pause', waitMs: why['pause'] };
+type Why = Record<'spacing' | 'pause' | 'key_refused' | 'others_turn' | 'probe_out' | 'frees', number | null>;
+type Refusal = Grant & { granted: false };
+
+function refusal(why: Why | undefined): Refusal {
+  if (why?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
+  if (why?.pause) return { granted: false, because: 'pause', waitMs: why.pause };
   // `frees` is how far from now the request lies that must leave the window first: a negative number.
-  if (typeof why?.['frees'] === 'number')
-    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why['frees'] + 1 };
-  if (why?.['probe_out']) return { granted: false, because: 'probe', waitMs: PROBE_POLL_MS };
-  return { granted: false, because: 'spacing', waitMs: Math.max(1, why?.['spacing'] ?? 1) };
+  if (typeof why?.frees === 'number') return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why.frees + 1 };
+  if (why?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
+  // Asked again soon though a long wait is to be expected: an answer shortens it.
+  const waitMs = Math.min(why?.spacing ?? (why?.others_turn ? POLL_MS : 1), POLL_MS);
+  return { granted: false, because: 'spacing', waitMs: Math.max(1, waitMs) };
 }
 
 async function readState(sql: Sql): Promise<GateState> {
@@ -141,10 +189,18 @@ async function readState(sql: Sql): Promise<GateState> {
   };
 }
 
+interface ClockRow {
+  clock_host: string | null;
+  clock_boot: string | null;
+  clock_boot_at: Date | null;
+  paused_at: Date | null;
+  paused_until: Date | null;
+}
+
 /**
  * The wall clock's reading at the machine's boot moves only when the clock is set. By as much as it moved, the ledger's recent rows are
  * moved too: what is 20 hours old stays 20 hours old. What still lies in the future (a clock set back while the machine was off) is
- * brought to now, so that it counts for a day and not for ever.
+ * brought to now, so that it counts for a day and not for ever; a pause that began in the future begins now.
  */
 async function followClock(
   tx: Sql,
@@ -153,20 +209,23 @@ async function followClock(
   now: number,
 ): Promise<void> {
   await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
-  const [seen] = await tx.query<{ clock_host: string | null; clock_boot: string | null; clock_boot_at: Date | null }>(
-    `SELECT clock_host, clock_boot, clock_boot_at FROM gate_state`,
+  const [seen] = await tx.query<ClockRow>(
+    `SELECT clock_host, clock_boot, clock_boot_at, paused_at, paused_until FROM gate_state`,
   );
   const sameRun = seen?.clock_host === boot.host && seen.clock_boot === boot.id;
-  const moved = sameRun ? boot.at - (seen.clock_boot_at?.getTime() ?? boot.at) : 0;
-  if (Math.abs(moved) > CLOCK_TOLERANCE_MS) {
-    const recent = iso(now - moved - BUDGET_WINDOW_MS);
-    await tx.execute(`UPDATE requests SET sent_at = ${dialect.shifted('sent_at', '$1')} WHERE sent_at > $2`, moved, recent);
-    await tx.execute(
-      `UPDATE gate_state SET paused_at = ${dialect.shifted('paused_at', '$1')}, paused_until = ${dialect.shifted('paused_until', '$1')}`,
-      moved,
-    );
+  const jump = sameRun ? boot.at - (seen.clock_boot_at?.getTime() ?? boot.at) : 0;
+  const moved = Math.abs(jump) > CLOCK_TOLERANCE_MS ? jump : 0;
+  if (moved !== 0) await moveRequests(tx, dialect, moved, now);
+  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
+
+  const pausedAt = seen?.paused_at?.getTime() ?? null;
+  const pausedUntil = seen?.paused_until?.getTime() ?? null;
+  const ahead = pausedAt === null ? 0 : Math.max(0, pausedAt + moved - now);
+  const shifted = (instant: number | null): string | null => isoOrNull(instant === null ? null : instant + moved - ahead);
+  if (moved !== 0 || ahead > 0) {
+    await tx.execute(`UPDATE gate_state SET paused_at = $1, paused_until = $2`, shifted(pausedAt), shifted(pausedUntil));
   }
-  if (!sameRun || Math.abs(moved) > CLOCK_TOLERANCE_MS) {
+  if (!sameRun || moved !== 0) {
     await tx.execute(
       `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
       boot.host,
@@ -174,10 +233,17 @@ async function followClock(
       isoOrNull(boot.at),
     );
   }
-  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
+}
+
+async function moveRequests(tx: Sql, dialect: Database['dialect'], moved: number, now: number): Promise<void> {
+  const recent = await tx.query<{ id: number; sent_at: Date }>(
+    `SELECT id, sent_at FROM requests WHERE sent_at > $1`,
+    iso(now - moved - BUDGET_WINDOW_MS),
+  );
+  const rows = recent.map(({ id, sent_at }) => ({ id: String(id), sent_at: iso(sent_at.getTime() + moved) }));
   await tx.execute(
-    `UPDATE gate_state SET paused_until = $1 WHERE paused_until > $2`,
-    iso(now + LONGEST_PAUSE_MS),
-    iso(now + LONGEST_PAUSE_MS),
+    `UPDATE requests SET sent_at = moved.sent_at FROM ${dialect.records('$1', { id: 'text', sent_at: 'instant' }, 'moved')}
+     WHERE requests.id = CAST(moved.id AS INTEGER)`,
+    JSON.stringify(rows),
   );
 }

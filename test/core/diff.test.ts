@@ -1,0 +1,81 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Known, diff, presence } from '../../src/core/diff.ts';
+import { COLUMNS, type Item, type Value } from '../../src/core/lists.ts';
+
+const BLANK = Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, null]));
+const item = (columns: Record<string, Value>, tags: string[] | null = null): Item => ({
+  id: '1',
+  columns: { ...BLANK, ...columns },
+  tags,
+  raw: '{}',
+  hash: '',
+});
+const known = (columns: Record<string, Value>, tags: string[] | null = null, deleted = false): Known => ({
+  columns: { ...BLANK, ...columns },
+  tags,
+  deleted,
+});
+
+test('a new item is one presence row, whatever it holds', () => {
+  expect(diff('conversations', undefined, item({ status: 'open' }, ['1']))).toEqual([
+    { field: 'presence', from: 'missing', to: 'present' },
+  ]);
+});
+
+test('what went is the opposite', () => {
+  expect(presence('missing')).toEqual({ field: 'presence', from: 'present', to: 'missing' });
+});
+
+test('an unchanged item has no difference', () => {
+  expect(diff('conversations', known({ status: 'open' }, ['1', '2']), item({ status: 'open' }, ['1', '2']))).toEqual([]);
+});
+
+test('a changed column is told from what to what, and null as null', () => {
+  expect(diff('conversations', known({ status: 'open', assignee_id: '7' }), item({ status: 'closed' }))).toEqual([
+    { field: 'status', from: 'open', to: 'closed' },
+    { field: 'assignee_id', from: '7', to: null },
+  ]);
+});
+
+test('a boolean is told as SQL shows it', () => {
+  const users = { first_name: null, last_name: null, email: null, phone_number: null };
+  const before: Known = { columns: { ...users, is_joined: false }, tags: null, deleted: false };
+  const now: Item = { id: '1', columns: { ...users, is_joined: true }, tags: null, raw: '{}', hash: '' };
+
+  expect(diff('users', before, now)).toEqual([{ field: 'is_joined', from: 'false', to: 'true' }]);
+});
+
+test('an item that does not say its tags loses none', () => {
+  expect(diff('conversations', known({}, ['1']), item({}, null))).toEqual([]);
+});
+
+test('an item that comes back tells that, and what differs from before', () => {
+  expect(diff('conversations', known({ status: 'open' }, ['1'], true), item({ status: 'closed' }, ['2']))).toEqual([
+    { field: 'presence', from: 'missing', to: 'present' },
+    { field: 'status', from: 'open', to: 'closed' },
+    { field: 'tags', from: '1', to: null },
+    { field: 'tags', from: null, to: '2' },
+  ]);
+});
+
+test('the differences, applied to what was known, give what came', () => {
+  const value = fc.option(fc.string());
+  const columns = fc.record(Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, value])));
+  const tags = fc.uniqueArray(fc.integer({ min: 1, max: 4 }).map(String)).map((ids) => ids.sort());
+  fc.assert(
+    fc.property(columns, tags, columns, tags, (before, tagsBefore, now, tagsNow) => {
+      const applied: Record<string, Value> = { ...before };
+      const left = new Set(tagsBefore);
+      for (const { field, from, to } of diff('conversations', known(before, tagsBefore), item(now, tagsNow))) {
+        if (field !== 'tags') {
+          expect(applied[field] ?? null).toBe(from);
+          applied[field] = to;
+        } else if (to !== null) left.add(to);
+        else left.delete(from ?? '');
+      }
+      expect(applied).toEqual(now);
+      expect([...left].sort()).toEqual(tagsNow);
+    }),
+  );
+});

@@ -1,0 +1,243 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import type { MirrorError } from '../../src/core/errors.ts';
+import type { ListKey } from '../../src/core/lists.ts';
+import type { Scripted } from '../../src/sandbox/sandbox.ts';
+import { KEY, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
+import { freshMirrorFile } from '../support/template.ts';
+
+const MANUAL = { reason: 'manual' } as const;
+const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
+
+const fresh = async (options: MirrorOptions = {}): Promise<TestMirror> => mirrorOf({ path: await freshMirrorFile(), ...options });
+
+async function scripted(answer: Scripted, options: MirrorOptions = {}): Promise<TestMirror> {
+  const mirror = await fresh(options);
+  mirror.sandbox.script(() => answer);
+  return mirror;
+}
+const json = (status: number, body: unknown): Scripted => ({ status, body: JSON.stringify(body) });
+
+async function errorOf(promise: Promise<unknown>): Promise<MirrorError> {
+  return await promise.then(
+    () => expect.fail('it did not fail'),
+    (error: unknown) => error as MirrorError,
+  );
+}
+
+test('each operation asks at its own path, with its own query, once', async () => {
+  const { client, sandbox } = await fresh({ pageSize: 37 });
+  sandbox.script(({ path }) =>
+    /search|limit/.test(path) ? json(200, { results: [], pagination: { next_page: null } }) : json(200, { data: { id: 5 } }),
+  );
+  await client.listPage(INBOXES, null, MANUAL);
+  await client.listPage({ list: 'users', inboxId: '7' }, null, MANUAL);
+  await client.listPage({ list: 'tags', inboxId: '7' }, 'a+b/=&c', MANUAL);
+  await client.listPage({ list: 'conversations', inboxId: '../9' }, null, MANUAL);
+  await client.getInbox('7', MANUAL);
+  await client.getConversation('7', '18e0/?#', MANUAL);
+  await client.searchUsers('7', 'a+b@example.com', MANUAL);
+  await client.searchTags('7', 'très urgent & co', MANUAL);
+  await client.ping(MANUAL);
+
+  expect(sandbox.arrivals.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /v1/inboxes?limit=37',
+    'GET /v1/inboxes/7/users?limit=37',
+    'GET /v1/inboxes/7/tags?limit=37&next_page=a%2Bb%2F%3D%26c',
+    'GET /v1/inboxes/..%2F9/conversations?limit=37',
+    'GET /v1/inboxes/7',
+    'GET /v1/inboxes/7/conversations/18e0%2F%3F%23',
+    'GET /v1/inboxes/7/users/search?email=a%2Bb%40example.com',
+    'GET /v1/inboxes/7/tags/search?name=tr%C3%A8s+urgent+%26+co',
+    'GET /v1/inboxes?limit=10',
+  ]);
+});
+
+test('whatever the envelope and the type of ids, the same rows are read', async () => {
+  const read: unknown[] = [];
+  for (const envelope of ['data', 'top'] as const) {
+    for (const idType of ['string', 'number', 'mixed'] as const) {
+      const { client, sandbox } = await fresh({ sandbox: { envelope, idType, conversations: [25], seed: 4 }, pageSize: 10 });
+      const [inbox] = (await client.listPage(INBOXES, null, MANUAL)).items;
+      const list = { list: 'conversations', inboxId: inbox?.id ?? '' } as const;
+      const items = [];
+      for (let token: string | null = null, first = true; first || token !== null; first = false) {
+        const page = await client.listPage(list, token, MANUAL);
+        expect(page.rejects).toEqual([]);
+        items.push(...page.items);
+        token = page.next;
+      }
+      const single = await client.getConversation(list.inboxId, items[3]?.id ?? '', MANUAL);
+      expect(single?.item).toMatchObject({ id: items[3]?.id, hash: items[3]?.hash });
+      expect(sandbox.arrivals).toHaveLength(5);
+      read.push(items.map(({ id, columns, tags, hash }) => ({ id, columns, tags, hash })));
+    }
+  }
+  expect(read[0]).toHaveLength(25);
+  for (const items of read) expect(items).toEqual(read[0]);
+});
+
+test('a page tells its rejects, its next token, its request and what it lacked, and the ledger how many rows it had', async () => {
+  const { client, database } = await scripted(
+    json(200, { data: { results: [{ id: '1', email: 'a' }, { id: 'x' }], pagination: { next_page: 'more' } } }),
+  );
+
+  const page = await client.listPage({ list: 'users', inboxId: '7' }, null, MANUAL);
+
+  expect(page).toMatchObject({ next: 'more', requestId: 1, attempts: 1, rejects: [{ reason: 'id is no id of digits' }] });
+  expect(page.items.map(({ id }) => id)).toEqual(['1']);
+  expect(page.lacking['is_joined']).toBe(1);
+  expect(await database.query('SELECT path, list, inbox_id, status, items, error FROM requests')).toEqual([
+    { path: '/inboxes/7/users', list: 'users', inbox_id: '7', status: 200, items: 2, error: null },
+  ]);
+});
+
+test.each([
+  ['form A', { errors: [{ message: 'limit is wrong' }] }],
+  ['form B', { Message: 'limit is wrong' }],
+])('a refusal says what was asked, the status and the service’s own words in %s', async (_form, body) => {
+  const { client, sandbox } = await scripted(json(400, body));
+
+  const error = await errorOf(client.searchUsers('7', 'jane@example.com', MANUAL));
+
+  expect(error).toMatchObject({ code: 'REQUEST_REFUSED', status: 400 });
+  expect(error.message).toBe('GET /inboxes/7/users/search was refused (HTTP 400): limit is wrong');
+  expect(sandbox.arrivals).toHaveLength(1);
+});
+
+test('a refusal without words still says what was asked and the status', async () => {
+  const { client } = await scripted({ status: 422, body: '<html>' });
+  expect((await errorOf(client.listPage(INBOXES, null, MANUAL))).message).toBe('GET /inboxes was refused (HTTP 422).');
+});
+
+test.each([
+  [400, 'token', 'TOKEN_REFUSED'],
+  [404, 'token', 'TOKEN_REFUSED'],
+  [410, 'token', 'TOKEN_REFUSED'],
+  [400, null, 'REQUEST_REFUSED'],
+  [404, null, 'REQUEST_REFUSED'],
+  [302, 'token', 'REQUEST_REFUSED'],
+  [500, 'token', 'SERVICE_DOWN'],
+  [429, 'token', 'GATE_PAUSED'],
+  [401, 'token', 'KEY_REFUSED'],
+  [403, 'token', 'KEY_REFUSED'],
+  [401, null, 'KEY_REFUSED'],
+])('a %i for a page asked for with %s is %s', async (status, token, code) => {
+  const { client } = await scripted(json(status, { Message: 'no' }));
+  expect(await errorOf(client.listPage({ list: 'tags', inboxId: '7' }, token, MANUAL))).toMatchObject({ code });
+});
+
+test('a redirect is an error that names where it pointed', async () => {
+  const { client, sandbox } = await scripted({ status: 301, headers: { location: 'https://login.example.com/' } });
+
+  const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
+
+  expect(error).toMatchObject({ code: 'REQUEST_REFUSED', status: 301 });
+  expect(error.message).toContain('https://login.example.com/');
+  expect(sandbox.arrivals).toHaveLength(1);
+});
+
+test('a single item that the service does not know is null, and no error', async () => {
+  const { client, sandbox } = await scripted(json(404, { errors: [{ message: 'not found' }] }));
+
+  expect(await client.getInbox('7', MANUAL)).toBeNull();
+  expect(await client.getConversation('7', '8', MANUAL)).toBeNull();
+  expect(sandbox.arrivals).toHaveLength(2);
+});
+
+test.each([400, 410, 302])('a single item refused with %i is an error, not an absence', async (status) => {
+  const { client } = await scripted({ status });
+  expect(await errorOf(client.getConversation('7', '8', MANUAL))).toMatchObject({ code: 'REQUEST_REFUSED', status });
+});
+
+test('a single item comes as an object and as a one-element array', async () => {
+  for (const data of [{ id: 8, status: 'open' }, [{ id: 8, status: 'open' }]]) {
+    const { client } = await scripted(json(200, { data }));
+    expect(await client.getConversation('7', '8', MANUAL)).toMatchObject({ item: { id: '8', columns: { status: 'open' } } });
+  }
+});
+
+test.each([
+  ['a list', { conversations: [{ email: 'jane@example.com' }] }, 'an object with "conversations"'],
+  ['an object', [], 'an array of 0'],
+])('the wrong envelope for %s is one error after one request that names what came', async (what, body, came) => {
+  const { client, sandbox, database } = await scripted(json(200, body));
+
+  const error = await errorOf(what === 'a list' ? client.listPage(INBOXES, null, MANUAL) : client.getInbox('7', MANUAL));
+
+  expect(error).toMatchObject({ code: 'BAD_ANSWER', status: 200 });
+  expect(error.message).toContain(came);
+  expect(error.message).toMatch(/^GET \/inboxes(\/7)? \(HTTP 200\): /);
+  expect(error.message).not.toContain('jane');
+  expect(sandbox.arrivals).toHaveLength(1);
+  expect(await database.query('SELECT status, items FROM requests')).toEqual([{ status: 200, items: null }]);
+});
+
+test('a single item that cannot be read is an error with the reason', async () => {
+  const { client } = await scripted(json(200, { data: { id: 8, status: 5 } }));
+  expect((await errorOf(client.getConversation('7', '8', MANUAL))).message).toContain('status is no text');
+});
+
+test.each([
+  ['empty', { status: 200, body: '' }],
+  ['without a body', { status: 204 }],
+  ['cut short', { status: 200, body: '{"data":{"results":[{"email":"jane@example.com"' }],
+])('an answer that is %s is tried four times, and the error holds nothing of its content', async (_how, answer) => {
+  const { client, sandbox } = await scripted(answer);
+
+  const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
+
+  expect(error.code).toBe('SERVICE_DOWN');
+  expect(error.message).not.toContain('jane');
+  expect(sandbox.arrivals).toHaveLength(4);
+});
+
+test('a search says whether it is complete', async () => {
+  const page = (results: unknown[], next: string | null): Scripted => json(200, { results, pagination: { next_page: next } });
+  const { client, sandbox } = await fresh();
+  sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
+  expect(await client.searchTags('7', 'vip', MANUAL)).toMatchObject({ complete: true, tags: [{ id: '1' }] });
+  sandbox.script(() => page([{ id: 1, name: 'vip' }], 'more'));
+  expect(await client.searchTags('7', 'vip', MANUAL)).toMatchObject({ complete: false });
+  sandbox.script(() => page([{ id: 1, email: 'a' }, { id: 'x' }], null));
+  expect(await client.searchUsers('7', 'a', MANUAL)).toMatchObject({ complete: false, users: [{ id: '1' }] });
+});
+
+test('a ping costs one request and tells the service’s clock where it says it', async () => {
+  const { client, sandbox } = await fresh({ sandbox: { inboxes: 3 } });
+  sandbox.script(() => ({
+    ...(json(200, { results: [{}, {}, {}], pagination: { next_page: null } }) as { status: number; body: string }),
+    headers: { date: 'Mon, 02 Mar 2026 08:00:40 GMT' },
+  }));
+
+  expect(await client.ping(MANUAL)).toEqual({ inboxes: 3, serviceTime: new Date('2026-03-02T08:00:40Z') });
+  expect(sandbox.arrivals).toHaveLength(1);
+});
+
+test.each<[string, Scripted]>([
+  ['is refused', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
+  ['is a 401', json(401, { Message: `Bearer ${KEY}` })],
+  ['is a 500', { status: 500, body: `Authorization: Bearer ${KEY}` }],
+  ['is a redirect', { status: 302, headers: { location: `https://x/?key=${KEY}` } }],
+  ['is a page', { status: 200, body: `<html>Authorization: Bearer ${KEY}` }],
+  ['is a text', { status: 200, body: `Bearer ${KEY}` }],
+  ['has another shape', json(200, { data: [KEY], message: KEY })],
+  ['is a reset', 'reset'],
+])('the key stands in no error and in no row of the ledger, though the answer that repeats it %s', async (_what, answer) => {
+  const { client, database, sandbox, gateEvents } = await scripted(answer);
+
+  const error = await errorOf(client.listPage(INBOXES, 'token', MANUAL));
+
+  const shown = [
+    error.message,
+    error.stack ?? '',
+    inspect(error, { depth: 10, showHidden: true }),
+    JSON.stringify(error),
+    inspect(error.cause, { depth: 10 }),
+    JSON.stringify(gateEvents),
+    JSON.stringify(await database.query('SELECT * FROM requests')),
+    JSON.stringify(await database.query('SELECT * FROM gate_state')),
+    sandbox.arrivals.map(({ path }) => path).join(' '),
+  ];
+  for (const text of shown) expect(text).not.toContain(KEY);
+});

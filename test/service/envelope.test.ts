@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { BrokenBody, readBody, readErrorMessage, readList, readObject } from '../../src/service/envelope.ts';
+
+const PAGE = { results: [{ id: '1' }], pagination: { next_page: 'token' } };
+
+test('a list is read at the top and inside data', () => {
+  const read = { rows: [{ id: '1' }], next: 'token' };
+  expect(readList(PAGE)).toEqual(read);
+  expect(readList({ data: PAGE })).toEqual(read);
+  expect(readList({ data: PAGE, meta: { version: 2 } })).toEqual(read);
+});
+
+test('null ends a list', () => {
+  expect(readList({ results: [], pagination: { next_page: null } })).toEqual({ rows: [], next: null });
+});
+
+test.each<[unknown, string]>([
+  [null, 'null'],
+  ['Jane Doe', 'a string'],
+  [17, 'a number'],
+  [[1, 2], 'an array of 2'],
+  [{}, 'an object with no keys'],
+  [{ conversations: ['Jane Doe'], total: 5 }, 'an object with "conversations", "total"'],
+  [{ data: { items: ['Jane Doe'] } }, 'an object with "data" ("data" has "items")'],
+  [{ data: [PAGE] }, 'an object with "data"'],
+  [{ results: { 0: 'Jane Doe' }, pagination: {} }, 'an object with "results", "pagination"'],
+  [{ results: [] }, 'an object with "results"'],
+  [{ data: { results: [], pagination: null } }, '("data" has "results", "pagination")'],
+  [Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`key${n}`, 'Jane Doe'])), '"key7", …'],
+])('anything else is one error that names what came, never its content (%#)', (body, came) => {
+  expect(() => readList(body)).toThrow(
+    expect.objectContaining({ code: 'BAD_ANSWER', message: expect.stringContaining(came) as string }),
+  );
+  expect(() => readList(body)).not.toThrow('Jane');
+});
+
+test.each<[unknown, string]>([
+  [undefined, 'nothing'],
+  ['', 'an empty text'],
+  [5, 'a number'],
+  [{ token: 'secret' }, 'an object with "token"'],
+  [false, 'a boolean'],
+])('a next_page of another kind is no end of a list (%#)', (next, came) => {
+  expect(() => readList({ results: [], pagination: { next_page: next } })).toThrow(
+    expect.objectContaining({ code: 'BAD_ANSWER', message: expect.stringContaining(`but got ${came}`) as string }),
+  );
+});
+
+test('one object is read in data, also as a one-element array', () => {
+  expect(readObject({ data: { id: '1' } })).toEqual({ id: '1' });
+  expect(readObject({ data: [{ id: '1' }] })).toEqual({ id: '1' });
+});
+
+test.each<[unknown]>([
+  [{ data: [] }],
+  [{ data: [{ id: '1' }, { id: '2' }] }],
+  [{ data: null }],
+  [{ id: '1' }],
+  [[]],
+  [{ data: 'x' }],
+])('anything else is no object (%#)', (body) => {
+  expect(() => readObject(body)).toThrow(expect.objectContaining({ code: 'BAD_ANSWER' }));
+});
+
+test('both forms of an error body give the service’s own words', () => {
+  expect(readErrorMessage('{"errors":[{"message":"email is missing"},{"message":"so is name"}]}')).toBe(
+    'email is missing; so is name',
+  );
+  expect(readErrorMessage('{"Message":"Too Many Requests"}')).toBe('Too Many Requests');
+});
+
+test.each(['', '<html>', '{}', '{"errors":[]}', '{"errors":[{"code":5}]}', '{"Message":5}', '{"errors":"x"}', '[]', 'null', '5'])(
+  'an error body without words, such as %s, gives none',
+  (body) => {
+    expect(readErrorMessage(body)).toBeNull();
+  },
+);
+
+test('the service’s words are cut where they go on for ever', () => {
+  expect(readErrorMessage(JSON.stringify({ Message: 'x'.repeat(5000) }))?.length).toBe(300);
+});
+
+test.each([
+  ['', 'the body was empty'],
+  [' \n', 'the body was empty'],
+  ['{"results":[{"email":"jane@example.com"', 'cut short or damaged JSON (39 characters)'],
+  ['[1,', 'cut short or damaged JSON'],
+  ['<!DOCTYPE html><p>Jane Doe', 'a page of HTML or XML'],
+  ['Service of Jane Doe unavailable', 'some text'],
+])('a body that is no JSON is broken, and the error tells its kind, not its content (%#)', (body, kind) => {
+  expect(() => readBody(body)).toThrow(BrokenBody);
+  expect(() => readBody(body)).toThrow(kind);
+  expect(() => readBody(body)).not.toThrow(/jane/i);
+});
+
+test('a byte order mark before the JSON does no harm', () => {
+  expect(readBody('\uFEFF{"a":1}')).toEqual({ a: 1 });
+});

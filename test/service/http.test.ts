@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSocketServer, connect as connectSocket, type AddressInfo, type Socket } from 'node:net';
+import { inspect } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { constants, createGzip, gzipSync } from 'node:zlib';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Answer, type Http, NoAnswer, connect } from '../../src/service/http.ts';
+
+const KEY = 'k3y-that/must+not=leak"\\';
+const QUICK = { connectMs: 200, requestMs: 200 };
+const MB = 1024 * 1024;
+
+/** A real server, and HTTP to it. */
+async function serve(
+  listener: RequestListener,
+  timeOuts?: { connectMs: number; requestMs: number },
+): Promise<{ http: Http; sockets: Set<Socket> }> {
+  const server = createServer(listener);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => KEY, timeOuts);
+  onTestFinished(() => {
+    http.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  return { http, sockets };
+}
+
+const answer =
+  (status: number, body: string | Buffer, headers: Record<string, string> = {}): RequestListener =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body);
+
+async function failureOf(promise: Promise<Answer>): Promise<NoAnswer> {
+  const error: unknown = await promise.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(NoAnswer);
+  expectNoKey(error);
+  return error as NoAnswer;
+}
+
+/** Every way in which an error may end up in a log. */
+function expectNoKey(error: unknown): void {
+  const shown = [
+    inspect(error, { depth: 10, showHidden: true }),
+    JSON.stringify(error),
+    String(error),
+    (error as Error).stack ?? '',
+  ];
+  for (const text of shown) {
+    expect(text).not.toContain('k3y-that');
+    expect(text).not.toContain('Bearer');
+  }
+  expect((error as Error).cause).toBeUndefined();
+}
+
+test('a request carries the key as a bearer token and nowhere else, and its query escaped', async () => {
+  const seen: { url: string; headers: NodeJS.Dict<string | string[]>; method: string }[] = [];
+  const { http } = await serve((request, response) => {
+    seen.push({ url: request.url ?? '', headers: request.headers, method: request.method ?? '' });
+    response.end('{}');
+  });
+  await http.get('/inboxes', { limit: '100', next_page: 'a+b/c=&d e' });
+
+  const [{ url, headers, method } = { url: '', headers: {}, method: '' }] = seen;
+  expect(method).toBe('GET');
+  expect(headers['authorization']).toBe(`Bearer ${KEY}`);
+  const { authorization: _, ...others } = headers;
+  expect(url + JSON.stringify(others)).not.toContain('k3y');
+  expect(new URL(url, 'http://x').searchParams.get('next_page')).toBe('a+b/c=&d e');
+  expect(url).toMatch(/^\/v1\/inboxes\?limit=100&next_page=/);
+});
+
+test('the key is asked anew for every request', async () => {
+  const seen: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  let key = 'old';
+  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => key);
+  onTestFinished(() => {
+    http.close();
+    server.close();
+  });
+  await http.get('/a', {});
+  key = 'new';
+  await http.get('/a', {});
+
+  expect(seen).toEqual(['Bearer old', 'Bearer new']);
+});
+
+test('status, text and the headers that matter come back, of an error answer too', async () => {
+  const { http } = await serve(
+    answer(429, '{"Message":"ä"}', { 'retry-after': '7', location: '/x', date: 'Mon, 02 Mar 2026 08:00:40 GMT' }),
+  );
+
+  expect(await http.get('/a', {})).toEqual({
+    status: 429,
+    body: '{"Message":"ä"}',
+    retryAfter: '7',
+    location: '/x',
+    date: 'Mon, 02 Mar 2026 08:00:40 GMT',
+  });
+});
+
+test('requests one after the other use one connection', async () => {
+  const { http, sockets } = await serve(answer(200, '{"a":1}'));
+  await http.get('/a', {});
+  await http.get('/a', {});
+  await http.get('/a', {});
+
+  expect(sockets.size).toBe(1);
+});
+
+test.each([500, 503, 429, 413, 408])('nothing is sent again by itself after a %i', async (status) => {
+  let requests = 0;
+  const { http } = await serve((_request, response) => {
+    requests += 1;
+    response.writeHead(status, { 'retry-after': '0' }).end();
+  });
+
+  expect(await http.get('/a', {})).toMatchObject({ status, body: '' });
+  expect(requests).toBe(1);
+});
+
+test.each([301, 302, 303, 307, 308])('a redirect with %i is not followed, so that the key goes nowhere else', async (status) => {
+  const asked: string[] = [];
+  const { http } = await serve((request, response) => {
+    asked.push(request.url ?? '');
+    response.writeHead(status, { location: '/elsewhere' }).end();
+  });
+
+  expect(await http.get('/a', {})).toMatchObject({ status, location: '/elsewhere' });
+  expect(asked).toEqual(['/v1/a']);
+});
+
+test('an error answer or a redirect that repeats the key does not bring it in', async () => {
+  const echo: RequestListener = ({ headers }, response) =>
+    response
+      .writeHead(403, { location: `/login?token=${encodeURIComponent(KEY)}` })
+      .end(`${headers.authorization ?? ''} ${JSON.stringify({ Message: KEY })}`);
+  const { http } = await serve(echo);
+
+  const { body, location } = await http.get('/a', {});
+
+  expect(`${body}${location ?? ''}`).not.toContain('k3y');
+  expect(body).toBe('Bearer [key] {"Message":"[key]"}');
+  expect(location).toBe('/login?token=[key]');
+});
+
+test('no answer in time is told in words, without the key', async () => {
+  const { http } = await serve(() => undefined, QUICK);
+
+  expect((await failureOf(http.get('/a', {}))).message).toBe('no answer within under 1 s');
+});
+
+test('an answer that dribbles on past the time-out is given up', async () => {
+  const { http } = await serve((_request, response) => {
+    const drip = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(drip));
+  }, QUICK);
+
+  expect((await failureOf(http.get('/a', {}))).message).toBe('no answer within under 1 s');
+});
+
+/** The port of a listener that takes no connection: its thread sleeps. */
+async function sleepingListener(): Promise<number> {
+  const worker = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port);
+       setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+     });`,
+    { eval: true },
+  );
+  onTestFinished(async () => {
+    await worker.terminate();
+  });
+  const [port] = (await once(worker, 'message')) as [number];
+  return port;
+}
+
+test('a connection that does not come about in time is told apart', async () => {
+  const port = await sleepingListener();
+  // The system takes some connections in the listener's name; once its queue is full, the next one waits.
+  const waiting = Array.from({ length: 8 }, () => connectSocket(port, '127.0.0.1').on('error', () => undefined));
+  onTestFinished(() => {
+    for (const socket of waiting) socket.destroy();
+  });
+  await Promise.race(waiting.map((socket) => once(socket, 'connect')));
+  const http = connect(`http://127.0.0.1:${port}/v1`, () => KEY, { connectMs: 200, requestMs: 5000 });
+  onTestFinished(() => http.close());
+
+  expect((await failureOf(http.get('/a', {}))).message).toBe('no connection within under 1 s');
+});
+
+test('a refused port is told with its code', async () => {
+  const server = createSocketServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  const http = connect(`http://127.0.0.1:${port}/v1`, () => KEY);
+  onTestFinished(() => http.close());
+
+  expect((await failureOf(http.get('/a', {}))).message).toContain('ECONNREFUSED');
+});
+
+test('a host that does not exist is told with its name', async () => {
+  const http = connect('http://no-such-host.invalid/v1', () => KEY, { connectMs: 5000, requestMs: 5000 });
+  onTestFinished(() => http.close());
+
+  expect((await failureOf(http.get('/a', {}))).message).toMatch(/ENOTFOUND|EAI_AGAIN/);
+});
+
+test('a connection that is reset before the answer is no answer', async () => {
+  const { http } = await serve(({ socket }) => socket.resetAndDestroy());
+
+  expect((await failureOf(http.get('/a', {}))).message).toContain('ECONNRESET');
+});
+
+test.each([
+  ['with a length', { 'content-length': '1000' }],
+  ['in chunks', {}],
+])('a body %s that breaks off is no answer, not a short one', async (_how, headers) => {
+  const { http } = await serve((_request, response) => {
+    response.writeHead(200, headers);
+    response.write('{"results":[');
+    setImmediate(() => response.destroy());
+  });
+
+  await failureOf(http.get('/a', {}));
+});
+
+test('what is no HTTP at all is no answer', async () => {
+  const server = createSocketServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => KEY);
+  onTestFinished(() => {
+    http.close();
+    server.close();
+  });
+
+  await failureOf(http.get('/a', {}));
+});
+
+test('a key that no header can hold is not shown by the error', async () => {
+  const http = connect('http://127.0.0.1:9/v1', () => 'k3y-that\nmust');
+  onTestFinished(() => http.close());
+
+  await failureOf(http.get('/a', {}));
+});
+
+test('a compressed answer is read as the text it is', async () => {
+  const { http } = await serve(answer(200, gzipSync('{"ä":1}'), { 'content-encoding': 'gzip' }));
+
+  expect((await http.get('/a', {})).body).toBe('{"ä":1}');
+});
+
+test('a damaged compressed answer is no answer', async () => {
+  const { http } = await serve(answer(200, gzipSync('{"a":1}'.repeat(1000)).subarray(0, 40), { 'content-encoding': 'gzip' }));
+
+  await failureOf(http.get('/a', {}));
+});
+
+test('an answer of just 16 MB is read, one byte more is cut off', async () => {
+  const { http } = await serve((request, response) => {
+    response.end(Buffer.alloc(16 * MB + (request.url?.endsWith('more') ? 1 : 0), 'x'));
+  });
+
+  expect((await http.get('/just', {})).body.length).toBe(16 * MB);
+  expect((await failureOf(http.get('/more', {}))).message).toBe('the answer was above 16 MB and was cut off');
+});
+
+test('an endless answer is cut off while it still comes', async () => {
+  let sent = 0;
+  const { http } = await serve((_request, response) => {
+    const push = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(MB))) sent += 1;
+      if (!response.destroyed) response.once('drain', push);
+    };
+    push();
+  });
+
+  await failureOf(http.get('/a', {}));
+  expect(sent).toBeLessThan(40);
+});
+
+test('a small answer that unpacks to a huge one is cut off after 16 MB of it, with little memory', async () => {
+  let taken = 0;
+  const { http } = await serve((_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' });
+    const packed = createGzip({ level: constants.Z_BEST_SPEED });
+    packed.pipe(response);
+    const push = (): void => {
+      for (let some = 0; some < 4; some += 1) {
+        taken += 1;
+        if (response.destroyed || taken > 512) return void packed.end();
+        if (!packed.write(Buffer.alloc(MB))) return void packed.once('drain', push);
+      }
+      setImmediate(push);
+    };
+    push();
+  });
+  const before = process.memoryUsage().rss;
+
+  expect((await failureOf(http.get('/a', {}))).message).toBe('the answer was above 16 MB and was cut off');
+
+  expect(process.memoryUsage().rss - before).toBeLessThan(150 * MB);
+});

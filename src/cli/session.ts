@@ -14,6 +14,8 @@ import { type Io, usesColour } from './io.ts';
 import { isAlive, systemClock } from './machine.ts';
 
 const HEARTBEAT_MS = 10_000;
+/** A person waits out the first two pauses after 429s (5 s, 30 s), but not a service that asks for hours. */
+const PATIENCE_MS = 120_000;
 
 /** A mirror and the way to its service, opened for one command. */
 export interface Session {
@@ -56,6 +58,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     requestsPerDay: config.requestsPerDay,
     requestsReserved: config.requestsReserved,
     key: () => key,
+    patienceMs: PATIENCE_MS,
     onEvent: (event) => {
       logGateEvent(log, event);
       options.onGateEvent?.(event);

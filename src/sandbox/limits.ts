@@ -21,7 +21,7 @@ export class Limits {
   judge(at: number): void {
     const { rate, perDay } = this.#options;
     const gap = rate > 0 ? 1000 / rate : 0;
-    const tooSoon = this.#last !== null && at - this.#last < gap;
+    const tooSoon = rate > 0 && this.#last !== null && at - this.#last < gap;
     while (this.#counted.length > 0 && at - (this.#counted[0] ?? at) >= DAY_MS) this.#counted.shift();
     const capUsed = perDay > 0 && this.#counted.length >= perDay;
     this.note(at, !tooSoon && !capUsed);

@@ -21,6 +21,8 @@ export type Found = { readonly item: Item } | null;
 /** Why a request is sent, and the signal that calls it off while it waits at the gate. */
 export interface CallOptions {
   readonly reason: Reason;
+  /** True for what scheduled work asks for on the way; told by the reason where left out. */
+  readonly scheduled?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,7 +36,7 @@ export interface Client {
   searchUsers(inboxId: string, email: string, options: CallOptions): Promise<{ users: Item[]; complete: boolean }>;
   /** As {@link searchUsers}, by name (operation 6: exact or partial is not stated). */
   searchTags(inboxId: string, name: string, options: CallOptions): Promise<{ tags: Item[]; complete: boolean }>;
-  /** One smallest request, to see that address and key are right; the service's clock where it says it. */
+  /** One smallest request, and only one, to see that address and key are right; the service's clock where it says it. */
   ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }>;
 }
 
@@ -58,12 +60,12 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
 
   async function send<Result>(
     request: Request,
-    { reason, signal }: CallOptions,
+    { reason, signal, ...how }: CallOptions & { readonly tries?: number },
     parse: (body: unknown) => { result: Result; items: number },
   ) {
     const { path, query = {}, list, inboxId } = request;
     const passed = await gate.request(
-      { entry: { method: 'GET', path, list, inboxId, reason }, signal },
+      { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...how },
       () => http.get(path, query),
       (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
     );
@@ -133,7 +135,7 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
     async ping(options) {
       const { passed, refused } = await send(
         { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null },
-        options,
+        { ...options, tries: 1 },
         (body) => {
           const { rows } = readList(body);
           return { result: rows.length, items: rows.length };

@@ -17,10 +17,11 @@ export function budgetSpent(
   );
 }
 
-export function gatePaused(cause: string, resumeAt: Date, now: number): MirrorError {
+/** `strikes`: 429s in a row. */
+export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
   return new MirrorError(
     'GATE_PAUSED',
-    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ${cause}, several times in a row. ` +
+    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ${cause}${strikes > 1 ? `, ${strikes} times in a row` : ''}. ` +
       'Asking again sooner may get the key blocked; `inbox-mirror doctor --reset-gate` ends the pause by hand.',
     { resumeAt },
   );
@@ -38,7 +39,7 @@ export function keyRefused(cause: string, status?: number): MirrorError {
 export function gaveUp({ method, path }: RequestEntry, tries: number, cause: string, everything: boolean): MirrorError {
   return new MirrorError(
     everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
-    `${method} ${path} failed ${tries} times, the last time with: ${cause}. ` +
+    `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
       (everything
         ? 'The service seems to be down or out of reach; nothing is lost, run the command again later.'
         : 'Other requests were answered meanwhile.'),

@@ -28,6 +28,8 @@ export interface GateOptions {
   readonly key: () => string;
   /** Told of everything that makes the gate wait or shut, once each. */
   readonly onEvent?: (event: GateEvent) => void;
+  /** A pause that lasts longer than this is the caller's to know, not to be waited out. Without it, only an open breaker is. */
+  readonly patienceMs?: number;
   /** 0 to 1, for jitter. */
   readonly random?: () => number;
 }
@@ -41,6 +43,10 @@ export type GateEvent =
 /** What one request is for, and the signal that calls it off while it still waits. A request that has left is always read. */
 export interface Call {
   readonly entry: RequestEntry;
+  /** Scheduled work leaves the reserve alone; so does what it asks for on the way. Told by the reason where left out. */
+  readonly scheduled?: boolean;
+  /** Requests in all, where failing again is no news: 1 for a check. */
+  readonly tries?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -70,7 +76,7 @@ interface Slot {
 }
 
 export function createGate(options: GateOptions): Gate {
-  const { ledger, clock, onEvent = () => undefined, random = Math.random } = options;
+  const { ledger, clock, onEvent = () => undefined, patienceMs = Number.POSITIVE_INFINITY, random = Math.random } = options;
   const gapMs = 1000 / options.requestsPerSecond;
   const spacing = spaceByArrival(gapMs);
   const turnstile = new Bottleneck({ maxConcurrent: 1 });
@@ -109,8 +115,8 @@ export function createGate(options: GateOptions): Gate {
   }
 
   /** Waits until a request may leave and notes it in the ledger. Only inside {@link pass}. */
-  async function takeSlot({ entry, signal }: Call): Promise<Slot> {
-    const cap = options.requestsPerDay - (entry.reason === 'schedule' ? options.requestsReserved : 0);
+  async function takeSlot({ entry, scheduled = entry.reason === 'schedule', signal }: Call): Promise<Slot> {
+    const cap = options.requestsPerDay - (scheduled ? options.requestsReserved : 0);
     for (;;) {
       signal?.throwIfAborted();
       if (inFlight.size >= IN_FLIGHT || spacing.earliest() === Number.POSITIVE_INFINITY) {
@@ -134,14 +140,17 @@ export function createGate(options: GateOptions): Gate {
       }
       if (grant.because === 'budget') throw budgetSpent(cap, options, new Date(now + grant.waitMs), now);
       if (grant.because === 'key') throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
-      if (grant.because === 'pause') await refuseOpenBreaker(now);
+      if (grant.because === 'pause') await refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LONGEST_NAP_MS), signal);
     }
   }
 
-  async function refuseOpenBreaker(now: number): Promise<void> {
+  /** A short pause is waited out; an open breaker, or a service that asks for a long wait, is the caller's to know. */
+  async function refuseLongPause(now: number): Promise<void> {
     const { strikes, pausedUntil, cause } = await ledger.state();
-    if (strikes >= BREAKER_STRIKES && pausedUntil !== null) throw gatePaused(cause ?? '429', pausedUntil, now);
+    if (pausedUntil === null) return;
+    const long = strikes >= BREAKER_STRIKES || pausedUntil.getTime() - now > patienceMs;
+    if (long) throw gatePaused(cause ?? '429', strikes, pausedUntil, now);
   }
 
   /**
@@ -189,6 +198,7 @@ export function createGate(options: GateOptions): Gate {
 
   return {
     async request(call, send, read) {
+      const tries = call.tries ?? TRIES;
       let failedSince = Number.POSITIVE_INFINITY;
       for (let attempts = 1; ; attempts += 1) {
         const slot = await pass(call, async () => {
@@ -206,11 +216,11 @@ export function createGate(options: GateOptions): Gate {
         if (ended.kind === 'wrong') throw ended.error;
         if (ended.kind === 'unauthorised') throw keyRefused(ended.cause, ended.answer.status);
         if (ended.kind === 'lost' && !(ended.error instanceof NoAnswer)) throw ended.error;
-        if (ended.kind === 'throttled') await refuseOpenBreaker(clock.now());
+        if (ended.kind === 'throttled') await refuseLongPause(clock.now());
 
         failedSince = Math.min(failedSince, clock.monotonic());
         // Of 429s too: where others are served, this one must not knock for ever.
-        if (attempts === TRIES) throw gaveUp(call.entry, TRIES, ended.cause, failedSince > lastGoodAt);
+        if (attempts >= tries) throw gaveUp(call.entry, attempts, ended.cause, failedSince > lastGoodAt);
         if (ended.kind === 'throttled') continue;
         const waitMs = pauseAfterFailure(attempts, random());
         onEvent({ kind: 'retry', cause: ended.cause, waitMs, failure: attempts });

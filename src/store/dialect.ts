@@ -16,8 +16,6 @@ export interface Dialect {
   texts(json: string, alias: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
-  /** An expression: the instant moved by a number of milliseconds. */
-  shifted(instant: string, milliseconds: string): string;
 }
 
 export const sqlite: Dialect = {
@@ -39,5 +37,4 @@ export const sqlite: Dialect = {
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
-  shifted: (instant, milliseconds) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}, (${milliseconds}) / 1000.0 || ' seconds')`,
 };

@@ -90,16 +90,22 @@ test('address and key are missed only by a command that talks to the service', (
 test('the key can lie in a file, and its name is told when it cannot be read', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'key'), `${SECRET}\n`);
-  const read = (env: Record<string, string>) => readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, ...env }, folder, { service: true });
+  const read = (env: Record<string, string>) =>
+    readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, ...env }, folder, { service: true });
   expect(read({ INBOX_API_KEY_FILE: 'key' }).key).toBe(SECRET);
   expect(() => read({ INBOX_API_KEY_FILE: 'nowhere' })).toThrow(/INBOX_API_KEY_FILE: cannot read nowhere \(ENOENT\)/);
   expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
 });
 
 test('a reserve as large as the whole day is refused', () => {
-  expect(() => readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true })).toThrow(/REQUESTS_RESERVED: expected less/);
+  expect(() => readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true })).toThrow(
+    /REQUESTS_RESERVED: expected less/,
+  );
 });
 
-test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])('the address %s is refused', (url) => {
-  expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(/INBOX_API_URL/);
-});
+test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])(
+  'the address %s is refused',
+  (url) => {
+    expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(/INBOX_API_URL/);
+  },
+);

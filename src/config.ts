@@ -145,7 +145,9 @@ function readKey(env: Environment, folder: string, needed: boolean, faults: stri
 function readDatabaseUrl(read: Read, folder: string): string {
   const absolute = (url: string): string => `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
   const expected = 'file:PATH, such as file:./mirror.db (PostgreSQL is not supported yet)';
-  return read('DATABASE_URL', absolute('file:./mirror.db'), expected, (text) => (/^file:./.test(text) ? absolute(text) : undefined));
+  return read('DATABASE_URL', absolute('file:./mirror.db'), expected, (text) =>
+    /^file:./.test(text) ? absolute(text) : undefined,
+  );
 }
 
 function readSchedule(read: Read, name: string, fallback: string): string {

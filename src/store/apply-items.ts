@@ -91,7 +91,7 @@ function asValue(value: unknown): Value {
 async function readTags(tx: Sql, dialect: Dialect, inboxId: string | null, ids: string): Promise<Map<string, string[]>> {
   const rows = await tx.query<{ conversation_id: string; tag_id: string }>(
     `SELECT conversation_id, tag_id FROM conversation_tags
-     WHERE inbox_id = $1 AND conversation_id IN (SELECT value FROM ${dialect.texts('$2', 'ids')}) ORDER BY tag_id`,
+     WHERE inbox_id = $1 AND conversation_id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
     inboxId,
     ids,
   );

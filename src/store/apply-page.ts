@@ -1,6 +1,7 @@
 import type { Item } from '../core/lists.ts';
 import { type Applied, applyItems } from './apply-items.ts';
 import type { Database, Sql } from './database.ts';
+import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 import type { Sweep } from './sweeps.ts';
 
@@ -12,9 +13,6 @@ export interface PageToApply {
   readonly requestId: number;
   readonly attempts: number;
 }
-
-/** Proves, inside a transaction, that this process still holds the lease; being a write, it also takes the database's write lock first. */
-export type Fence = (tx: Sql) => Promise<void>;
 
 /**
  * Applies a page in one transaction: rows, tags, changes, rejects, which ids it held, and the sweep's next token. After a

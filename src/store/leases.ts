@@ -8,6 +8,9 @@ import { iso } from './rows.ts';
 export const LEASE_MS = 30_000;
 const WRITER = 'writer';
 
+/** Proves, inside a transaction, that this process still holds the lease; being a write, it also takes the database's write lock first. */
+export type Fence = (tx: Sql) => Promise<void>;
+
 export interface Lease {
   readonly holder: string;
   /** Renews the lease inside a transaction. @throws MirrorError `LEASE_LOST` where another process has taken it over */

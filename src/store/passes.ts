@@ -1,5 +1,6 @@
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
-import type { Database } from './database.ts';
+import type { Database, Sql } from './database.ts';
+import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 
 /** A pass that was interrupted longer ago than this does not spare the lists that it had completed: they are old news. */
@@ -23,9 +24,10 @@ export interface Pass {
 }
 
 /** Goes on with an interrupted pass of the same kind and scope, or begins one. */
-export async function beginPass(database: Database, spec: PassSpec, now: number): Promise<Pass> {
+export async function beginPass(database: Database, fence: Fence, spec: PassSpec, now: number): Promise<Pass> {
   const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
   return await database.transaction(async (tx) => {
+    await fence(tx);
     await tx.execute(
       `UPDATE sync_requests SET state = 'abandoned', finished_at = $1, error = 'interrupted over a day ago' WHERE state = 'running' AND started_at < $2`,
       iso(now),
@@ -40,33 +42,50 @@ export async function beginPass(database: Database, spec: PassSpec, now: number)
       spec.acceptDeletes,
     );
     if (open !== undefined) return { id: open.id, startedAt: open.started_at, resumed: true };
+    const startedAt = Math.max(now, (await lastHeartbeat(tx)) + 1);
     const [begun] = await tx.query<{ id: number }>(
       `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at)
-       VALUES ($1, $2, $3, $4, 'running', $5, $6, $6) RETURNING id`,
+       VALUES ($1, $2, $3, $4, 'running', $5, $6, $7) RETURNING id`,
       spec.kind,
       lists,
       spec.inboxId,
       spec.acceptDeletes,
       spec.requestedBy,
       iso(now),
+      iso(startedAt),
     );
-    return { id: begun?.id ?? 0, startedAt: new Date(now), resumed: false };
+    return { id: begun?.id ?? 0, startedAt: new Date(startedAt), resumed: false };
   });
+}
+
+/**
+ * When a sweep last did anything, epoch ms; 0 where there was none. A pass begins after that, also where a clock that was set back says
+ * otherwise: what was begun or completed before it must not look like its own.
+ */
+async function lastHeartbeat(tx: Sql): Promise<number> {
+  const [last] = await tx.query<{ heartbeat_at: Date }>(
+    `SELECT heartbeat_at FROM (SELECT heartbeat_at FROM sweeps ORDER BY id DESC LIMIT 1000) AS latest ORDER BY heartbeat_at DESC LIMIT 1`,
+  );
+  return last?.heartbeat_at.getTime() ?? 0;
 }
 
 /** Ends a pass. One that stopped short stays open, so that the next of its kind goes on with it. */
 export async function endPass(
   database: Database,
+  fence: Fence,
   passId: number,
   state: 'done' | 'failed',
   error: string | null,
   now: number,
 ): Promise<void> {
-  await database.execute(
-    `UPDATE sync_requests SET state = $2, error = $3, finished_at = $4 WHERE id = $1`,
-    passId,
-    state,
-    error,
-    iso(now),
-  );
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `UPDATE sync_requests SET state = $2, error = $3, finished_at = $4 WHERE id = $1`,
+      passId,
+      state,
+      error,
+      iso(now),
+    );
+  });
 }

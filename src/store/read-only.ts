@@ -25,14 +25,18 @@ export interface ReadOnlyMirror {
 export function openReadOnly(url: string): ReadOnlyMirror {
   const path = sqlitePath(url);
   if (!existsSync(path)) {
-    throw new MirrorError('USAGE', `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`);
+    throw new MirrorError(
+      'USAGE',
+      `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
+    );
   }
   const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
   database.defaultSafeIntegers(true);
   return {
     query(sql) {
       const statement = inWords(() => database.prepare(sql));
-      if (!statement.reader) throw new MirrorError('USAGE', 'This statement gives no rows, and the mirror is read-only here. Use SELECT.');
+      if (!statement.reader)
+        throw new MirrorError('USAGE', 'This statement gives no rows, and the mirror is read-only here. Use SELECT.');
       const columns = statement.columns();
       const booleans = columns.map(({ type }) => type === 'BOOLEAN');
       return {
@@ -66,7 +70,9 @@ function inWords<Result>(work: () => Result): Result {
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const readOnly = 'code' in error && error.code === 'SQLITE_READONLY';
-    const message = readOnly ? 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.' : `The SQL cannot be run: ${error.message}.`;
+    const message = readOnly
+      ? 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.'
+      : `The SQL cannot be run: ${error.message}.`;
     throw new MirrorError('USAGE', message, { cause: error });
   }
 }

@@ -20,7 +20,13 @@ export interface ListStatus {
   readonly rejected: number;
   readonly suspects: number;
   /** The sweep in progress. */
-  readonly sweep: { readonly state: string; readonly pages: number; readonly items: number; readonly startedAt: Date; readonly error: string | null } | null;
+  readonly sweep: {
+    readonly state: string;
+    readonly pages: number;
+    readonly items: number;
+    readonly startedAt: Date;
+    readonly error: string | null;
+  } | null;
   /** Why the latest sweep failed, where it did. */
   readonly failure: string | null;
 }
@@ -82,7 +88,8 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const suspects = await countSuspectsByList(database);
   const all: ListStatus[] = [describe('inboxes', null, null, null, sweeps, suspects)];
   for (const { id, display_name, is_authorised } of inboxes) {
-    for (const list of ['users', 'tags', 'conversations'] as const) all.push(describe(list, id, display_name, is_authorised, sweeps, suspects));
+    for (const list of ['users', 'tags', 'conversations'] as const)
+      all.push(describe(list, id, display_name, is_authorised, sweeps, suspects));
   }
   return all;
 }
@@ -131,7 +138,10 @@ function describe(
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
     suspects: suspects.get(keyOf(list, inboxId)) ?? 0,
-    sweep: open === undefined ? null : { state: open.state, pages: open.pages, items: open.items, startedAt: open.started_at, error: open.error },
+    sweep:
+      open === undefined
+        ? null
+        : { state: open.state, pages: open.pages, items: open.items, startedAt: open.started_at, error: open.error },
     failure: latest?.state === 'failed' ? latest.error : null,
   };
 }

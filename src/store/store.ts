@@ -1,10 +1,10 @@
 import type { Ledger, Reason } from '../core/ledger.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import type { Applied } from './apply-items.ts';
-import { type Fence, type PageToApply, applyPage } from './apply-page.ts';
+import { type PageToApply, applyPage } from './apply-page.ts';
 import type { Database } from './database.ts';
 import { type Inbox, liveInboxes } from './inboxes.ts';
-import type { Lease } from './leases.ts';
+import type { Fence, Lease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';
 import { type Pass, type PassSpec, beginPass, endPass } from './passes.ts';
 import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
@@ -21,7 +21,7 @@ export interface Store {
   abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
   closeWalk(sweep: Sweep, options: { acceptDeletes: boolean; now: number }): Promise<{ suspects: Suspect[]; deleted: number }>;
-  settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<void>;
+  settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<number>;
   finishSweep(sweep: Sweep, now: number): Promise<void>;
   endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;
   countSuspects(key: ListKey): Promise<number>;
@@ -34,16 +34,16 @@ export function openStore(database: Database, lease: Lease): Store {
   return {
     ledger: ledgerOf(database),
     liveInboxes: () => liveInboxes(database),
-    beginPass: (spec, now) => beginPass(database, spec, now),
-    endPass: (passId, state, error, now) => endPass(database, passId, state, error, now),
-    openSweep: (key, reason, now) => openSweep(database, key, reason, now),
-    restartSweep: (sweep) => restartSweep(database, sweep),
-    abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, key, begunBefore, now),
+    beginPass: (spec, now) => beginPass(database, fence, spec, now),
+    endPass: (passId, state, error, now) => endPass(database, fence, passId, state, error, now),
+    openSweep: (key, reason, now) => openSweep(database, fence, key, reason, now),
+    restartSweep: (sweep) => restartSweep(database, fence, sweep),
+    abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, fence, key, begunBefore, now),
     applyPage: (sweep, page, now) => applyPage(database, fence, sweep, page, now),
     closeWalk: (sweep, options) => closeWalk(database, fence, sweep, options),
     settleSuspect: (sweep, suspect, answer) => settleSuspect(database, fence, sweep, suspect, answer),
     finishSweep: (sweep, now) => finishSweep(database, fence, sweep, now),
-    endSweep: (sweepId, state, error, now) => endSweep(database, sweepId, state, error, now),
+    endSweep: (sweepId, state, error, now) => endSweep(database, fence, sweepId, state, error, now),
     countSuspects: (key) => countSuspects(database, database, key),
     lastComplete: (key) => lastComplete(database, key),
   };

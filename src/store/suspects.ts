@@ -1,13 +1,15 @@
 import { MISSING, presence } from '../core/diff.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import { COVERED_TABLES, applyItems } from './apply-items.ts';
-import type { Fence } from './apply-page.ts';
 import { writeChanges } from './changes.ts';
 import type { Database, Sql } from './database.ts';
 import { ASK_BY, itemSql } from './item-sql.ts';
+import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 import { lastSightings } from './sightings.ts';
 import { type Sweep, completeSweep } from './sweeps.ts';
+
+const MOST_AT_ONCE = 20_000;
 
 /** A row that the service may no longer list. `askBy` is the e-mail or name to search it by, where the id is not enough. */
 export interface Suspect {
@@ -48,27 +50,31 @@ export async function closeWalk(
         `UPDATE ${table} SET missing_since = $3 WHERE ${scope} AND id IN (SELECT value FROM ${texts('$2', 'ids')})`,
         sweep.inboxId,
         JSON.stringify(fresh),
-        iso(now),
+        // Never before this sweep began, whatever the clock was set to: no sweep is its own second witness.
+        iso(Math.max(now, sweep.startedAt.getTime())),
       );
     }
     return { suspects: remaining.map(({ id, ask_by }) => ({ id, askBy: ask_by })), deleted: condemned.size };
   });
 }
 
-/** Writes what the asking for one suspect brought: the item as it is, or its tombstone. */
+/**
+ * Writes what the asking for one suspect brought: the item as it is, or its tombstone.
+ * @returns how many of its rows were changed by it, 0 or 1
+ */
 export async function settleSuspect(
   database: Database,
   fence: Fence,
   sweep: Sweep,
   suspect: Suspect,
   { found, now }: { found: Item | null; now: number },
-): Promise<void> {
-  await database.transaction(async (tx) => {
+): Promise<number> {
+  return await database.transaction(async (tx) => {
     await fence(tx);
     await tx.execute(`UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`, sweep.id, iso(now));
     if (found === null) {
       await tombstone(tx, database, sweep, [suspect.id], now);
-      return;
+      return 0;
     }
     const context = {
       list: sweep.list,
@@ -80,6 +86,15 @@ export async function settleSuspect(
     };
     const { changed } = await applyItems(tx, database.dialect, context, [found]);
     await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
+    // A sighting like those on pages, kept as a page below the first: after a crash this suspect is not asked for again.
+    await tx.execute(
+      `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+       SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages WHERE sweep_id = $1 AND page_no < 0`,
+      sweep.id,
+      JSON.stringify([found.id]),
+      iso(now),
+    );
+    return changed;
   });
 }
 
@@ -91,8 +106,14 @@ export async function finishSweep(database: Database, fence: Fence, sweep: Sweep
   });
 }
 
-async function tombstone(tx: Sql, { dialect }: Database, sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
-  if (ids.length === 0) return;
+/** Tombstones and their changes, so many at a time that a whole mailbox that went does not fill the memory. */
+async function tombstone(tx: Sql, database: Database, sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
+  for (let from = 0; from < ids.length; from += MOST_AT_ONCE) {
+    await tombstoneThese(tx, database, sweep, ids.slice(from, from + MOST_AT_ONCE), now);
+  }
+}
+
+async function tombstoneThese(tx: Sql, { dialect }: Database, sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
   const { table, scope } = itemSql(sweep.list, dialect);
   const these = dialect.texts('$2', 'ids');
   const parameters = [sweep.inboxId, JSON.stringify(ids), iso(now)];

@@ -1,6 +1,7 @@
 import type { Reason } from '../core/ledger.ts';
 import type { ListKey, ListName } from '../core/lists.ts';
 import type { Database, Sql } from './database.ts';
+import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 
 /** One walk over all pages of one list, as far as it has come. */
@@ -36,9 +37,19 @@ interface SweepRow {
 const OPEN = `state IN ('running', 'paused')`;
 const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
 
+/**
+ * A condition on a list's sweeps (`$1` list, `$2` inbox): its `nth` last complete one (1 is the last) and all begun since. Naming every
+ * state lets the index of list, inbox and state find them by their ids, so that years of sweeps cost nothing.
+ */
+export function sinceComplete(nth: number): string {
+  return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned') AND id >= COALESCE(
+    (SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
+}
+
 /** Goes on with the list's open sweep, or begins one. */
-export async function openSweep(database: Database, key: ListKey, reason: Reason, now: number): Promise<Sweep> {
+export async function openSweep(database: Database, fence: Fence, key: ListKey, reason: Reason, now: number): Promise<Sweep> {
   return await database.transaction(async (tx) => {
+    await fence(tx);
     const resumed = await tx.execute(
       `UPDATE sweeps SET state = 'running', error = NULL, heartbeat_at = $3 WHERE ${THE_LIST} AND ${OPEN}`,
       key.list,
@@ -46,6 +57,7 @@ export async function openSweep(database: Database, key: ListKey, reason: Reason
       iso(now),
     );
     if (resumed === 0) {
+      await dropFailed(tx, key);
       await tx.execute(
         `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at) VALUES ($1, $2, $4, 'running', $3, $3)`,
         key.list,
@@ -56,6 +68,14 @@ export async function openSweep(database: Database, key: ListKey, reason: Reason
     }
     return await readOpenSweep(tx, key);
   });
+}
+
+/** Of the sweeps that ended without completing only the newest keeps what it saw: a list that never completes must not fill the disk. */
+async function dropFailed(tx: Sql, { list, inboxId }: ListKey): Promise<void> {
+  const ended = `SELECT id FROM sweeps WHERE ${sinceComplete(1)} AND state IN ('failed', 'abandoned')`;
+  const older = `sweep_id IN (${ended}) AND sweep_id < (SELECT MAX(id) FROM (${ended}) AS ended)`;
+  await tx.execute(`DELETE FROM sweep_pages WHERE ${older}`, list, inboxId);
+  await tx.execute(`DELETE FROM rejects WHERE ${THE_LIST} AND ${older}`, list, inboxId);
 }
 
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
@@ -90,37 +110,57 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
 }
 
 /** Throws away how far the walk has come, not what it has applied: the next page is the first again. */
-export async function restartSweep(database: Database, sweep: Sweep): Promise<Sweep> {
+export async function restartSweep(database: Database, fence: Fence, sweep: Sweep): Promise<Sweep> {
   return await database.transaction(async (tx) => {
+    await fence(tx);
     await tx.execute(`UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`, sweep.id);
     await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
-    await tx.execute(`DELETE FROM rejects WHERE sweep_id = $1`, sweep.id);
+    await tx.execute(`DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id = $3`, sweep.list, sweep.inboxId, sweep.id);
     return await readOpenSweep(tx, sweep);
   });
 }
 
 /** Ends a sweep that is not complete: `paused` keeps its token for the next pass, `failed` and `abandoned` do not go on. */
-export async function endSweep(sql: Sql, sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void> {
+export async function endSweep(
+  database: Database,
+  fence: Fence,
+  sweepId: number,
+  state: 'paused' | 'failed',
+  error: string,
+  now: number,
+): Promise<void> {
   const finished = state === 'paused' ? null : iso(now);
-  await sql.execute(
-    `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5 WHERE id = $1`,
-    sweepId,
-    state,
-    error,
-    iso(now),
-    finished,
-  );
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5 WHERE id = $1`,
+      sweepId,
+      state,
+      error,
+      iso(now),
+      finished,
+    );
+  });
 }
 
 /** Gives up the open sweeps of a list, so that the next one begins at the first page. */
-export async function abandonSweeps(database: Database, key: ListKey, begunBefore: Date, now: number): Promise<void> {
-  await database.execute(
-    `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'a full resync began anew' WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
-    key.list,
-    key.inboxId,
-    iso(now),
-    begunBefore.toISOString(),
-  );
+export async function abandonSweeps(
+  database: Database,
+  fence: Fence,
+  key: ListKey,
+  begunBefore: Date,
+  now: number,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'a full resync began anew' WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
+      key.list,
+      key.inboxId,
+      iso(now),
+      begunBefore.toISOString(),
+    );
+  });
 }
 
 /** Marks the sweep complete and drops what only older sweeps needed: pages before the last two complete ones, rejects before this one. */
@@ -132,7 +172,7 @@ export async function completeSweep(tx: Sql, sweep: ListKey & { readonly id: num
   );
   await tx.execute(
     `DELETE FROM sweep_pages WHERE sweep_id IN (
-       SELECT id FROM sweeps WHERE ${THE_LIST} AND id NOT IN (
+       SELECT id FROM sweeps WHERE ${sinceComplete(3)} AND id NOT IN (
          SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 2))`,
     sweep.list,
     sweep.inboxId,

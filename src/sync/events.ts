@@ -16,6 +16,7 @@ export type PassEvent =
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
+  | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 
 /** How one list's sweep ended. */

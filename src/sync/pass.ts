@@ -37,7 +37,8 @@ export async function runPass(deps: SweepDeps, spec: PassSpec): Promise<PassRepo
   try {
     await run.all();
   } catch (error) {
-    await store.endPass(pass.id, 'failed', error instanceof Error ? error.message : String(error), clock.now());
+    // Only what the caller asked for wrongly is over; anything else stays open for the next pass to go on with.
+    if (isMirrorError(error, 'USAGE')) await store.endPass(pass.id, 'failed', error.message, clock.now());
     throw error;
   }
   const { reports, stopped } = run;
@@ -79,7 +80,11 @@ class PassRun {
     }
     if (this.stopped !== null) return;
     const wanted = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
-    if (inboxId !== null && wanted.length === 0) throw unknownInbox(inboxId, inboxes);
+    if (inboxId !== null && wanted.length === 0) {
+      // Without the list of inboxes nobody can say that there is none; the report tells what was wrong with it.
+      if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;
+      throw unknownInbox(inboxId, inboxes);
+    }
     await this.#sideBySide(
       wanted,
       lists.filter((list) => list !== 'inboxes'),

@@ -39,11 +39,12 @@ interface Tally {
 export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOptions): Promise<ListReport> {
   const { store, clock, onEvent } = deps;
   let sweep = await store.openSweep(key, options.reason, clock.now());
+  const askedBefore = sweep.walked;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
     sweep = await walk(deps, sweep, options.reason, tally);
-    await settleSuspects(deps, sweep, options, tally);
+    await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
     await store.finishSweep(sweep, clock.now());
   } catch (error) {
     await leave(store, sweep, error, clock.now());
@@ -115,25 +116,46 @@ function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
   );
 }
 
-async function settleSuspects(deps: SweepDeps, sweep: Sweep, { acceptDeletes }: SweepOptions, tally: Tally): Promise<void> {
+async function settleSuspects(
+  deps: SweepDeps,
+  sweep: Sweep,
+  { reason, acceptDeletes, askedBefore }: SweepOptions & { askedBefore: boolean },
+  tally: Tally,
+): Promise<void> {
   const { store, clock, onEvent } = deps;
   const { suspects, deleted } = await store.closeWalk(sweep, { acceptDeletes, now: clock.now() });
   tally.deleted += deleted;
   if (suspects.length === 0 || suspects.length > MOST_ASKED) return;
   onEvent({ kind: 'asking', key: sweep, suspects: suspects.length });
-  for (const suspect of suspects) await settleOne(deps, sweep, suspect, tally);
+  try {
+    for (const suspect of suspects) await settleOne(deps, sweep, suspect, { scheduled: reason === 'schedule', tally });
+  } catch (error) {
+    if (!isNoWitness(error, askedBefore)) throw error;
+    onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
+  }
+}
+
+/**
+ * True where the service answers this kind of question in no usable way: the suspects then wait for the next complete sweep. An outage may
+ * pass, so the sweep first pauses; but an item that breaks the service each time it is asked for must not keep its list from ever completing.
+ */
+function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
+  return (
+    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
+    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
+  );
 }
 
 async function settleOne(
   { client, store, clock, signal }: SweepDeps,
   sweep: Sweep,
   suspect: Suspect,
-  tally: Tally,
+  { scheduled, tally }: { scheduled: boolean; tally: Tally },
 ): Promise<void> {
   // A command's own asking goes before scheduled sweeps, but not before another person's command.
-  const answer = await askFor(client, sweep, suspect, { reason: 'probe', signal });
+  const answer = await askFor(client, sweep, suspect, { reason: 'probe', scheduled, signal });
   if (answer === 'unknown') return;
-  await store.settleSuspect(sweep, suspect, { found: answer, now: clock.now() });
+  tally.changed += await store.settleSuspect(sweep, suspect, { found: answer, now: clock.now() });
   if (answer === null) tally.deleted += 1;
 }
 

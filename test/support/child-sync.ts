@@ -1,0 +1,47 @@
+// A real process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_FILE PAGE_SIZE
+// Prints the code of what stopped it, or `complete`.
+import { hostname } from 'node:os';
+import { isAlive, systemClock } from '../../src/cli/machine.ts';
+import { LIST_NAMES } from '../../src/core/lists.ts';
+import { createClient } from '../../src/service/client.ts';
+import { createGate } from '../../src/service/gate.ts';
+import { connect } from '../../src/service/http.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { acquireLease } from '../../src/store/leases.ts';
+import { openStore } from '../../src/store/store.ts';
+import { runPass } from '../../src/sync/pass.ts';
+
+const [url = '', file = '', pageSize = '100'] = process.argv.slice(2);
+const key = (): string => 'sandbox-key';
+const clock = systemClock();
+const database = await openDatabase(`file:${file}`);
+if (url === 'open-only') {
+  await database.close();
+  console.log('complete');
+  process.exit(0);
+}
+const lease = await acquireLease(database, {
+  host: hostname(),
+  pid: process.pid,
+  command: 'child-sync',
+  now: clock.now,
+  isAlive,
+});
+const store = openStore(database, lease);
+const http = connect(url, key);
+const limits = { requestsPerSecond: 1000, requestsPerDay: 1_000_000, requestsReserved: 0 };
+const client = createClient({
+  http,
+  gate: createGate({ ledger: store.ledger, clock, key, ...limits }),
+  pageSize: Number(pageSize),
+  storePublicPermalink: false,
+});
+const { stopped, lists } = await runPass(
+  { client, store, clock, onEvent: () => undefined, signal: new AbortController().signal },
+  { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'child' },
+);
+await lease.release();
+http.close();
+await database.close();
+const failed = lists.find(({ error }) => error !== null)?.error ?? stopped;
+console.log(failed === null ? 'complete' : failed);

@@ -1,0 +1,83 @@
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxInbox } from '../../src/sandbox/world.ts';
+import type { Http } from '../../src/service/http.ts';
+import type { Sql } from '../../src/store/database.ts';
+import type { ListReport } from '../../src/sync/events.ts';
+import type { PassReport } from '../../src/sync/pass.ts';
+
+/** The inbox that was made first. */
+export function firstInbox({ world }: Pick<Sandbox, 'world'>): SandboxInbox {
+  return nthInbox({ world }, 0);
+}
+
+export function nthInbox({ world }: Pick<Sandbox, 'world'>, nth: number): SandboxInbox {
+  const inbox = [...world.inboxes.values()][nth];
+  if (inbox === undefined) throw new Error(`no inbox ${nth}`);
+  return inbox;
+}
+
+/** The ids of the list's first rows, in the service's order. */
+export function firstIds(rows: { readonly order: readonly string[] }, many: number, from = 0): string[] {
+  return rows.order.slice(from, from + many);
+}
+
+/** What was asked for since the `from`-th request, without the host and `/v1`: `/inboxes/7/tags?limit=100`. */
+export function askedSince({ arrivals }: Pick<Sandbox, 'arrivals'>, from: number): string[] {
+  return arrivals.slice(from).map(({ path }) => path.replace('/v1', ''));
+}
+
+/** Those of the paths that ask for one item, or search. */
+export function single(paths: readonly string[]): string[] {
+  return paths.filter((path) => !/^\/inboxes(\/\d+\/(users|tags|conversations))?\?limit/.test(path));
+}
+
+export interface ChangeRow {
+  readonly list: string;
+  readonly item_id: string;
+  readonly field: string;
+  readonly old_value: string | null;
+  readonly new_value: string | null;
+  readonly previously_seen_at: Date | null;
+  readonly observed_at: Date;
+}
+
+export async function changesIn(sql: Sql): Promise<ChangeRow[]> {
+  return await sql.query<ChangeRow>(
+    `SELECT list, item_id, field, old_value, new_value, previously_seen_at, observed_at FROM changes ORDER BY id`,
+  );
+}
+
+export async function count(sql: Sql, from: string, ...parameters: unknown[]): Promise<number> {
+  const [row] = await sql.query<{ n: number }>(`SELECT count(*) AS n FROM ${from}`, ...parameters);
+  return row?.n ?? 0;
+}
+
+/** The report on one list of the pass. */
+export function reportOn({ lists }: PassReport, list: string, inboxId: string | null = null): ListReport {
+  const report = lists.find(({ key }) => key.list === list && (inboxId === null || key.inboxId === inboxId));
+  if (report === undefined) throw new Error(`the pass tells nothing of ${list}`);
+  return report;
+}
+
+/** A page as it stands in the body of an answer, whichever envelope. */
+export interface PageBody {
+  results: Record<string, unknown>[];
+  pagination: { next_page: string | null };
+}
+
+/** Changes the answers on their way in; `change` is asked about every 200 of a list. Ids must fit a JavaScript number: use `idType: 'string'`. */
+export function tampered(
+  change: (page: PageBody, path: string, query: Readonly<Record<string, string>>) => void,
+): (http: Http) => Http {
+  return (http) => ({
+    close: http.close,
+    async get(path, query) {
+      const answer = await http.get(path, query);
+      if (answer.status !== 200) return answer;
+      const body = JSON.parse(answer.body) as PageBody & { data?: PageBody };
+      const page = body.data ?? body;
+      if (Array.isArray(page.results)) change(page, path, query);
+      return { ...answer, body: JSON.stringify(body) };
+    },
+  });
+}

@@ -1,0 +1,112 @@
+import { expect } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world.ts';
+import type { Sql } from '../../src/store/database.ts';
+
+type Row = Record<string, string | boolean | null>;
+
+/** Every mirrored table's rows, in the order of inbox and id. */
+interface Tables {
+  readonly inboxes: Row[];
+  readonly inbox_users: Row[];
+  readonly inbox_tags: Row[];
+  readonly conversations: Row[];
+  readonly conversation_tags: Row[];
+}
+
+// Instants are read as the text that stands in the file.
+const QUERIES: Record<keyof Tables, string> = {
+  inboxes: `SELECT id, display_name, channel_type, email, inbox_type, is_authorised, source_user_id, source_user_email,
+      CAST(created_at AS TEXT) AS created_at, CAST(updated_at AS TEXT) AS updated_at FROM inboxes WHERE deleted_at IS NULL`,
+  inbox_users: `SELECT inbox_id, id, first_name, last_name, email, phone_number, is_joined FROM inbox_users WHERE deleted_at IS NULL`,
+  inbox_tags: `SELECT inbox_id, id, name, color_code, type, CAST(created_at AS TEXT) AS created_at FROM inbox_tags WHERE deleted_at IS NULL`,
+  conversations: `SELECT inbox_id, id, status, assignee_type, assignee_id, thread_id, CAST(thread_started_at AS TEXT) AS thread_started_at, permalink
+    FROM conversations WHERE deleted_at IS NULL`,
+  conversation_tags: `SELECT links.inbox_id, links.conversation_id, links.tag_id FROM conversation_tags AS links
+    JOIN conversations AS c ON c.inbox_id = links.inbox_id AND c.id = links.conversation_id WHERE c.deleted_at IS NULL`,
+};
+
+/** What the mirror holds as present. */
+async function mirroredTables(sql: Sql): Promise<Tables> {
+  const tables: Partial<Record<keyof Tables, Row[]>> = {};
+  for (const [table, query] of Object.entries(QUERIES)) tables[table as keyof Tables] = inOrder(await sql.query<Row>(query));
+  return tables as unknown as Tables;
+}
+
+/** What the service has, as the mirror should hold it; worked out here without the mirror's own reading of it. */
+function serviceTables(world: World): Tables {
+  const tables: Tables = { inboxes: [], inbox_users: [], inbox_tags: [], conversations: [], conversation_tags: [] };
+  for (const inbox of world.inboxes.values()) {
+    const { id: inbox_id } = inbox;
+    tables.inboxes.push(inboxColumns(inbox));
+    for (const user of inbox.users.values()) tables.inbox_users.push({ inbox_id, ...user });
+    for (const tag of inbox.tags.values()) tables.inbox_tags.push({ inbox_id, ...tagColumns(tag) });
+    for (const row of inbox.conversations.values()) {
+      tables.conversations.push({ inbox_id, ...conversationColumns(row) });
+      for (const tag_id of new Set(row.tag_ids)) tables.conversation_tags.push({ inbox_id, conversation_id: row.id, tag_id });
+    }
+  }
+  for (const name of Object.keys(QUERIES) as (keyof Tables)[]) tables[name].splice(0, Infinity, ...inOrder(tables[name]));
+  return tables;
+}
+
+/** The live rows of all tables equal the sandbox's world: every id digit, column, boolean, instant and tag link. */
+export async function expectEqualToService({
+  database,
+  sandbox,
+}: {
+  database: Sql;
+  sandbox: Pick<Sandbox, 'world'>;
+}): Promise<void> {
+  expect(await mirroredTables(database)).toEqual(serviceTables(sandbox.world));
+}
+
+export function inboxColumns(inbox: SandboxInbox): Row {
+  return {
+    id: inbox.id,
+    display_name: inbox.display_name,
+    channel_type: inbox.channel_type,
+    email: inbox.email,
+    inbox_type: inbox.inbox_type,
+    is_authorised: inbox.is_authorised,
+    source_user_id: inbox.source_user.id,
+    source_user_email: inbox.source_user.email,
+    created_at: seconds(inbox.created_at),
+    updated_at: seconds(inbox.updated_at),
+  };
+}
+
+export function tagColumns(tag: SandboxTag): Row {
+  return { ...tag, created_at: seconds(tag.created_at) };
+}
+
+export function conversationColumns({
+  id,
+  status,
+  assignee,
+  gmail_thread_id: thread,
+  private_permalink: link,
+}: SandboxConversation): Row {
+  return {
+    id,
+    status,
+    assignee_type: assignee?.assignee_type ?? null,
+    assignee_id: assignee?.assignee_id ?? null,
+    thread_id: thread,
+    // SERVICE-NOTES.md: the first 11 hexadecimal digits are Unix milliseconds.
+    thread_started_at: new Date(Number(`0x${thread.slice(0, 11)}`)).toISOString(),
+    permalink: link,
+  };
+}
+
+function seconds(epoch: number): string {
+  return new Date(epoch * 1000).toISOString();
+}
+
+function inOrder(rows: Row[]): Row[] {
+  const key = (row: Row): string => JSON.stringify([row['inbox_id'], row['conversation_id'], row['id'], row['tag_id']]);
+  return rows
+    .map((row) => [key(row), row] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row);
+}

@@ -1,0 +1,163 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { startChild } from '../support/child.ts';
+import { temporaryFolder } from '../support/mirror.ts';
+import { changesIn, count, firstIds, firstInbox } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const PAGE_SIZE = 10;
+
+/** A moment to kill at: so many milliseconds after the child's `nth` request arrived. */
+type Moment = readonly [nth: number, ms: number];
+
+async function listening(options: Partial<SandboxOptions>): Promise<{ sandbox: Sandbox; url: string }> {
+  const sandbox = createSandbox({ rate: 0, perDay: 0, ...options });
+  const { url, close } = await sandbox.listen();
+  onTestFinished(() => close());
+  return { sandbox, url };
+}
+
+/** Runs the child until it completes, killing it once at each moment; `counts` says which requests the moments count. */
+async function syncThroughKills(
+  { sandbox, url, path }: { sandbox: Sandbox; url: string; path: string },
+  moments: readonly Moment[],
+  counts: (path: string) => boolean = () => true,
+): Promise<{ kills: number }> {
+  let kills = 0;
+  for (const moment of [...moments, null]) {
+    const child = startChild(url, path, String(PAGE_SIZE));
+    let arrived = 0;
+    sandbox.script((request) => {
+      if (moment === null || !counts(request.path)) return undefined;
+      arrived += 1;
+      if (arrived !== moment[0]) return undefined;
+      if (moment[1] === 0) child.process.kill('SIGKILL');
+      else setTimeout(() => child.process.kill('SIGKILL'), moment[1]);
+      return undefined;
+    });
+    const end = await child.ended;
+    sandbox.script(undefined);
+    if (end === null) kills += 1;
+    else expect(end).toBe('complete');
+    await withDatabase(path, async (database) => {
+      expect(await count(database, 'requests')).toBeGreaterThanOrEqual(sandbox.arrivals.length);
+    });
+    if (end !== null) break;
+  }
+  return { kills };
+}
+
+async function withDatabase(path: string, work: (database: Database) => Promise<void>): Promise<void> {
+  const database = await openDatabase(`file:${path}`);
+  try {
+    await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** How often each list's pages were read, less once each. */
+function readAgain(arrivals: readonly { path: string }[]): Map<string, number> {
+  const seen = new Set<string>();
+  const again = new Map<string, number>();
+  for (const { path } of arrivals) {
+    const [list] = path.split('?');
+    if (seen.has(path)) again.set(list!, (again.get(list!) ?? 0) + 1);
+    seen.add(path);
+  }
+  return again;
+}
+
+describe('SIGKILL', () => {
+  test('at any moment of a first sync loses no applied page and reads at most one page per list again', async () => {
+    const { sandbox, url } = await listening({ conversations: [155, 95, 60], usersPerInbox: 14, tagsPerInbox: 11 });
+    const path = join(temporaryFolder(), 'mirror.db');
+    const moments: Moment[] = [
+      [1, 3],
+      [4, 0],
+      [6, 5],
+      [5, 12],
+      [8, 1],
+    ];
+    const { kills } = await syncThroughKills({ sandbox, url, path }, moments);
+    expect(kills).toBeGreaterThanOrEqual(4);
+    for (const [list, times] of readAgain(sandbox.arrivals))
+      expect({ list, times: times <= kills }).toEqual({ list, times: true });
+    const pages = 1 + 3 * 2 + 3 * 2 + 16 + 10 + 6;
+    // Four requests can be under way when it dies, each for another list.
+    expect(sandbox.arrivals.length).toBeLessThanOrEqual(pages + 4 * kills);
+    await withDatabase(path, async (database) => {
+      await expectEqualToService({ database, sandbox });
+      expect(await count(database, `sweeps WHERE state <> 'complete'`)).toBe(0);
+      expect(await changesIn(database)).toEqual([]);
+    });
+  });
+
+  test('while a page with changes is applied leaves them told once', async () => {
+    const { sandbox, url } = await listening({ conversations: [105] });
+    const path = await freshMirrorFile();
+    await syncThroughKills({ sandbox, url, path }, []);
+    const inbox = firstInbox(sandbox);
+    const ids = firstIds(inbox.conversations, 105);
+    for (const id of ids) sandbox.world.setStatus(inbox.id, id, 'after the first sync');
+    await syncThroughKills({ sandbox, url, path }, [
+      [5, 2],
+      [3, 6],
+    ]);
+    await withDatabase(path, async (database) => {
+      await expectEqualToService({ database, sandbox });
+      expect((await changesIn(database)).map(({ item_id }) => item_id).sort()).toEqual(ids.toSorted());
+    });
+  });
+
+  test('while suspects are asked for reads no page again', async () => {
+    const { sandbox, url } = await listening({ conversations: [55] });
+    const path = await freshMirrorFile();
+    await syncThroughKills({ sandbox, url, path }, []);
+    const inbox = firstInbox(sandbox);
+    const gone = firstIds(inbox.conversations, 15);
+    for (const id of gone) sandbox.world.removeConversation(inbox.id, id);
+    const before = sandbox.arrivals.length;
+    const isSingle = (asked: string): boolean => /conversations\/\d+$/.test(asked);
+    const moments: Moment[] = [
+      [3, 2],
+      [4, 0],
+    ];
+    const { kills } = await syncThroughKills({ sandbox, url, path }, moments, isSingle);
+    expect(kills).toBe(moments.length);
+    const since = sandbox.arrivals.slice(before);
+    const asked = since.filter((arrival) => isSingle(arrival.path));
+    expect(since.length - asked.length).toBe(1 + 1 + 1 + 4);
+    expect(asked.length).toBeLessThanOrEqual(gone.length + kills);
+    await withDatabase(path, async (database) => {
+      await expectEqualToService({ database, sandbox });
+      expect((await changesIn(database)).map(({ item_id }) => item_id).sort()).toEqual(gone.toSorted());
+    });
+  });
+
+  test('while the tables are made leaves a file that the next process can use', async () => {
+    for (const ms of [0, 25, 75, 150]) {
+      const path = join(temporaryFolder(), 'mirror.db');
+      const child = startChild('open-only', path);
+      while (!existsSync(path) && child.process.exitCode === null) await new Promise(setImmediate);
+      const timer = setTimeout(() => child.process.kill('SIGKILL'), ms);
+      await child.ended;
+      clearTimeout(timer);
+      await withDatabase(path, async (database) => {
+        expect(await count(database, '_prisma_migrations WHERE finished_at IS NOT NULL')).toBeGreaterThanOrEqual(1);
+        expect(await count(database, 'conversations')).toBe(0);
+        expect(await database.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+      });
+    }
+  });
+});
+
+test('several processes that open a new file at once all succeed', async () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const children = Array.from({ length: 3 }, () => startChild('open-only', path));
+  expect(await Promise.all(children.map(({ ended }) => ended))).toEqual(['complete', 'complete', 'complete']);
+});

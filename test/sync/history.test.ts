@@ -1,0 +1,343 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { SandboxInbox, World } from '../../src/sandbox/world.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { quickMirror } from '../support/template.ts';
+import { conversationColumns, expectEqualToService, inboxColumns, tagColumns } from '../support/truth.ts';
+
+const HOUR = 3_600_000;
+const MOST_REMOVED = 20;
+const PAGE_SIZE = 10;
+
+/** One thing that happens in the account; the numbers choose where, whatever there is at the time. */
+interface Happening {
+  readonly kind: (typeof KINDS)[number];
+  readonly inbox: number;
+  readonly row: number;
+  readonly other: number;
+}
+
+const KINDS = [
+  'status',
+  'assign',
+  'unassign',
+  'tag',
+  'untag',
+  'add-conversation',
+  'remove-conversation',
+  'remove-many',
+  'return-conversation',
+  'rename-user',
+  'join-user',
+  'add-user',
+  'remove-user',
+  'return-user',
+  'rename-tag',
+  'add-tag',
+  'remove-tag',
+  'return-tag',
+  'rename-inbox',
+  'unauthorise-inbox',
+  'add-inbox',
+  'remove-inbox',
+  'return-inbox',
+] as const;
+
+/** Makes random things happen in the sandbox; keeps what went, so that it can come back, and removes at most 20 of a list between two syncs. */
+class Account {
+  readonly #world: World;
+  #goneInboxes: string[] = [];
+  #goneRows: { list: string; inboxId: string; id: string; back: () => void }[] = [];
+  #removed = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  synced(): void {
+    this.#removed = new Map();
+  }
+
+  happen({ kind, inbox: nth, row, other }: Happening): void {
+    const world = this.#world;
+    if (kind === 'add-inbox') {
+      if (world.inboxes.size < 4) this.#furnish(world.addInbox());
+      return;
+    }
+    if (kind === 'return-inbox') {
+      const id = this.#goneInboxes.pop();
+      if (id !== undefined) world.restoreInbox(id);
+      return;
+    }
+    const inbox = choose([...world.inboxes.values()], nth);
+    if (inbox === undefined) return;
+    const conversation = choose([...inbox.conversations.values()], row);
+    const user = choose([...inbox.users.values()], kind === 'assign' ? other : row);
+    const tag = choose([...inbox.tags.values()], kind === 'tag' ? other : row);
+    switch (kind) {
+      case 'status':
+        if (conversation) world.setStatus(inbox.id, conversation.id, ['open', 'pending', 'closed', 'a new status'][other % 4]!);
+        break;
+      case 'assign':
+        if (conversation && user) world.assign(inbox.id, conversation.id, user.id);
+        break;
+      case 'unassign':
+        if (conversation) world.assign(inbox.id, conversation.id, null);
+        break;
+      case 'tag':
+        if (conversation && tag) world.tag(inbox.id, conversation.id, tag.id);
+        break;
+      case 'untag':
+        if (conversation?.tag_ids.length) world.untag(inbox.id, conversation.id, choose(conversation.tag_ids, other)!);
+        break;
+      case 'add-conversation':
+        for (let left = other % 15; left >= 0; left--) world.addConversation(inbox.id);
+        break;
+      case 'remove-conversation':
+        if (conversation) this.#removeConversation(inbox, conversation.id);
+        break;
+      case 'remove-many':
+        for (let left = other % (MOST_REMOVED + 5); left > 0; left--) {
+          const next = choose(inbox.conversations.order, row);
+          if (next !== undefined) this.#removeConversation(inbox, next);
+        }
+        break;
+      case 'return-conversation':
+        this.#return('conversations', inbox, row);
+        break;
+      case 'rename-user':
+        if (user) user.last_name = `Renamed ${other}`;
+        break;
+      case 'join-user':
+        if (user) user.is_joined = !user.is_joined;
+        break;
+      case 'add-user':
+        world.addUser(inbox.id);
+        break;
+      case 'remove-user':
+        if (user && this.#mayRemove('users', inbox)) {
+          world.removeUser(inbox.id, user.id);
+          this.#keep('users', inbox, user.id, () => world.addUser(inbox.id, user));
+        }
+        break;
+      case 'return-user':
+        this.#return('users', inbox, row);
+        break;
+      case 'rename-tag':
+        if (tag) tag.name = `tag ${other}`;
+        break;
+      case 'add-tag':
+        world.addTag(inbox.id);
+        break;
+      case 'remove-tag':
+        if (tag && this.#mayRemove('tags', inbox)) {
+          world.removeTag(inbox.id, tag.id);
+          this.#keep('tags', inbox, tag.id, () => world.addTag(inbox.id, tag));
+        }
+        break;
+      case 'return-tag':
+        this.#return('tags', inbox, row);
+        break;
+      case 'rename-inbox':
+        inbox.display_name = `Inbox ${other}`;
+        inbox.updated_at += 1 + (other % 100);
+        break;
+      case 'unauthorise-inbox':
+        inbox.is_authorised = !inbox.is_authorised;
+        break;
+      case 'remove-inbox':
+        world.removeInbox(inbox.id);
+        this.#goneInboxes.push(inbox.id);
+        break;
+    }
+  }
+
+  #furnish({ id }: SandboxInbox): void {
+    for (let left = 3; left > 0; left--) this.#world.addUser(id);
+    for (let left = 2; left > 0; left--) this.#world.addTag(id);
+    for (let left = 14; left > 0; left--) this.#world.addConversation(id);
+  }
+
+  #removeConversation(inbox: SandboxInbox, id: string): void {
+    if (!this.#mayRemove('conversations', inbox)) return;
+    this.#world.removeConversation(inbox.id, id);
+    this.#keep('conversations', inbox, id, () => this.#world.restoreConversation(inbox.id, id));
+  }
+
+  #mayRemove(list: string, { id }: SandboxInbox): boolean {
+    const key = `${list}/${id}`;
+    const removed = (this.#removed.get(key) ?? 0) + 1;
+    this.#removed.set(key, removed);
+    return removed <= MOST_REMOVED;
+  }
+
+  #keep(list: string, inbox: SandboxInbox, id: string, back: () => void): void {
+    this.#goneRows.push({ list, inboxId: inbox.id, id, back });
+  }
+
+  #return(list: string, inbox: SandboxInbox, nth: number): void {
+    const gone = choose(
+      this.#goneRows.filter((row) => row.list === list && row.inboxId === inbox.id),
+      nth,
+    );
+    if (gone === undefined) return;
+    this.#goneRows = this.#goneRows.filter((row) => row !== gone);
+    gone.back();
+  }
+}
+
+function choose<T>(rows: readonly T[], nth: number): T | undefined {
+  return rows[nth % rows.length];
+}
+
+/** A change as the table `changes` tells it; `before` is the number of the sync that saw the item last, or null. */
+interface ToldChange {
+  readonly list: string;
+  readonly inbox_id: string | null;
+  readonly item_id: string;
+  readonly field: string;
+  readonly old_value: string | null;
+  readonly new_value: string | null;
+  readonly before: number | null;
+}
+
+/** One row as it was seen. */
+type Seen = [id: string, columns: Record<string, string | boolean | null>, tags: readonly string[]];
+
+interface Remembered {
+  fields: Map<string, string | null>;
+  tags: Set<string>;
+  seenBy: number;
+  gone: boolean;
+}
+
+/** What a reader who looks at the service once per sync would note down (DESIGN.md, "Tables"). It knows nothing of pages and sweeps. */
+class Reader {
+  readonly #lists = new Map<string, Map<string, Remembered>>();
+
+  look(world: World, sync: number): ToldChange[] {
+    const inboxes = [...world.inboxes.values()];
+    const told = this.#compare(
+      'inboxes',
+      null,
+      inboxes.map((inbox) => [inbox.id, inboxColumns(inbox), []]),
+      sync,
+    );
+    for (const { id, users, tags, conversations } of inboxes) {
+      const lists: Record<string, Seen[]> = {
+        users: Array.from(users.values(), (user) => [user.id, Object.fromEntries(Object.entries(user)), []]),
+        tags: Array.from(tags.values(), (tag) => [tag.id, tagColumns(tag), []]),
+        conversations: Array.from(conversations.values(), (row) => [row.id, conversationColumns(row), row.tag_ids]),
+      };
+      for (const [list, rows] of Object.entries(lists)) told.push(...this.#compare(list, id, rows, sync));
+    }
+    return told;
+  }
+
+  #compare(list: string, inboxId: string | null, rows: readonly Seen[], sync: number): ToldChange[] {
+    const key = `${list}/${inboxId}`;
+    const remembered = this.#lists.get(key);
+    const memory = remembered ?? new Map<string, Remembered>();
+    this.#lists.set(key, memory);
+    const told: ToldChange[] = [];
+    const present = new Set<string>();
+    for (const [id, { id: _id, ...columns }, tags] of rows) {
+      present.add(id);
+      const fields = new Map(Object.entries(columns).map(([name, value]) => [name, value === null ? null : String(value)]));
+      const known = memory.get(id);
+      const tell = (field: string, old_value: string | null, new_value: string | null): void => {
+        told.push({ list, inbox_id: inboxId, item_id: id, field, old_value, new_value, before: known?.seenBy ?? null });
+      };
+      if (known === undefined || known.gone) tell('presence', 'missing', 'present');
+      if (known !== undefined) {
+        for (const [name, value] of fields)
+          if (known.fields.get(name) !== value) tell(name, known.fields.get(name) ?? null, value);
+        for (const tag of known.tags) if (!tags.includes(tag)) tell('tags', tag, null);
+        for (const tag of tags) if (!known.tags.has(tag)) tell('tags', null, tag);
+      }
+      memory.set(id, { fields, tags: new Set(tags), seenBy: sync, gone: false });
+    }
+    for (const [id, known] of memory) {
+      if (present.has(id) || known.gone) continue;
+      told.push({
+        list,
+        inbox_id: inboxId,
+        item_id: id,
+        field: 'presence',
+        old_value: 'present',
+        new_value: 'missing',
+        before: known.seenBy,
+      });
+      known.gone = true;
+    }
+    return remembered === undefined ? [] : told;
+  }
+}
+
+/** The changes since the last call, `previously_seen_at` as the number of the sync in whose time it lies. */
+async function newChanges(
+  { database }: TestMirror,
+  after: number,
+  syncs: readonly [from: number, to: number][],
+): Promise<ToldChange[]> {
+  const rows = await database.query<Omit<ToldChange, 'before'> & { previously_seen_at: Date | null; observed_at: Date }>(
+    `SELECT list, inbox_id, item_id, field, old_value, new_value, previously_seen_at, observed_at FROM changes WHERE id > $1 ORDER BY id`,
+    after,
+  );
+  const during = (time: Date): number => syncs.findIndex(([from, to]) => time.getTime() >= from && time.getTime() <= to);
+  const told: ToldChange[] = [];
+  for (const { previously_seen_at: seen, observed_at: observed, ...row } of rows) {
+    expect(during(observed)).toBe(syncs.length - 1);
+    told.push({ ...row, before: seen === null ? null : during(seen) });
+  }
+  return told;
+}
+
+function sorted(changes: ToldChange[]): string[] {
+  return changes.map((change) => JSON.stringify(Object.entries(change).sort(([a], [b]) => (a < b ? -1 : 1)))).sort();
+}
+
+const happening: fc.Arbitrary<Happening> = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  inbox: fc.nat(7),
+  row: fc.nat(997),
+  other: fc.nat(997),
+});
+
+test('after any history one more sync makes the tables equal again, and `changes` holds exactly the differences', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(1000),
+      fc.constantFrom('data' as const, 'top' as const),
+      fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
+      fc.array(fc.array(happening, { maxLength: 25 }), { minLength: 1, maxLength: 5 }),
+      async (seed, envelope, idType, history) => {
+        const mirror = await quickMirror({
+          pageSize: PAGE_SIZE,
+          sandbox: { seed, envelope, idType, conversations: [34, 12], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
+        });
+        const { world } = mirror.sandbox;
+        const account = new Account(world);
+        const reader = new Reader();
+        const syncs: [number, number][] = [];
+        let told = 0;
+        for (const happenings of [[], ...history]) {
+          for (const one of happenings) account.happen(one);
+          mirror.clock.advance(HOUR);
+          const from = mirror.clock.now();
+          const { stopped, lists } = await mirror.sync();
+          syncs.push([from, mirror.clock.now()]);
+          account.synced();
+          expect(stopped).toBeNull();
+          expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual([]);
+          await expectEqualToService(mirror);
+          const changes = await newChanges(mirror, told, syncs);
+          told += changes.length;
+          expect(sorted(changes)).toEqual(sorted(reader.look(world, syncs.length - 1)));
+        }
+        await mirror.database.close();
+      },
+    ),
+    { numRuns: Number(process.env['HISTORIES'] ?? 15) },
+  );
+}, 120_000);

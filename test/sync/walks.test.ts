@@ -1,0 +1,433 @@
+import { describe, expect, test } from 'vitest';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import { askedSince, changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const HOUR = 3_600_000;
+
+async function mirrored(options: MirrorOptions = {}): Promise<TestMirror> {
+  return await quickMirror({
+    pageSize: 10,
+    ...options,
+    sandbox: { idType: 'string', conversations: [45], usersPerInbox: 4, tagsPerInbox: 3, ...options.sandbox },
+  });
+}
+
+function sweepsOf({ database }: TestMirror, list: string): Promise<{ state: string; pages: number; error: string | null }[]> {
+  return database.query(`SELECT state, pages, error FROM sweeps WHERE list = $1 ORDER BY id`, list);
+}
+
+describe('a list whose end cannot be found', () => {
+  const harms = {
+    'gives a token again': {
+      said: 'gave a page token that it had given before',
+      next: (given: string | null, first: string) => (given === null ? null : first),
+    },
+    'gives an empty page that says there are more': {
+      said: 'gave an empty page that says there are more',
+      next: (given: string | null) => given,
+    },
+  };
+  for (const [name, { said, next }] of Object.entries(harms)) {
+    test(`${name}: fails with a sentence, keeps what was read, deletes nothing, and the next pass begins anew`, async () => {
+      let harmful = false;
+      let first = '';
+      const mirror = await mirrored({
+        wrapHttp: tampered((page, path, query) => {
+          if (!harmful || !path.endsWith('/conversations')) return;
+          if (query['next_page'] === undefined) {
+            first = page.pagination.next_page ?? '';
+            return;
+          }
+          if (said.includes('empty')) page.results = [];
+          page.pagination.next_page = next(page.pagination.next_page, first);
+        }),
+      });
+      await mirror.sync();
+      const inbox = firstInbox(mirror.sandbox);
+      mirror.sandbox.world.removeConversation(inbox.id, inbox.conversations.order[3]!);
+      mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'read before the end');
+      harmful = true;
+      const report = await mirror.sync();
+      expect(report.stopped).toBeNull();
+      expect(reportOn(report, 'conversations')).toMatchObject({
+        outcome: 'failed',
+        error: { code: 'ENDLESS_LIST', message: expect.stringContaining(said) },
+      });
+      expect((await changesIn(mirror.database)).map(({ new_value }) => new_value)).toEqual(['read before the end']);
+      expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`)).toBe(0);
+      harmful = false;
+      const before = mirror.sandbox.arrivals.length;
+      expect(reportOn(await mirror.sync(), 'conversations').outcome).toBe('complete');
+      expect(askedSince(mirror.sandbox, before)).toContain(`/inboxes/${inbox.id}/conversations?limit=10`);
+      await expectEqualToService(mirror);
+    });
+  }
+
+  test('goes on past 100,000 pages: fails with a sentence', async () => {
+    const mirror = await mirrored();
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    await mirror.sync();
+    mirror.sandbox.script(undefined);
+    // As if this list had gone on and on: only the count of its pages is moved.
+    await mirror.database.execute(`UPDATE sweeps SET pages = 99999 WHERE list = 'conversations'`);
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'ENDLESS_LIST', message: expect.stringContaining('went on past 100000 pages') },
+    });
+  });
+});
+
+describe('a token that the service refuses', () => {
+  test('begins the list anew, says so, and completes', async () => {
+    const mirror = await mirrored();
+    let refusals = 2;
+    mirror.sandbox.script(({ path }) => {
+      if (!path.includes('next_page') || refusals === 0) return undefined;
+      refusals -= 1;
+      return { status: 400, body: '{"errors":[{"message":"token expired"}]}' };
+    });
+    const report = await mirror.sync();
+    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'complete', items: 45 });
+    const restarts = mirror.events.filter(({ kind }) => kind === 'restarted');
+    expect(restarts.length).toBe(2);
+    expect(restarts[0]).toMatchObject({ cause: expect.stringContaining('token expired') });
+    await expectEqualToService(mirror);
+    expect(await count(mirror.database, 'sweep_pages JOIN sweeps ON sweeps.id = sweep_id WHERE list = $1', 'conversations')).toBe(
+      5,
+    );
+  });
+
+  test('three times: the list fails and deletes nothing', async () => {
+    const mirror = await mirrored();
+    await mirror.sync();
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.removeConversation(inbox.id, inbox.conversations.order[3]!);
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 410 } : undefined));
+    const before = mirror.sandbox.arrivals.length;
+    const report = await mirror.sync({ lists: ['conversations'] });
+    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'failed', error: { code: 'TOKEN_REFUSED' } });
+    expect(askedSince(mirror.sandbox, before).length).toBe(6);
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`)).toBe(0);
+  });
+
+  test('rows that were rejected before the list began anew are forgotten with it', async () => {
+    const mirror = await mirrored();
+    const inbox = firstInbox(mirror.sandbox);
+    const row = inbox.conversations.get(inbox.conversations.order[0]!)!;
+    const { status } = row;
+    (row as { status: unknown }).status = 7;
+    let refused = false;
+    mirror.sandbox.script(({ path }) => {
+      if (refused || !path.includes('next_page')) return undefined;
+      refused = true;
+      row.status = status;
+      return { status: 400 };
+    });
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ outcome: 'complete', rejected: 0, items: 45 });
+    expect(await count(mirror.database, 'rejects')).toBe(0);
+    await expectEqualToService(mirror);
+  });
+});
+
+describe('one list that fails', () => {
+  for (const [name, answer] of [
+    ['404', { status: 404, body: '{"Message":"no such inbox"}' }],
+    ['an unknown envelope', { status: 200, body: '{"items":[]}' }],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/elsewhere' } }],
+  ] as const) {
+    test(`with ${name} does not stop the others, and the pass tells which it was`, async () => {
+      const mirror = await mirrored({ sandbox: { conversations: [15, 15] } });
+      const inbox = firstInbox(mirror.sandbox);
+      mirror.sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${inbox.id}/tags`) ? answer : undefined));
+      const report = await mirror.sync();
+      expect(report.stopped).toBeNull();
+      expect(report.lists.filter(({ outcome }) => outcome !== 'complete')).toEqual([
+        expect.objectContaining({ key: expect.objectContaining({ list: 'tags', inboxId: inbox.id }), outcome: 'failed' }),
+      ]);
+      const [pass] = await mirror.database.query<{ state: string; error: string }>(`SELECT state, error FROM sync_requests`);
+      expect(pass).toEqual({ state: 'failed', error: `not complete: tags/${inbox.id}` });
+      mirror.sandbox.script(undefined);
+      await mirror.sync();
+      await expectEqualToService(mirror);
+    });
+  }
+
+  test('with one page that breaks each time waits with its token while the others go on', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [45, 400] } });
+    const inbox = firstInbox(mirror.sandbox);
+    const broken = (path: string): boolean =>
+      path.startsWith(`/v1/inboxes/${inbox.id}/conversations`) && path.includes('next_page');
+    mirror.sandbox.script(({ path }) => (broken(path) ? { status: 500 } : undefined));
+    const report = await mirror.sync();
+    expect(report.stopped).toBeNull();
+    expect(reportOn(report, 'conversations', inbox.id)).toMatchObject({ outcome: 'paused', error: { code: 'ANSWER_FAILED' } });
+    expect(report.lists.filter(({ outcome }) => outcome === 'complete').length).toBe(report.lists.length - 1);
+    mirror.sandbox.script(undefined);
+    const before = mirror.sandbox.arrivals.length;
+    await mirror.sync({ lists: ['conversations'], inboxId: inbox.id });
+    expect(askedSince(mirror.sandbox, before).filter((path) => !path.includes('next_page'))).toEqual([]);
+    await expectEqualToService(mirror);
+  });
+
+  test('when it is the list of inboxes, the inboxes known are swept all the same', async () => {
+    const mirror = await mirrored();
+    await mirror.sync();
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'seen all the same');
+    mirror.sandbox.script(({ path }) => (path.startsWith('/v1/inboxes?') ? { status: 200, body: '{}' } : undefined));
+    const report = await mirror.sync();
+    expect(reportOn(report, 'inboxes')).toMatchObject({ outcome: 'failed', error: { code: 'BAD_ANSWER' } });
+    await expectEqualToService(mirror);
+  });
+});
+
+describe('a pass that stops', () => {
+  test('in an outage keeps its token; the next pass goes on there and reads no completed list again', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [95, 25] } });
+    const inbox = firstInbox(mirror.sandbox);
+    let pagesLeft = 5;
+    mirror.sandbox.script(({ path }) => {
+      if (path.startsWith(`/v1/inboxes/${inbox.id}/conversations`) && pagesLeft-- <= 0) return 'reset';
+      return undefined;
+    });
+    const first = await mirror.sync();
+    expect(first.stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    expect((await sweepsOf(mirror, 'conversations')).filter(({ state }) => state === 'paused')).toEqual([
+      { state: 'paused', pages: 5, error: expect.stringContaining('nothing is lost') },
+    ]);
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(HOUR);
+    const before = mirror.sandbox.arrivals.length;
+    const second = await mirror.sync();
+    expect(second.pass).toMatchObject({ id: first.pass.id, resumed: true });
+    expect(askedSince(mirror.sandbox, before).map((path) => path.split('&')[0])).toEqual(
+      Array.from({ length: 5 }, () => `/inboxes/${inbox.id}/conversations?limit=10`),
+    );
+    expect(askedSince(mirror.sandbox, before).every((path) => path.includes('next_page'))).toBe(true);
+    expect(second.lists.filter(({ outcome }) => outcome === 'already').length).toBe(6);
+    await expectEqualToService(mirror);
+    // It is over: the one after it reads everything.
+    const all = mirror.sandbox.arrivals.length;
+    expect((await mirror.sync()).pass.resumed).toBe(false);
+    expect(mirror.sandbox.arrivals.length - all).toBe(1 + 2 + 2 + 10 + 3);
+  });
+
+  test('by a signal stops between pages with the same care', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [95] } });
+    const stop = new AbortController();
+    mirror.sandbox.script(() => {
+      if (mirror.sandbox.arrivals.length === 6) stop.abort(new Error('a person pressed Ctrl-C'));
+      return undefined;
+    });
+    const report = await mirror.sync({}, stop.signal);
+    expect(report.stopped).toMatchObject({ message: 'a person pressed Ctrl-C' });
+    const arrived = mirror.sandbox.arrivals.length;
+    expect(arrived).toBeLessThan(10);
+    await mirror.sync();
+    // Not one page was read twice: what had left was applied.
+    expect(mirror.sandbox.arrivals.length).toBe(1 + 1 + 1 + 10);
+    await expectEqualToService(mirror);
+  });
+
+  test('over a day ago spares no list: all are read again, and the half-read one is finished', async () => {
+    const mirror = await mirrored();
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(25 * HOUR);
+    const before = mirror.sandbox.arrivals.length;
+    const report = await mirror.sync();
+    expect(report.pass.resumed).toBe(false);
+    expect(report.lists.map(({ outcome }) => outcome)).toEqual(['complete', 'complete', 'complete', 'complete']);
+    expect(mirror.sandbox.arrivals.length - before).toBe(1 + 1 + 1 + 4);
+    expect(await mirror.database.query(`SELECT state FROM sync_requests ORDER BY id`)).toEqual([
+      { state: 'abandoned' },
+      { state: 'done' },
+    ]);
+    await expectEqualToService(mirror);
+  });
+
+  test('is gone on with by a pass of the same kind and scope only', async () => {
+    const mirror = await mirrored();
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    const all = await mirror.sync();
+    mirror.sandbox.script(undefined);
+    expect((await mirror.sync({ lists: ['users'] })).pass).toMatchObject({ resumed: false });
+    expect((await mirror.sync({ inboxId: firstInbox(mirror.sandbox).id })).pass).toMatchObject({ resumed: false });
+    expect((await mirror.sync()).pass).toMatchObject({ id: all.pass.id, resumed: true });
+  });
+});
+
+describe('what a pass reads', () => {
+  test('`sync users` reads users lists only; of one inbox, that one only', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [5, 5] } });
+    await mirror.sync();
+    const [inbox, other] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];
+    let before = mirror.sandbox.arrivals.length;
+    await mirror.sync({ lists: ['users'] });
+    expect(askedSince(mirror.sandbox, before).sort()).toEqual(
+      [inbox, other].map(({ id }) => `/inboxes/${id}/users?limit=10`).sort(),
+    );
+    before = mirror.sandbox.arrivals.length;
+    await mirror.sync({ lists: ['users'], inboxId: other.id });
+    expect(askedSince(mirror.sandbox, before)).toEqual([`/inboxes/${other.id}/users?limit=10`]);
+  });
+
+  test('`sync users` of an empty mirror asks for the inboxes first', async () => {
+    const mirror = await mirrored();
+    await mirror.sync({ lists: ['users'] });
+    expect(askedSince(mirror.sandbox, 0)).toEqual([
+      '/inboxes?limit=10',
+      `/inboxes/${firstInbox(mirror.sandbox).id}/users?limit=10`,
+    ]);
+    expect(await count(mirror.database, 'inbox_users')).toBe(4);
+  });
+
+  test('an inbox that the service does not have is named as such; where its list of inboxes cannot be read, that is what is told', async () => {
+    const mirror = await mirrored();
+    await expect(mirror.sync({ inboxId: '42' })).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining(`no inbox 42. It has: ${firstInbox(mirror.sandbox).id}`),
+    });
+    mirror.sandbox.script(() => ({ status: 200, body: '{}' }));
+    const report = await mirror.sync({ inboxId: '42' });
+    expect(reportOn(report, 'inboxes')).toMatchObject({ outcome: 'failed', error: { code: 'BAD_ANSWER' } });
+  });
+
+  test('an inbox that is not authorised is read like others', async () => {
+    const mirror = await mirrored();
+    firstInbox(mirror.sandbox).is_authorised = false;
+    await mirror.sync();
+    await expectEqualToService(mirror);
+    expect(await count(mirror.database, `inboxes WHERE NOT is_authorised`)).toBe(1);
+  });
+
+  test('a resync begins at the first page though a sweep was open; interrupted itself, it goes on where it was', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [95] } });
+    const path = `/inboxes/${firstInbox(mirror.sandbox).id}/conversations?limit=10`;
+    const breakAfter = (pages: number): void => {
+      let left = pages;
+      mirror.sandbox.script((request) => (request.path.includes('/conversations') && left-- <= 0 ? 'reset' : undefined));
+    };
+    breakAfter(3);
+    await mirror.sync();
+    breakAfter(4);
+    let before = mirror.sandbox.arrivals.length;
+    await mirror.sync({ kind: 'resync' });
+    expect(askedSince(mirror.sandbox, before)).toContain(path);
+    expect((await sweepsOf(mirror, 'conversations')).map(({ state, pages }) => ({ state, pages }))).toEqual([
+      { state: 'abandoned', pages: 3 },
+      { state: 'paused', pages: 4 },
+    ]);
+    mirror.sandbox.script(undefined);
+    before = mirror.sandbox.arrivals.length;
+    await mirror.sync({ kind: 'resync' });
+    expect(askedSince(mirror.sandbox, before).length).toBe(6);
+    expect(askedSince(mirror.sandbox, before)).not.toContain(path);
+    await expectEqualToService(mirror);
+  });
+});
+
+describe('what a sweep leaves behind', () => {
+  test('the pages of the two last complete sweeps, and of failed ones since at most two', async () => {
+    const mirror = await mirrored();
+    for (let nth = 0; nth < 4; nth++) await mirror.sync({ lists: ['conversations'] });
+    const pages = (): Promise<number> =>
+      count(mirror.database, `sweep_pages JOIN sweeps ON sweeps.id = sweep_id WHERE list = 'conversations'`);
+    expect(await pages()).toBe(2 * 5);
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
+    for (let nth = 0; nth < 5; nth++) await mirror.sync({ lists: ['conversations'] });
+    expect(await pages()).toBe(2 * 5 + 2);
+    mirror.sandbox.script(undefined);
+    await mirror.sync({ lists: ['conversations'] });
+    expect(await pages()).toBe(2 * 5);
+  });
+
+  test('rejected rows of failed sweeps do not pile up either', async () => {
+    const mirror = await mirrored();
+    const inbox = firstInbox(mirror.sandbox);
+    (inbox.conversations.get(inbox.conversations.order[0]!) as { status: unknown }).status = 7;
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
+    for (let nth = 0; nth < 5; nth++) await mirror.sync({ lists: ['conversations'] });
+    expect(await count(mirror.database, 'rejects')).toBe(2);
+  });
+
+  test('the first sweep that completes is the baseline, also after one that failed: no changes', async () => {
+    const mirror = await mirrored();
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
+    await mirror.sync();
+    mirror.sandbox.script(undefined);
+    mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'changed before the baseline');
+    await mirror.sync();
+    await expectEqualToService(mirror);
+    expect(await changesIn(mirror.database)).toEqual([]);
+  });
+});
+
+describe('`previously_seen_at`', () => {
+  test('is when the page that held the item was fetched last, though rows before it come and go', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [300] } });
+    const inbox = firstInbox(mirror.sandbox);
+    const ids = firstIds(inbox.conversations, 300);
+    const watched = ids[250]!;
+    const checkNextChange = async (status: string): Promise<void> => {
+      const [seen] = await mirror.database.query<{ at: Date }>(
+        `SELECT fetched_at AS at FROM sweep_pages, json_each(item_ids) WHERE value = $1 ORDER BY fetched_at DESC LIMIT 1`,
+        watched,
+      );
+      mirror.clock.advance(HOUR);
+      mirror.sandbox.world.setStatus(inbox.id, watched, status);
+      await mirror.sync();
+      const told = (await changesIn(mirror.database)).find(({ new_value: value }) => value === status);
+      expect(told?.previously_seen_at).toEqual(seen!.at);
+    };
+    await mirror.sync();
+    // 240 rows before it go: it moves from page 26 to page 2. Then they come back, and it stands where it stood the time before last.
+    for (const id of ids.slice(0, 240)) mirror.sandbox.world.removeConversation(inbox.id, id);
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    for (const id of ids.slice(0, 240)) mirror.sandbox.world.restoreConversation(inbox.id, id);
+    await checkNextChange('back where it was');
+    await checkNextChange('where it stayed');
+    for (const id of ids.slice(0, 240)) mirror.sandbox.world.removeConversation(inbox.id, id);
+    await checkNextChange('far from where it was');
+  });
+
+  test('counts what a sweep saw that did not complete', async () => {
+    const mirror = await mirrored();
+    const inbox = firstInbox(mirror.sandbox);
+    const watched = inbox.conversations.order[0]!;
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
+    const from = mirror.clock.now();
+    await mirror.sync({ lists: ['conversations'] });
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(HOUR);
+    mirror.sandbox.world.setStatus(inbox.id, watched, 'later');
+    await mirror.sync();
+    const [told] = await changesIn(mirror.database);
+    expect(told!.previously_seen_at!.getTime()).toBeGreaterThanOrEqual(from);
+  });
+});
+
+describe('a pass that was interrupted, by a clock that cannot be trusted', () => {
+  test('takes no list for done that was completed before it began, be it in the same millisecond or by a clock set back since', async () => {
+    for (const setBack of [0, 2 * HOUR]) {
+      const mirror = await mirrored();
+      await mirror.sync();
+      const inbox = firstInbox(mirror.sandbox);
+      mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'changed');
+      mirror.sandbox.world.addUser(inbox.id);
+      mirror.clock.setWall(-setBack);
+      mirror.sandbox.script(() => 'reset');
+      expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+      mirror.sandbox.script(undefined);
+      expect((await mirror.sync()).pass.resumed).toBe(true);
+      await expectEqualToService(mirror);
+    }
+  });
+});

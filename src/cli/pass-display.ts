@@ -77,6 +77,11 @@ function lines(output: Output): PassDisplay {
 function logProblem(event: PassEvent, log: Log): void {
   if (event.kind === 'restarted')
     log.warn({ list: listId(event.key), cause: event.cause }, 'page token refused, list begins anew');
+  else if (event.kind === 'asking-ended')
+    log.warn(
+      { list: listId(event.key), cause: event.cause },
+      'asking for missing rows failed; they wait for the next complete sweep',
+    );
   else if (event.kind === 'lacking')
     log.warn(
       { list: listId(event.key), field: event.field, rows: event.rows },

@@ -44,7 +44,7 @@ export class PatientClock extends TestClock {
 export type Way = () => readonly [out: number, back: number];
 
 /** The way to a sandbox, in the clock's own time: no socket. */
-export function virtualHttp(sandbox: Sandbox, clock: PatientClock, way: Way = () => [0, 0], key: () => string = () => KEY): Http {
+function virtualHttp(sandbox: Sandbox, clock: PatientClock, way: Way = () => [0, 0], key: () => string = () => KEY): Http {
   return {
     async get(path, query) {
       const [out, back] = way();
@@ -71,7 +71,7 @@ export function virtualHttp(sandbox: Sandbox, clock: PatientClock, way: Way = ()
 }
 
 /** The ledger as it is, but time stands still while it works. */
-export function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
+function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),

@@ -32,7 +32,7 @@ export async function temporaryDatabase(path = join(temporaryFolder(), 'mirror.d
 }
 
 /** A sandbox on a real socket whose time is the test's. */
-export async function listeningSandbox(
+async function listeningSandbox(
   options: Partial<SandboxOptions>,
   clock: TestClock,
 ): Promise<{ sandbox: Sandbox; url: string }> {

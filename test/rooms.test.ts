@@ -21,19 +21,56 @@ async function lint(file: string, source: string): Promise<string> {
 }
 
 const FORBIDDEN: [room: string, imports: string[]][] = [
-  ['core', ['../store/store.ts', '../service/client.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts']],
-  ['service', ['../store/store.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts', '../log.ts', '@prisma/client']],
+  [
+    'core',
+    [
+      '../store/store.ts',
+      '../service/client.ts',
+      '../sync/pass.ts',
+      '../cli/program.ts',
+      '../sandbox/sandbox.ts',
+      '../config.ts',
+    ],
+  ],
+  [
+    'service',
+    [
+      '../store/store.ts',
+      '../sync/pass.ts',
+      '../cli/program.ts',
+      '../sandbox/sandbox.ts',
+      '../config.ts',
+      '../log.ts',
+      '@prisma/client',
+    ],
+  ],
   ['store', ['../service/client.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts']],
-  ['sandbox', ['../service/client.ts', '../store/store.ts', '../sync/pass.ts', '../cli/program.ts', '../config.ts', '@prisma/client']],
-  ['sync', ['../cli/program.ts', '../daemon/daemon.ts', '../sandbox/sandbox.ts', '../config.ts', '../generated/sqlite/client.ts', '@prisma/client']],
+  [
+    'sandbox',
+    ['../service/client.ts', '../store/store.ts', '../sync/pass.ts', '../cli/program.ts', '../config.ts', '@prisma/client'],
+  ],
+  [
+    'sync',
+    [
+      '../cli/program.ts',
+      '../daemon/daemon.ts',
+      '../sandbox/sandbox.ts',
+      '../config.ts',
+      '../generated/sqlite/client.ts',
+      '@prisma/client',
+    ],
+  ],
   ['daemon', ['../main.ts', '../cli/program.ts', '../generated/sqlite/client.ts', '@prisma/client']],
   ['cli', ['../main.ts', '../generated/sqlite/client.ts', '@prisma/client']],
 ];
 
-test.each(FORBIDDEN.flatMap(([room, imports]) => imports.map((path) => [room, path] as const)))('%s/ may not import %s', async (room, path) => {
-  const output = await lint(`src/${room}/planted.ts`, `import { planted } from '${path}';\nexport const used = planted;\n`);
-  expect(output).toContain('no-restricted-imports');
-});
+test.each(FORBIDDEN.flatMap(([room, imports]) => imports.map((path) => [room, path] as const)))(
+  '%s/ may not import %s',
+  async (room, path) => {
+    const output = await lint(`src/${room}/planted.ts`, `import { planted } from '${path}';\nexport const used = planted;\n`);
+    expect(output).toContain('no-restricted-imports');
+  },
+);
 
 const ALLOWED = [
   ['service', '../core/lists.ts'],

@@ -1,7 +1,7 @@
 import { type Known, diff } from '../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../core/lists.ts';
 import { type Change, sightingsBeforeLoss, writeChanges } from './changes.ts';
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 import type { Dialect } from './dialect.ts';
 import { type ItemSql, itemSql } from './item-sql.ts';
 import { lastSightings } from './sightings.ts';

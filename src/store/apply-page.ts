@@ -1,6 +1,6 @@
 import type { Item } from '../core/lists.ts';
 import { type Applied, applyItems } from './apply-items.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 import type { Sweep } from './sweeps.ts';

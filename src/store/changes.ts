@@ -1,6 +1,6 @@
 import type { Difference } from '../core/diff.ts';
 import type { ListKey } from '../core/lists.ts';
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 import type { Dialect } from './dialect.ts';
 
 /** A difference of one item, to be written down. `previouslySeenAt` as ISO 8601, or null where it was never seen before. */

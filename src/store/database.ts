@@ -4,25 +4,9 @@ import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import { MirrorError } from '../core/errors.ts';
 import { PrismaClient } from '../generated/sqlite/client.ts';
 import { asDatabaseError } from './database-errors.ts';
-import { type Dialect, sqlite } from './dialect.ts';
+import { sqlite } from './dialect.ts';
 import { migrate } from './migrate.ts';
-
-/** Runs SQL with `$1` parameters. Instants come back as `Date`, booleans as booleans, counts as numbers. */
-export interface Sql {
-  query<Row>(sql: string, ...parameters: unknown[]): Promise<Row[]>;
-  /** @returns the number of rows written. */
-  execute(sql: string, ...parameters: unknown[]): Promise<number>;
-}
-
-/** An open mirror. */
-export interface Database extends Sql {
-  readonly dialect: Dialect;
-  /** For messages: the file or the address, without any password. */
-  readonly name: string;
-  /** All of `work` or nothing of it. Inside, only `tx` may be used. */
-  transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  close(): Promise<void>;
-}
+import type { Database, Sql } from './sql.ts';
 
 const BUSY_TIMEOUT = 10_000;
 

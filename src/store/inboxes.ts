@@ -1,4 +1,4 @@
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 
 /** An inbox that the mirror knows and that bears no tombstone. */
 export interface Inbox {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MirrorError } from '../core/errors.ts';
 import { duration } from '../core/words.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import { iso } from './rows.ts';
 
 /** A lease whose holder does not renew it for so long has run out. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { BUDGET_WINDOW_MS, type GateState, type Grant, type Ledger, type RequestEntry, type SlotLimits } from '../core/ledger.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import { iso, isoOrNull } from './rows.ts';
 
 /** No request is under way for longer: whole-request time-out (30 s) and some room. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
 import { MirrorError } from '../core/errors.ts';
-import type { Database } from './database.ts';
+import type { Database } from './sql.ts';
 
 /** From src/store or dist/store alike, the migrations lie two folders up. */
 const MIGRATIONS = join(import.meta.dirname, '../../prisma');

@@ -1,5 +1,5 @@
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 

@@ -1,5 +1,5 @@
 import type { ListKey } from '../core/lists.ts';
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 import type { Dialect } from './dialect.ts';
 import { sinceComplete } from './sweeps.ts';
 

@@ -1,6 +1,6 @@
 import { BUDGET_WINDOW_MS, type GateState } from '../core/ledger.ts';
 import type { ListName } from '../core/lists.ts';
-import type { Database } from './database.ts';
+import type { Database } from './sql.ts';
 import { type LeaseHolder, readLease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';
 import { iso } from './rows.ts';

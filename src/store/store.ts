@@ -2,7 +2,7 @@ import type { Ledger, Reason } from '../core/ledger.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import type { Applied } from './apply-items.ts';
 import { type PageToApply, applyPage } from './apply-page.ts';
-import type { Database } from './database.ts';
+import type { Database } from './sql.ts';
 import { type Inbox, liveInboxes } from './inboxes.ts';
 import type { Fence, Lease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';

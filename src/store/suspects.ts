@@ -2,7 +2,7 @@ import { MISSING, presence } from '../core/diff.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import { COVERED_TABLES, applyItems } from './apply-items.ts';
 import { writeChanges } from './changes.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import { ASK_BY, itemSql } from './item-sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';

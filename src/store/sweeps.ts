@@ -1,6 +1,6 @@
 import type { Reason } from '../core/ledger.ts';
 import type { ListKey, ListName } from '../core/lists.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
 

@@ -6,7 +6,8 @@ import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sand
 import { readBody } from '../../src/service/envelope.ts';
 import { type Gate, type GateEvent, type GateOptions, type Passed, createGate } from '../../src/service/gate.ts';
 import { type Answer, type Http, NoAnswer } from '../../src/service/http.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/sql.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';
 import { TestClock } from '../support/clock.ts';
 import { KEY } from '../support/mirror.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/sql.ts';
 import { LEASE_MS, type Claimant, acquireLease, readLease } from '../../src/store/leases.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runPass } from '../../src/sync/pass.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LIST_NAMES } from '../../src/core/lists.ts';
-import type { Database, Sql } from '../../src/store/database.ts';
+import type { Database, Sql } from '../../src/store/sql.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { mirrorOf } from '../support/mirror.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COLUMNS, type ColumnKind, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/sql.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
 

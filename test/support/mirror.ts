@@ -7,7 +7,8 @@ import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sand
 import { type Client, createClient } from '../../src/service/client.ts';
 import { type Gate, type GateEvent, type GateOptions, createGate } from '../../src/service/gate.ts';
 import { type Http, connect } from '../../src/service/http.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/sql.ts';
 import { type Lease, acquireLease } from '../../src/store/leases.ts';
 import { type PassSpec } from '../../src/store/passes.ts';
 import { type Store, openStore } from '../../src/store/store.ts';
@@ -32,10 +33,7 @@ export async function temporaryDatabase(path = join(temporaryFolder(), 'mirror.d
 }
 
 /** A sandbox on a real socket whose time is the test's. */
-async function listeningSandbox(
-  options: Partial<SandboxOptions>,
-  clock: TestClock,
-): Promise<{ sandbox: Sandbox; url: string }> {
+async function listeningSandbox(options: Partial<SandboxOptions>, clock: TestClock): Promise<{ sandbox: Sandbox; url: string }> {
   const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
   const { url, close } = await sandbox.listen();
   onTestFinished(() => close());

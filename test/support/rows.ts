@@ -1,7 +1,7 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxInbox } from '../../src/sandbox/world.ts';
 import type { Http } from '../../src/service/http.ts';
-import type { Sql } from '../../src/store/database.ts';
+import type { Sql } from '../../src/store/sql.ts';
 import type { ListReport } from '../../src/sync/events.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 

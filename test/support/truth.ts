@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world.ts';
-import type { Sql } from '../../src/store/database.ts';
+import type { Sql } from '../../src/store/sql.ts';
 
 type Row = Record<string, string | boolean | null>;
 

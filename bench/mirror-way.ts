@@ -1,0 +1,65 @@
+import { hostname } from 'node:os';
+import { systemClock } from '../src/cli/machine.ts';
+import { LIST_NAMES, listId } from '../src/core/lists.ts';
+import { createClient } from '../src/service/client.ts';
+import { createGate } from '../src/service/gate.ts';
+import { connect } from '../src/service/http.ts';
+import { openDatabase } from '../src/store/database.ts';
+import { acquireLease } from '../src/store/leases.ts';
+import { openStore } from '../src/store/store.ts';
+import { runPass } from '../src/sync/pass.ts';
+import type { OpenWay } from './phase.ts';
+import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
+
+/** Our way: the parts that `inbox-mirror sync` is made of, with a pace that does not bind. */
+export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
+  const clock = systemClock();
+  const database = await openDatabase(`file:${file}`);
+  const claimant = { host: hostname(), pid: process.pid, command: 'bench', now: clock.now, isAlive: () => false };
+  const lease = await acquireLease(database, claimant);
+  const store = openStore(database, lease);
+  const http = connect(url, () => KEY);
+  const gate = createGate({
+    ledger: store.ledger,
+    clock,
+    requestsPerSecond: 10_000,
+    requestsPerDay: 1_000_000_000,
+    requestsReserved: 0,
+    key: () => KEY,
+  });
+  const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
+  const { signal } = new AbortController();
+  const spec = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'bench' } as const;
+
+  return {
+    query: (sql) => database.query(sql),
+    async walk(onPage) {
+      // A page event tells the list's rows so far.
+      const items = new Map<string, number>();
+      const report = await runPass(
+        {
+          client,
+          store,
+          clock,
+          signal,
+          onEvent(event) {
+            if (event.kind !== 'page') return;
+            const id = listId(event.key);
+            onPage(event.items - (items.get(id) ?? 0));
+            items.set(id, event.items);
+          },
+        },
+        spec,
+      );
+      if (report.stopped !== null) throw report.stopped;
+      const failed = report.lists.find(({ outcome }) => outcome !== 'complete');
+      if (failed !== undefined) throw new Error(`a list is ${failed.outcome}`, { cause: failed.error });
+      return { written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0) };
+    },
+    async close() {
+      http.close();
+      await lease.release();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * `node bench/spacing.ts`: the gate's spacing (src/service/spacing.ts, the real one) against plainer rules, on a simulated
+ * network before a service with a strict sliding window. README.md says how to read it.
+ */
+import { parseArgs } from 'node:util';
+import { type Random, randomStream } from '../src/sandbox/random.ts';
+import { spaceByArrival } from '../src/service/spacing.ts';
+import { aligned } from './figures.ts';
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '20000' },
+    rate: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const requests = Number(values.requests);
+const gapMs = 1000 / Number(values.rate);
+/** As the gate has it. */
+const IN_FLIGHT = 4;
+
+/** A network: the least round trip, what chance adds to it (half each way), and the share of answers that take `slowMs` longer. */
+interface Network {
+  readonly name: string;
+  readonly latencyMs: number;
+  readonly jitterMs: number;
+  readonly slowShare: number;
+  readonly slowMs: number;
+}
+
+const steady = { latencyMs: 80, slowShare: 0, slowMs: 0 };
+const NETWORKS: readonly Network[] = [
+  { ...steady, name: 'no jitter', jitterMs: 0 },
+  { ...steady, name: 'jitter 10 ms', jitterMs: 10 },
+  { ...steady, name: 'jitter 50 ms', jitterMs: 50 },
+  { ...steady, name: 'jitter 200 ms', jitterMs: 200 },
+  { ...steady, name: 'jitter 1000 ms', jitterMs: 1000 },
+  { ...steady, name: 'jitter 50 ms, 2 % slow by 0.6 s', jitterMs: 50, slowShare: 0.02, slowMs: 600 },
+  { ...steady, name: 'every answer takes 2.5 s', jitterMs: 50, slowShare: 1, slowMs: 2500 },
+];
+
+/** When a rule lets the next request start; it is told of starts and answers. */
+interface Rule {
+  earliest(): number;
+  started(at: number): void;
+  answered(start: number, at: number): void;
+  /** Looks again when an answer comes in while it waits; else it sleeps to the time that it read first. */
+  readonly wakes: boolean;
+}
+
+const RULES: Readonly<Record<string, () => Rule>> = {
+  'start + gap': () => {
+    let last = Number.NEGATIVE_INFINITY;
+    return { earliest: () => last + gapMs, started: (at) => (last = at), answered: () => undefined, wakes: false };
+  },
+  'answer + gap': () => {
+    let last = Number.NEGATIVE_INFINITY;
+    return {
+      earliest: () => last + gapMs,
+      started: () => (last = Number.POSITIVE_INFINITY),
+      answered: (_start, at) => (last = at),
+      wakes: true,
+    };
+  },
+  'the gate, asleep': () => ({ ...spaceByArrival(gapMs), wakes: false }),
+  'the gate, awake': () => ({ ...spaceByArrival(gapMs), wakes: true }),
+};
+
+interface Outcome {
+  /** Share of requests that arrived less than a gap after the arrival before, refused ones counted as arrivals. */
+  readonly early: number;
+  /** Share that a service would refuse which counts only what it let in. */
+  readonly refused: number;
+  /** Requests started in a gap's time: 1 is the limit. */
+  readonly rate: number;
+}
+
+/** Sends one request after the other, as soon as the rule allows; there is always a next one. */
+function simulate(rule: Rule, network: Network, random: Random): Outcome {
+  const underWay: { start: number; answer: number }[] = [];
+  const arrivals: number[] = [];
+  let now = 0;
+  const answerNext = (): void => {
+    const { start, answer } = underWay.shift() ?? { start: now, answer: now };
+    now = Math.max(now, answer);
+    rule.answered(start, answer);
+  };
+  for (let sent = 0; sent < requests; sent += 1) {
+    for (;;) {
+      const start = Math.max(now, rule.earliest());
+      if (start === Number.POSITIVE_INFINITY || underWay.length >= IN_FLIGHT) {
+        answerNext();
+        continue;
+      }
+      if (!rule.wakes) while ((underWay[0]?.answer ?? Number.POSITIVE_INFINITY) <= start) answerNext();
+      if (rule.wakes && (underWay[0]?.answer ?? Number.POSITIVE_INFINITY) < start) {
+        answerNext();
+        continue;
+      }
+      now = start;
+      // What came meanwhile may have moved it.
+      if (rule.earliest() <= now) break;
+    }
+    const slow = random() < network.slowShare ? network.slowMs : 0;
+    const oneWay = (): number => (network.latencyMs + network.jitterMs * random()) / 2;
+    const arrival = now + oneWay();
+    arrivals.push(arrival);
+    rule.started(now);
+    underWay.push({ start: now, answer: arrival + slow + oneWay() });
+    underWay.sort((a, b) => a.answer - b.answer);
+  }
+  return { ...judge(arrivals), rate: ((requests - 1) * gapMs) / now };
+}
+
+function judge(arrivals: number[]): { early: number; refused: number } {
+  arrivals.sort((a, b) => a - b);
+  // A microsecond is floating point's, not the rule's.
+  const gap = gapMs - 0.001;
+  let early = 0;
+  let refused = 0;
+  let admitted = Number.NEGATIVE_INFINITY;
+  for (const [index, at] of arrivals.entries()) {
+    if (at - (arrivals[index - 1] ?? Number.NEGATIVE_INFINITY) < gap) early += 1;
+    if (at - admitted < gap) refused += 1;
+    else admitted = at;
+  }
+  return { early: early / arrivals.length, refused: refused / arrivals.length };
+}
+
+const names = Object.keys(RULES);
+const outcomes = NETWORKS.map((network) => ({
+  network: network.name,
+  rules: Object.fromEntries(
+    Object.entries(RULES).map(([name, rule]) => [
+      name,
+      simulate(rule(), network, randomStream(Number(values.seed), network.name)),
+    ]),
+  ),
+}));
+
+if (values.json) {
+  process.stdout.write(`${JSON.stringify({ requests, gapMs, outcomes }, null, 2)}\n`);
+} else {
+  const percent = (share: number | undefined): string => `${((share ?? 0) * 100).toFixed(1)} %`;
+  const table = (of: (outcome: Outcome | undefined) => string): string =>
+    aligned([
+      ['', ...names],
+      ...outcomes.map(({ network, rules }) => [`  ${network}`].concat(names.map((name) => of(rules[name])))),
+    ]);
+  process.stdout.write(
+    [
+      `${requests} requests, one every ${gapMs} ms allowed; round trip from 80 ms`,
+      `arrived early, where every arrival counts (the sandbox)\n${table((outcome) => percent(outcome?.early))}`,
+      `refused, where only what was let in counts\n${table((outcome) => percent(outcome?.refused))}`,
+      `rate reached (1 is the limit)\n${table((outcome) => (outcome?.rate ?? 0).toFixed(3))}`,
+    ].join('\n\n'),
+  );
+  process.stdout.write('\n');
+}

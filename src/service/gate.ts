@@ -114,6 +114,20 @@ export function createGate(options: GateOptions): Gate {
     return await unlessAborted(turn, call.signal, mayLeave.signal);
   }
 
+  /** Sleeps, but is woken by the next answer: it can bring the next start forward. */
+  async function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (inFlight.size === 0) {
+      await clock.sleep(ms, signal);
+      return;
+    }
+    const woken = new AbortController();
+    const either = signal === undefined ? woken.signal : AbortSignal.any([signal, woken.signal]);
+    const asleep = clock.sleep(ms, either).catch(() => signal?.throwIfAborted());
+    await Promise.race([asleep, ...inFlight]);
+    woken.abort();
+    await asleep;
+  }
+
   /** Waits until a request may leave and notes it in the ledger. Only inside {@link pass}. */
   async function takeSlot({ entry, scheduled = entry.reason === 'schedule', signal }: Call): Promise<Slot> {
     const cap = options.requestsPerDay - (scheduled ? options.requestsReserved : 0);
@@ -125,7 +139,7 @@ export function createGate(options: GateOptions): Gate {
       }
       const early = spacing.earliest() - clock.monotonic();
       if (early > 0) {
-        await clock.sleep(early, signal);
+        await nap(early, signal);
         continue;
       }
       const now = await wallClock();

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import { z } from 'zod';
 import { epochToIso, threadStart } from '../core/instants.ts';
 import { canonicalJson, isExactNumber } from '../core/json.ts';
@@ -132,8 +132,8 @@ export interface ReadRows {
 
 /** Opens the conversation to anyone who has it (SERVICE-NOTES.md): kept only where the user asks for it. */
 const PUBLIC_PERMALINK = 'public_permalink';
-/** Only the answer for a single conversation has these; kept, they would make every row look changed at the next listing. */
-const DETAIL_FIELDS = new Set(['message_ids']);
+/** Only the answer for a single conversation has it; kept, it would make every row look changed at the next listing. */
+const DETAIL_FIELD = 'message_ids';
 /** What is read of the objects inside a row. */
 const READ_INSIDE: Readonly<Record<string, ReadonlySet<string>>> = {
   source_user: new Set(['id', 'email']),
@@ -173,9 +173,8 @@ export function readRows(
 
 function keep(row: unknown, storePublicPermalink: boolean): unknown {
   if (row === null || typeof row !== 'object' || Array.isArray(row) || isExactNumber(row)) return row;
-  return Object.fromEntries(
-    Object.entries(row).filter(([field]) => !DETAIL_FIELDS.has(field) && (storePublicPermalink || field !== PUBLIC_PERMALINK)),
-  );
+  const { [DETAIL_FIELD]: _detail, [PUBLIC_PERMALINK]: permalink, ...kept } = row as Record<string, unknown>;
+  return storePublicPermalink && permalink !== undefined ? { ...kept, [PUBLIC_PERMALINK]: permalink } : kept;
 }
 
 /** What is read counts as read (an id as its digits, tags in any order); what nobody knows yet counts as it came. */
@@ -183,8 +182,8 @@ function contentHash(columns: Columns, tags: string[] | null, row: object, field
   const unknown = Object.entries(row).flatMap(([field, value]: [string, unknown]) =>
     fields.has(field) ? unknownInside(field, value) : [[field, value] as const],
   );
-  const content = JSON.stringify([Object.values(columns), tags]) + canonicalJson(Object.fromEntries(unknown));
-  return createHash('sha256').update(content).digest('base64url').slice(0, 22);
+  const rest = unknown.length === 0 ? '{}' : canonicalJson(Object.fromEntries(unknown));
+  return digest('sha256', JSON.stringify([Object.values(columns), tags]) + rest, 'base64url').slice(0, 22);
 }
 
 function unknownInside(field: string, value: unknown): (readonly [string, unknown])[] {

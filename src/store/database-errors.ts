@@ -26,7 +26,7 @@ const CAUSES: [RegExp, string][] = [
 /** A database failure as a sentence; anything that is no database failure comes back as it is. */
 export function asDatabaseError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
-  const text = `${error.name} ${error.message} ${'code' in error ? String(error.code) : ''} ${JSON.stringify('meta' in error ? error.meta : '')}`;
+  const text = `${error.name} ${error.message} ${'code' in error ? String(error.code) : ''} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   return known === undefined ? error : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, { cause: error });
 }

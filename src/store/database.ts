@@ -1,12 +1,14 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
+import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { MirrorError } from '../core/errors.ts';
-import { PrismaClient } from '../generated/sqlite/client.ts';
 import { asDatabaseError } from './database-errors.ts';
 import { sqlite } from './dialect.ts';
 import { migrate } from './migrate.ts';
+import type { PrismaClient } from '../generated/sqlite/client.ts';
 import type { Database, Sql } from './sql.ts';
+import { statementsOn } from './statements.ts';
 
 const BUSY_TIMEOUT = 10_000;
 
@@ -24,8 +26,8 @@ export async function openDatabase(url: string): Promise<Database> {
   const path = sqlitePath(url);
   makePrivateFile(path);
   const factory = new PrismaBetterSqlite3({ url: path, timeout: BUSY_TIMEOUT });
-  const prisma = new PrismaClient({ adapter: factory });
-  const database = serialised(prisma, path);
+  const connection = await open(factory, path);
+  const database = serialised(connection, factory, path);
   try {
     // WAL lets readers in other processes read while a page is written; FULL keeps the ledger through a power cut.
     await database.query('PRAGMA journal_mode = WAL');
@@ -34,8 +36,16 @@ export async function openDatabase(url: string): Promise<Database> {
     await migrate(database, factory);
     return database;
   } catch (error) {
-    await prisma.$disconnect();
+    await connection.dispose();
     throw asDatabaseError(error, path);
+  }
+}
+
+async function open(factory: SqlDriverAdapterFactory, name: string): Promise<SqlDriverAdapter> {
+  try {
+    return await factory.connect();
+  } catch (error) {
+    throw asDatabaseError(error, name);
   }
 }
 
@@ -59,7 +69,7 @@ function makePrivateFile(path: string): void {
  * SQLite has one connection here, and what any caller does on it while another's transaction is open would be part of that transaction:
  * a ledger row could vanish in a roll-back. So all work on it goes one after the other.
  */
-function serialised(prisma: PrismaClient, name: string): Database {
+function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFactory, name: string): Database {
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
     const turn = last.then(work).catch((error: unknown) => {
@@ -68,34 +78,41 @@ function serialised(prisma: PrismaClient, name: string): Database {
     last = turn.catch(() => undefined);
     return turn;
   };
-  const outside = statements(prisma);
+  const outside = statementsOn(connection, sqlite);
+  // The typed client shares the connection, and comes only when asked for: it is the heaviest part to load.
+  const shared = { ...namesOf(factory), connect: () => Promise.resolve(connection) };
+  let client: Promise<PrismaClient> | undefined;
+  const loadClient = async (): Promise<PrismaClient> => {
+    const generated = await import('../generated/sqlite/client.ts');
+    return new generated.PrismaClient({ adapter: shared });
+  };
   return {
     dialect: sqlite,
     name,
     query: (sql, ...parameters) => inTurn(() => outside.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => outside.execute(sql, ...parameters)),
-    transaction: (work) => inTurn(() => prisma.$transaction((tx) => work(statements(tx)), { maxWait: 60_000, timeout: 600_000 })),
-    close: () => inTurn(() => prisma.$disconnect()),
+    transaction: (work) => inTurn(() => inTransaction(connection, work)),
+    typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
+    close: () => inTurn(() => connection.dispose()),
   };
 }
 
-function statements(client: Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'>): Sql {
-  return {
-    query: async (text, ...parameters) => {
-      const { sql, values } = sqlite.bind(text, parameters);
-      return plainNumbers(await client.$queryRawUnsafe(sql, ...values));
-    },
-    execute: async (text, ...parameters) => {
-      const { sql, values } = sqlite.bind(text, parameters);
-      return await client.$executeRawUnsafe(sql, ...values);
-    },
-  };
+function namesOf({ provider, adapterName }: SqlDriverAdapterFactory): Pick<SqlDriverAdapterFactory, 'provider' | 'adapterName'> {
+  return { provider, adapterName };
 }
 
-/** Counts come as bigint where SQL names no type; ids are text, so no number here is past what a JavaScript number holds. */
-function plainNumbers<Row>(rows: Row[]): Row[] {
-  for (const row of rows as Record<string, unknown>[]) {
-    for (const name in row) if (typeof row[name] === 'bigint') row[name] = Number(row[name]);
+async function inTransaction<Result>(connection: SqlDriverAdapter, work: (tx: Sql) => Promise<Result>): Promise<Result> {
+  const transaction = await connection.startTransaction();
+  const tx = statementsOn(transaction, sqlite);
+  try {
+    const result = await work(tx);
+    await tx.execute('COMMIT');
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    // A full disk rolls back by itself; then there is nothing left to roll back.
+    await tx.execute('ROLLBACK').catch(() => undefined);
+    await transaction.rollback();
+    throw error;
   }
-  return rows;
 }

@@ -6,6 +6,7 @@ import { iso, isoOrNull } from './rows.ts';
 /** No request is under way for longer: whole-request time-out (30 s) and some room. */
 const LONGEST_REQUEST_MS = 35_000;
 const CLOCK_TOLERANCE_MS = 1000;
+const QUICK_ANSWER_MS = 1000;
 /** Another process's answer may come at any moment. */
 const POLL_MS = 250;
 /** The name of the lease on the next slot, and how long it is good for: some polls. */
@@ -29,7 +30,9 @@ export function ledgerOf(database: Database): Ledger {
   const age = millisecondsBetween('sent_at', '$1');
   // Another process's request blocks until a gap after its answer, or for a while from its start where no answer proves its arrival.
   const blockedFor = `CASE WHEN status IS NULL THEN $11 ELSE duration_ms + $12 END - ${age}`;
-  const others = `requests WHERE sent_at > $8 AND id NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
+  // The first condition spares the arithmetic for whatever was answered quickly and long ago.
+  const mayBlock = `(sent_at > $16 OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
+  const others = `requests WHERE sent_at > $8 AND ${mayBlock} AND id NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
   const othersTurn = `SELECT 1 FROM leases WHERE name = '${TURN}' AND holder <> $14 AND expires_at > $1 AND expires_at <= $15`;
   // After a pause one request goes ahead alone: the half-open probe.
   const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > $8 AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
@@ -72,7 +75,8 @@ export function ledgerOf(database: Database): Ledger {
   return {
     async grant(entry, limits, now) {
       if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
-      const parameters = [...grantParameters(entry, limits, now), holder, iso(now + TURN_MS)];
+      const quick = iso(now - limits.gapMs - QUICK_ANSWER_MS - 2);
+      const parameters = [...grantParameters(entry, limits, now), holder, iso(now + TURN_MS), quick];
       const [row] = await database.query<{ id: number; strikes: number | null }>(insert, ...parameters);
       if (row !== undefined) {
         await dropClaim();

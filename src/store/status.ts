@@ -61,8 +61,12 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
     window,
   );
-  const passes = await database.query<{ kind: string; requested_by: string; started_at: Date }>(
-    `SELECT kind, requested_by, started_at FROM sync_requests WHERE state = 'running' ORDER BY id`,
+  const passes = await database.typed((client) =>
+    client.sync_requests.findMany({
+      where: { state: 'running', started_at: { not: null } },
+      select: { kind: true, requested_by: true, started_at: true },
+      orderBy: { id: 'asc' },
+    }),
   );
   return {
     lists: await readLists(database),
@@ -70,7 +74,11 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     oldestLeavesAt: budget?.oldest ? new Date(Date.parse(budget.oldest) + BUDGET_WINDOW_MS) : null,
     gate: await ledgerOf(database).state(),
     lease: await readLease(database),
-    openPasses: passes.map((row) => ({ kind: row.kind, requestedBy: row.requested_by, startedAt: row.started_at })),
+    openPasses: passes.map((row) => ({
+      kind: row.kind,
+      requestedBy: row.requested_by,
+      startedAt: row.started_at ?? new Date(now),
+    })),
   };
 }
 

@@ -8,8 +8,8 @@ import { openDatabase } from '../src/store/database.ts';
 import { acquireLease } from '../src/store/leases.ts';
 import { openStore } from '../src/store/store.ts';
 import { runPass } from '../src/sync/pass.ts';
-import type { OpenWay } from './phase.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
+import type { OpenWay } from './way.ts';
 
 /** Our way: the parts that `inbox-mirror sync` is made of, with a pace that does not bind. */
 export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {

@@ -3,14 +3,7 @@ import { createHash } from 'node:crypto';
 import { COLUMNS, LIST_NAMES, TABLES } from '../src/core/lists.ts';
 import { cpuMs, rssMb, startMeter } from './meter.ts';
 import type { PhaseResult, PhaseSpec, Sample, Way } from './processes.ts';
-
-/** One way of doing the job, opened. `walk` goes over all lists once. */
-export interface OpenWay {
-  walk(onPage: (rows: number) => void): Promise<{ written: number | null }>;
-  /** Asks the database; null where there is none. */
-  readonly query: ((sql: string) => Promise<unknown[]>) | null;
-  close(): Promise<void>;
-}
+import type { OpenWay } from './way.ts';
 
 /** Only what the one way needs is loaded, so that its memory is its own. */
 async function openWay(spec: PhaseSpec): Promise<OpenWay> {

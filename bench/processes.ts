@@ -53,10 +53,15 @@ export async function startService(size: { conversations: number; inboxes: numbe
   return { ...service, close: () => child.disconnect() };
 }
 
+/** What bin/inbox-mirror.cjs begins with. Both ways get it. */
+const LAUNCHED_AS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
+
 /** Runs one phase in a process of its own, so that its CPU and its peak memory are its alone. */
 export async function runPhase(spec: PhaseSpec, { profileTo }: { profileTo: string | undefined }): Promise<PhaseResult> {
   const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
-  const child = fork(join(import.meta.dirname, 'phase.ts'), [JSON.stringify(spec)], { execArgv: ['--expose-gc', ...profile] });
+  const child = fork(join(import.meta.dirname, 'phase.ts'), [JSON.stringify(spec)], {
+    execArgv: [...LAUNCHED_AS, '--expose-gc', ...profile],
+  });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const result = await firstMessage<PhaseResult>(child);
   await exited;

@@ -3,8 +3,8 @@ import type { Item, ListKey } from '../src/core/lists.ts';
 import { PrismaClient } from '../src/generated/sqlite/client.ts';
 import { connect } from '../src/service/http.ts';
 import { openDatabase } from '../src/store/database.ts';
-import type { OpenWay } from './phase.ts';
 import { KEY, type PhaseSpec } from './processes.ts';
+import type { OpenWay } from './way.ts';
 import { walkAll } from './walk.ts';
 
 /**

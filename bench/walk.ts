@@ -2,8 +2,8 @@ import { type Item, LIST_NAMES, type ListKey } from '../src/core/lists.ts';
 import { readBody, readList } from '../src/service/envelope.ts';
 import { type Http, connect } from '../src/service/http.ts';
 import { readRows } from '../src/service/shapes.ts';
-import type { OpenWay } from './phase.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
+import type { OpenWay } from './way.ts';
 
 type SavePage = (key: ListKey, items: readonly Item[]) => Promise<void>;
 

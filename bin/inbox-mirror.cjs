@@ -7,6 +7,7 @@ if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
   process.stderr.write('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.\n');
   process.exit(2);
 }
+require('./memory.cjs');
 // Keeps compiled modules between runs: `--help` answers twice as fast.
 require('node:module').enableCompileCache();
 var path = require('node:path');

@@ -11,13 +11,16 @@ export function epochToIso(epoch: number): string | null {
   return year >= 0 && year <= 9999 ? date.toISOString() : null;
 }
 
+/** The provider opened in 2004. */
+const EARLIEST_THREAD = Date.UTC(2004);
+const LATEST_THREAD = Date.UTC(2100);
+
 /**
  * When a mail thread began, estimated from the provider's thread id: its first 11 hexadecimal digits are Unix
  * milliseconds (SERVICE-NOTES.md, checked on two ids, undocumented). Null for an id of another form or an absurd date.
  */
 export function threadStart(threadId: string | null): string | null {
   if (threadId === null || !/^[0-9a-f]{15,16}$/i.test(threadId)) return null;
-  const date = new Date(Number.parseInt(threadId.slice(0, 11), 16));
-  const year = date.getUTCFullYear();
-  return year >= 2004 && year < 2100 ? date.toISOString() : null;
+  const began = Number.parseInt(threadId.slice(0, 11), 16);
+  return began >= EARLIEST_THREAD && began < LATEST_THREAD ? new Date(began).toISOString() : null;
 }

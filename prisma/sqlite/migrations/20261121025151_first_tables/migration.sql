@@ -214,7 +214,7 @@ CREATE INDEX "changes_observed_at_idx" ON "changes"("observed_at");
 CREATE INDEX "sweeps_list_inbox_id_state_idx" ON "sweeps"("list", "inbox_id", "state");
 
 -- CreateIndex
-CREATE INDEX "requests_sent_at_idx" ON "requests"("sent_at");
+CREATE INDEX "requests_sent_at_status_duration_ms_idx" ON "requests"("sent_at", "status", "duration_ms");
 
 -- CreateIndex
 CREATE INDEX "rejects_list_inbox_id_idx" ON "rejects"("list", "inbox_id");

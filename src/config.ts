@@ -30,7 +30,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The process's environment over the `.env` file in `folder`, where there is one. */
 export function readEnvironment(env: Environment, folder: string): Environment {
   const file = join(folder, '.env');
-  return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env;
+  if (!existsSync(file)) return env;
+  try {
+    return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
+  } catch (error) {
+    throw new MirrorError('CONFIG', `Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    });
+  }
 }
 
 /**

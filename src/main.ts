@@ -17,15 +17,16 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** A reader that has seen enough (`… | head`) closes the pipe: that is no error. */
-function leaveQuietlyOnClosedPipe(): void {
+/** A reader of results that has seen enough (`… | head`) closes the pipe: that is no error. One of the log does not stop the work. */
+function heedOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    if (error.code !== 'EPIPE') process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
+  process.stderr.on('error', () => undefined);
 }
 
-leaveQuietlyOnClosedPipe();
+heedOutputErrors();
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string };
 process.exitCode = await runProgram(
   process.argv.slice(2),

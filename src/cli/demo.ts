@@ -8,7 +8,7 @@ export function addDemo(program: Command, run: Runner): void {
     .description(
       'Mirrors the sandbox into demo.db, asks it three questions, lets the data change, syncs again and shows what changed.',
     )
-    .option('--database <file>', 'the file to write; it is made anew', 'demo.db')
+    .option('--database <file>', 'the file to write; an earlier demo there is replaced', 'demo.db')
     .action((options: { database: string }) =>
       run(async (io) => {
         const { runDemo } = await import('./run-demo.ts');

@@ -5,6 +5,7 @@ import { liveInboxes } from '../store/inboxes.ts';
 import { countSent } from '../store/status.ts';
 import { lastComplete } from '../store/sweeps.ts';
 import { type Forecast, forecastResync } from '../sync/forecast.ts';
+import { unknownInbox } from '../sync/pass.ts';
 import { type Io, printLine } from './io.ts';
 import type { Session } from './session.ts';
 
@@ -19,6 +20,9 @@ export async function printForecast(
     liveInboxes: () => liveInboxes(database),
     lastComplete: (key: Parameters<typeof lastComplete>[1]) => lastComplete(database, key),
   };
+  const inboxes = await store.liveInboxes();
+  const { inboxId } = scope;
+  if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId)) throw unknownInbox(inboxId, inboxes);
   const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
   const forecast = await forecastResync(store, scope, config, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);

@@ -20,7 +20,7 @@ export function addLookup(program: Command, run: Runner): void {
     );
   lookup
     .command('tag')
-    .description('Finds the tags of an inbox by name.')
+    .description('Finds the tags of an inbox by name. Whether a part of the name will do is up to the service.')
     .requiredOption('--inbox <id>', 'the inbox')
     .requiredOption('--name <name>', 'the name to search for')
     .option('--json', 'print as JSON')

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { MirrorError } from '../core/errors.ts';
 import { type Sandbox, createSandbox } from '../sandbox/sandbox.ts';
@@ -11,6 +11,7 @@ import { printRows } from './run-query.ts';
 /** As fast as lets a person read along; the real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
 const CHANGES = 25;
+const COMMAND = 'inbox-mirror demo';
 const ALL_LISTS = ['inboxes', 'users', 'tags', 'conversations'] as const;
 
 const QUESTIONS = [
@@ -44,7 +45,7 @@ FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversatio
 /** The whole program in a quarter of a minute, on invented data. @returns the exit code */
 export async function runDemo(io: Io, file: string): Promise<number> {
   const path = resolve(io.cwd, file);
-  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+  clearEarlierDemo(path);
   const sandbox = createSandbox({ conversations: [420, 260, 90], rate: REQUESTS_PER_SECOND, seed: 7 });
   const server = await sandbox.listen();
   try {
@@ -62,6 +63,32 @@ export async function runDemo(io: Io, file: string): Promise<number> {
     return EXIT.done;
   } finally {
     await server.close();
+  }
+}
+
+/** Makes room for the demo's file. @throws MirrorError `USAGE` where anything but an earlier demo lies there: a real mirror has a history to lose */
+function clearEarlierDemo(path: string): void {
+  if (existsSync(path) && !isDemo(path)) {
+    throw new MirrorError(
+      'USAGE',
+      `${path} exists and is not the file of an earlier demo, so it is left alone. Name another with --database.`,
+    );
+  }
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+}
+
+function isDemo(path: string): boolean {
+  try {
+    const mirror = openReadOnly(`file:${path}`);
+    try {
+      const { rows } = mirror.query(`SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`);
+      const [[all, ours] = []] = [...rows];
+      return all === ours && all !== 0;
+    } finally {
+      mirror.close();
+    }
+  } catch {
+    return false;
   }
 }
 
@@ -85,7 +112,7 @@ function demoEnvironment(path: string, url: string): Io['env'] {
 
 async function sync(io: Io): Promise<void> {
   const spec = { kind: 'sync', lists: ALL_LISTS, inboxId: null, acceptDeletes: false } as const;
-  const exitCode = await runPassCommand(io, { spec, command: 'inbox-mirror demo', json: false });
+  const exitCode = await runPassCommand(io, { spec, command: COMMAND, json: false });
   io.signal.throwIfAborted();
   if (exitCode !== EXIT.done)
     throw new MirrorError('SERVICE_DOWN', 'The demo stopped short; the lines above say why. Run it again.');

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { stringify } from 'csv-stringify/sync';
 import { readConfig, readEnvironment } from '../config.ts';
+import { MirrorError } from '../core/errors.ts';
 import { parseExact } from '../core/json.ts';
 import { plural } from '../core/words.ts';
 import { type Cell, type QueryResult, openReadOnly } from '../store/read-only.ts';
@@ -8,6 +9,9 @@ import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
 import { type Io, printLine } from './io.ts';
 import { renderTable } from './table.ts';
+
+/** What anybody can read, and what the table's layout can bear. */
+const MOST_TABLE_ROWS = 10_000;
 
 /** Runs one query and prints its rows. @returns the exit code */
 export async function runQuery(io: Io, argument: string, format: Format): Promise<number> {
@@ -26,10 +30,11 @@ export async function runQuery(io: Io, argument: string, format: Format): Promis
 export function printRows(io: Io, { columns, rows }: QueryResult, format: Format): void {
   const names = columns.map(({ name }) => name);
   if (format === 'table') {
-    const all = [...rows];
+    const all = firstOf(rows, MOST_TABLE_ROWS);
     const numeric = names.map(
       (_name, index) =>
-        all.some((row) => row[index] !== null) && all.every((row) => row[index] === null || typeof row[index] === 'number'),
+        all.rows.some((row) => row[index] !== null) &&
+        all.rows.every((row) => row[index] === null || typeof row[index] === 'number'),
     );
     const titles = names.map((title, index) => ({
       title,
@@ -40,10 +45,12 @@ export function printRows(io: Io, { columns, rows }: QueryResult, format: Format
       renderTable(
         io.stdout,
         titles,
-        all.map((row) => row.map(asText)),
+        all.rows.map((row) => row.map(asText)),
       ),
     );
-    printLine(io.stdout, `(${plural(all.length, 'row')})`);
+    printLine(io.stdout, `(${all.complete ? '' : 'the first '}${plural(all.rows.length, 'row')})`);
+    if (!all.complete)
+      printLine(io.stderr, 'warning: there are more rows than a table shows; --format csv or ndjson prints them all.');
     return;
   }
   if (format === 'csv') {
@@ -51,6 +58,7 @@ export function printRows(io: Io, { columns, rows }: QueryResult, format: Format
     for (const row of rows) io.stdout.write(stringify([row.map((cell) => (cell === null ? '' : asText(cell)))]));
     return;
   }
+  refuseSameNames(names);
   const asObject = (row: Cell[]): string =>
     JSON.stringify(Object.fromEntries(columns.map(({ name, isJson }, index) => [name, asJson(row[index] ?? null, isJson)])));
   if (format === 'ndjson') {
@@ -63,6 +71,27 @@ export function printRows(io: Io, { columns, rows }: QueryResult, format: Format
     separator = ',\n  ';
   }
   io.stdout.write(separator.startsWith('[') ? '[]\n' : '\n]\n');
+}
+
+/** Of the rows at most `most`, and whether that was all. */
+function firstOf(rows: Iterable<Cell[]>, most: number): { rows: Cell[][]; complete: boolean } {
+  const first: Cell[][] = [];
+  for (const row of rows) {
+    if (first.length === most) return { rows: first, complete: false };
+    first.push(row);
+  }
+  return { rows: first, complete: true };
+}
+
+/** A JSON object holds a name once: the other column would be lost without a word. */
+function refuseSameNames(names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    throw new MirrorError(
+      'USAGE',
+      `Two columns are named ${JSON.stringify(twice)}, and a JSON object can hold only one. Name them apart with AS.`,
+    );
+  }
 }
 
 function asText(cell: Cell): string {

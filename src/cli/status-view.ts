@@ -33,13 +33,15 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
 function asWords(io: Io, status: JudgedStatus): string {
   const sections = [listTable(io, status), '', budgetLine(status), gateLine(io, status), leaseLine(status)];
   for (const pass of status.openPasses) {
-    const verb = status.leaseHeld ? 'under way' : 'interrupted; run it again to go on';
+    const verb =
+      status.leaseHeld && status.lease?.command === pass.requestedBy ? 'under way' : 'interrupted; run it again to go on';
     sections.push(`pass     ${pass.requestedBy}, begun ${ago(pass.startedAt, status.now)}, ${verb}`);
   }
   return sections.join('\n');
 }
 
-function listTable(io: Io, { judged, now }: JudgedStatus): string {
+function listTable(io: Io, status: JudgedStatus): string {
+  const { judged, now } = status;
   const columns = [
     { title: 'inbox' },
     { title: 'list' },
@@ -52,18 +54,19 @@ function listTable(io: Io, { judged, now }: JudgedStatus): string {
     list.list,
     ago(list.completeAsOf, now),
     list.rows === null ? '' : list.rows.toLocaleString('en-US'),
-    stateOf(io, list, now),
+    stateOf(io, list, status),
   ]);
   return renderTable(io.stdout, columns, rows);
 }
 
-function stateOf(io: Io, list: JudgedList, now: number): string {
+function stateOf(io: Io, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
   const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
   const words = { fresh: 'fresh', stale: `stale (promised ${duration(list.promiseMs)})`, never: 'never complete' };
   const parts = [paint(io.stdout, colour[list.freshness], words[list.freshness])];
   if (list.failure !== null) parts.push(paint(io.stdout, 'red', `last sweep failed: ${list.failure}`));
+  const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
-    parts.push(`sweep ${list.sweep.state} after ${plural(list.sweep.pages, 'page')}, begun ${ago(list.sweep.startedAt, now)}`);
+    parts.push(`sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, begun ${ago(list.sweep.startedAt, now)}`);
   if (list.suspects > 0) parts.push(`${count(list.suspects)} not listed`);
   if (list.rejected > 0) parts.push(`${count(list.rejected)} unreadable`);
   if (list.authorised === false) parts.push(paint(io.stdout, 'yellow', 'mailbox not authorised: nothing new arrives'));

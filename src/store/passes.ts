@@ -87,5 +87,22 @@ export async function endPass(
       error,
       iso(now),
     );
+    if (state === 'done') await endCovered(tx, passId, now);
   });
+}
+
+interface ScopeRow {
+  readonly id: number;
+  readonly lists: readonly ListName[];
+  readonly inbox_id: string | null;
+}
+
+/** A complete pass has also done what an interrupted one over some of its lists had begun: nobody shall go on with that later, on old news. */
+async function endCovered(tx: Sql, passId: number, now: number): Promise<void> {
+  const [own] = await tx.query<ScopeRow>(`SELECT id, lists, inbox_id FROM sync_requests WHERE id = $1`, passId);
+  const open = await tx.query<ScopeRow>(`SELECT id, lists, inbox_id FROM sync_requests WHERE state = 'running'`);
+  for (const { id, lists, inbox_id } of open) {
+    const covered = lists.every((list) => own?.lists.includes(list)) && (own?.inbox_id === null || own?.inbox_id === inbox_id);
+    if (covered) await tx.execute(`UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`, id, iso(now));
+  }
 }

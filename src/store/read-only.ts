@@ -50,10 +50,15 @@ export function openReadOnly(url: string): ReadOnlyMirror {
 
 function* cells(run: () => Iterable<Cell[]>, booleans: readonly boolean[]): Iterable<Cell[]> {
   const rows = inWords(run)[Symbol.iterator]();
-  for (;;) {
-    const next = inWords(() => rows.next());
-    if (next.done === true) return;
-    yield next.value.map((cell, index) => readable(cell, booleans[index] === true));
+  try {
+    for (;;) {
+      const next = inWords(() => rows.next());
+      if (next.done === true) return;
+      yield next.value.map((cell, index) => readable(cell, booleans[index] === true));
+    }
+  } finally {
+    // Whoever stops reading early leaves the statement open, and the database could not be closed.
+    rows.return?.();
   }
 }
 
@@ -69,10 +74,13 @@ function inWords<Result>(work: () => Result): Result {
     return work();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const readOnly = 'code' in error && error.code === 'SQLITE_READONLY';
-    const message = readOnly
-      ? 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.'
-      : `The SQL cannot be run: ${error.message}.`;
+    const code = 'code' in error ? String(error.code) : '';
+    const message =
+      code === 'SQLITE_READONLY'
+        ? 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.'
+        : code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')
+          ? 'The mirror cannot be read where it lies: SQLite has to write a small file beside it, and may not. Make the folder writable, or copy the mirror to another.'
+          : `The SQL cannot be run: ${error.message}.`;
     throw new MirrorError('USAGE', message, { cause: error });
   }
 }

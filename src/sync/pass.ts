@@ -152,7 +152,8 @@ class PassRun {
   }
 }
 
-function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
+/** Names the inboxes that there are. */
+export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
   const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
   return new MirrorError(
     'USAGE',

@@ -80,6 +80,22 @@ test('query cannot write, and says what is wrong with SQL', async () => {
   ).toEqual([]);
 });
 
+test('query refuses two JSON fields of one name, and a table ends where nobody reads on', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync', 'inboxes');
+  const twice = 'SELECT 1 AS a, 2 AS a';
+  expect(await program.run('query', twice, '--format', 'json')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('named "a"') as string,
+  });
+  expect((await program.run('query', twice, '--format', 'csv')).stdout).toBe('a,a\n1,2\n');
+  const many = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000) SELECT x FROM c';
+  const table = await program.run('query', many);
+  expect(table).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('--format csv') as string });
+  expect(table.stdout).toContain('(the first 10,000 rows)');
+  expect((await program.run('query', many, '--format', 'csv')).stdout.split('\n')).toHaveLength(200_002);
+});
+
 test('query and status without a mirror say how to make one', async () => {
   const program = await testProgram();
   for (const argv of [['query', 'SELECT 1'], ['status']]) {
@@ -143,6 +159,19 @@ test('an outage exits 4 and names what failed; a failed list exits 1 and does no
   expect((await program.run('status')).exitCode).toBe(5);
 });
 
+test('a complete sync ends what a narrower one had begun, which then begins anew', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  const before = program.sandbox.arrivals.length;
+  await program.runUntil(() => program.sandbox.arrivals.length === before + 1, 'sync', 'conversations');
+  expect((await program.run('status')).stdout).toContain('inbox-mirror sync conversations, begun');
+  expect((await program.run('sync')).exitCode).toBe(0);
+  expect((await program.run('status')).stdout).not.toContain('sync conversations');
+  const sent = program.sandbox.arrivals.length;
+  expect((await program.run('sync', 'conversations')).exitCode).toBe(0);
+  expect(program.sandbox.arrivals.length - sent, 'pages of both inboxes').toBe(4);
+});
+
 test('status tells each list, the budget and the gate, exits 0 where all is fresh and 5 where something is stale', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
@@ -181,6 +210,7 @@ test('sync of one list of one inbox reads just that', async () => {
   const [inbox] = program.sandbox.world.inboxes.keys();
   expect((await program.run('sync', 'tags', '--inbox', inbox ?? '')).exitCode).toBe(0);
   expect(program.sandbox.arrivals.slice(SMALL_REQUESTS).map(({ path }) => path)).toEqual([`/v1/inboxes/${inbox}/tags?limit=100`]);
+  expect(await program.run('resync', '--inbox', '999', '--dry-run')).toMatchObject({ exitCode: 2 });
   const unknown = await program.run('sync', '--inbox', '999');
   expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no inbox 999') as string });
 });
@@ -261,6 +291,18 @@ test('demo mirrors, asks, changes, syncs again and leaves its file, in under 20 
   expect(stdout).toContain('Who has the most open work?');
   expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
   expect(readdirSync(program.folder)).toContain('demo.db');
+});
+
+test('demo takes the place of an earlier demo, and of nothing else', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  expect(await program.run('demo', '--database', 'mirror.db')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('left alone') as string,
+  });
+  expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'csv')).stdout).toBe('n\n270\n');
+  expect((await program.run('demo')).exitCode).toBe(0);
+  expect((await program.run('demo')).exitCode).toBe(0);
 });
 
 test('a file that is no database, and a folder that is not there, are named', async () => {

@@ -8,6 +8,8 @@ import type { Output } from './io.ts';
 import { type Pace, Progress } from './progress.ts';
 
 const REDRAW_MS = 200;
+/** Where there are no bars, a long list gives a sign of life about so often: half a minute at the service's pace. */
+const PAGES_A_SIGN_OF_LIFE = 30;
 
 /** Shows a pass as it goes: bars on a terminal, log lines elsewhere. */
 export interface PassDisplay {
@@ -37,10 +39,12 @@ function bars(output: Output, now: () => number): PassDisplay {
     },
     event(event, log) {
       progress?.take(event);
+      if (event.kind === 'page') progress?.note('');
       logProblem(event, log);
     },
     gateEvent(event) {
       if (event.kind === 'paused') progress?.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
+      else if (event.kind === 'retry') progress?.note(`Trying again in ${duration(event.waitMs)}: ${event.cause}`);
       else if (event.kind === 'opened') progress?.note('');
     },
     writeLog(line) {
@@ -97,9 +101,11 @@ function logProgress(event: PassEvent, log: Log): void {
     log.info({ begun: event.resumedFrom }, 'going on with an interrupted pass');
   else if (event.kind === 'list-begun' && event.resumedAtPage > 0)
     log.info({ list: listId(event.key), pages: event.resumedAtPage }, 'going on with a half-read list');
-  else if (event.kind === 'page')
-    log.debug({ list: listId(event.key), page: event.pages, rows: event.items, changed: event.changed }, 'page applied');
-  else if (event.kind === 'asking')
+  else if (event.kind === 'page') {
+    const fields = { list: listId(event.key), page: event.pages, rows: event.items, changed: event.changed };
+    log.debug(fields, 'page applied');
+    if (event.pages % PAGES_A_SIGN_OF_LIFE === 0) log.info(fields, 'under way');
+  } else if (event.kind === 'asking')
     log.info({ list: listId(event.key), suspects: event.suspects }, 'asking for rows that were not listed');
   else if (event.kind === 'list-done' && event.report.outcome === 'complete') {
     const { key, items, inserted, changed, deleted, rejected, suspects } = event.report;

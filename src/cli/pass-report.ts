@@ -105,7 +105,7 @@ function printStop(io: Io, { lists, stopped }: PassReport, cost: string): void {
   if (!isMirrorError(stopped)) return;
   const saved = `${plural(complete, 'list')} complete, and every page read so far is saved: ${cost}`;
   if (stopped.code === 'STOPPED') printLine(io.stderr, `Stopped. ${saved} Run the same command again to go on from there.`);
-  else printLine(io.stderr, `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}\n${saved}`);
+  else printLine(io.stderr, `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`);
 }
 
 /** A pass as JSON (docs/commands.md). */

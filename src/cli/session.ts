@@ -114,5 +114,6 @@ function logGateEvent(log: Log, event: GateEvent): void {
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
   else if (event.kind === 'breaker')
     log.error({ cause: event.cause, until: event.until }, 'ALERT: several 429s in a row, the breaker is open');
-  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down, pausing');
+  else if (event.kind === 'paused')
+    log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down, pausing');
 }

@@ -34,10 +34,13 @@ export function statusAsJson(status: JudgedStatus): unknown {
             heartbeat_at: instant(lease.heartbeatAt),
             expires_at: instant(lease.expiresAt),
           },
-    open_passes: status.openPasses.map(({ kind, requestedBy, startedAt }) => ({
+    open_passes: status.openPasses.map(({ id, kind, requestedBy, requestedAt, startedAt, ordered }) => ({
+      id,
       kind,
       requested_by: requestedBy,
+      requested_at: instant(requestedAt),
       started_at: instant(startedAt),
+      ordered,
     })),
   };
 }
@@ -62,6 +65,7 @@ function listAsJson(list: JudgedList, now: number): unknown {
       sweep === null
         ? null
         : {
+            reason: sweep.reason,
             state: sweep.state,
             pages: sweep.pages,
             items: sweep.items,

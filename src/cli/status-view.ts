@@ -33,11 +33,20 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
 function asWords(io: Io, status: JudgedStatus): string {
   const sections = [listTable(io, status), '', budgetLine(status), gateLine(io, status), leaseLine(status)];
   for (const pass of status.openPasses) {
-    const verb =
-      status.leaseHeld && status.lease?.command === pass.requestedBy ? 'under way' : 'interrupted; run it again to go on';
-    sections.push(`pass     ${pass.requestedBy}, begun ${ago(pass.startedAt, status.now)}, ${verb}`);
+    sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
   }
   return sections.join('\n');
+}
+
+function passState(
+  { ordered, requestedBy, requestedAt, startedAt }: JudgedStatus['openPasses'][number],
+  status: JudgedStatus,
+): string {
+  const { leaseHeld, lease, now } = status;
+  if (startedAt === null) return `ordered ${ago(requestedAt, now)}, waits for the daemon`;
+  const begun = `begun ${ago(startedAt, now)}`;
+  if (ordered) return `${begun}, ${leaseHeld ? 'under way' : 'goes on when the daemon is started'}`;
+  return `${begun}, ${leaseHeld && lease?.command === requestedBy ? 'under way' : 'interrupted; run it again to go on'}`;
 }
 
 function listTable(io: Io, status: JudgedStatus): string {

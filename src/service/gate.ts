@@ -28,6 +28,8 @@ export interface GateOptions {
   readonly key: () => string;
   /** Told of everything that makes the gate wait or shut, once each. */
   readonly onEvent?: (event: GateEvent) => void;
+  /** Told of every request, for metrics. */
+  readonly onEnded?: (ended: Ended) => void;
   /** A pause that lasts longer than this is the caller's to know, not to be waited out. Without it, only an open breaker is. */
   readonly patienceMs?: number;
   /** 0 to 1, for jitter. */
@@ -39,6 +41,13 @@ export type GateEvent =
   | { readonly kind: 'opened' }
   | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
   | { readonly kind: 'key-refused'; readonly cause: string };
+
+/** One request that has come to its end: `status` is null where no answer came, `waitedMs` is how long the gate kept it. */
+export interface Ended {
+  readonly status: number | null;
+  readonly waitedMs: number;
+  readonly durationMs: number;
+}
 
 /** What one request is for, and the signal that calls it off while it still waits. A request that has left is always read. */
 export interface Call {
@@ -173,6 +182,7 @@ export function createGate(options: GateOptions): Gate {
    */
   async function sendIn<Result>(
     slot: Slot,
+    waitedMs: number,
     send: () => Promise<Answer>,
     read: (answer: Answer) => Reading<Result>,
   ): Promise<Attempt<Result>> {
@@ -187,12 +197,14 @@ export function createGate(options: GateOptions): Gate {
       await ledger.refuseKey(slot.key, ended.cause, await wallClock());
       onEvent({ kind: 'key-refused', cause: ended.cause });
     }
+    const status = ended.kind === 'lost' ? null : ended.answer.status;
     await ledger.settle(slot.id, {
-      status: ended.kind === 'lost' ? null : ended.answer.status,
+      status,
       durationMs: at - slot.notedAt,
       items: ended.kind === 'good' ? ended.reading.items : null,
       error: ended.kind === 'good' ? null : ended.cause,
     });
+    options.onEnded?.({ status, waitedMs, durationMs: at - slot.start });
     if (wasServed(ended)) {
       lastGoodAt = at;
       if (slot.probe && (await ledger.endPause(slot.id))) onEvent({ kind: 'opened' });
@@ -215,9 +227,10 @@ export function createGate(options: GateOptions): Gate {
       const tries = call.tries ?? TRIES;
       let failedSince = Number.POSITIVE_INFINITY;
       for (let attempts = 1; ; attempts += 1) {
+        const came = clock.monotonic();
         const slot = await pass(call, async () => {
           const taken = await takeSlot(call);
-          const ending = sendIn(taken, send, read);
+          const ending = sendIn(taken, taken.start - came, send, read);
           const place: Promise<unknown> = ending.then(ignore, ignore).then(() => inFlight.delete(place));
           inFlight.add(place);
           return { ...taken, ending };

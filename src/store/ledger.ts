@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { BUDGET_WINDOW_MS, type GateState, type Grant, type Ledger, type RequestEntry, type SlotLimits } from '../core/ledger.ts';
+import { followClock } from './follow-clock.ts';
 import type { Database, Sql } from './sql.ts';
-import { iso, isoOrNull } from './rows.ts';
+import { iso } from './rows.ts';
 
 /** No request is under way for longer: whole-request time-out (30 s) and some room. */
 const LONGEST_REQUEST_MS = 35_000;
-const CLOCK_TOLERANCE_MS = 1000;
 const QUICK_ANSWER_MS = 1000;
 /** Another process's answer may come at any moment. */
 const POLL_MS = 250;
@@ -191,63 +191,4 @@ async function readState(sql: Sql): Promise<GateState> {
     refusedKey: row?.refused_key ?? null,
     refusedAt: row?.refused_at ?? null,
   };
-}
-
-interface ClockRow {
-  clock_host: string | null;
-  clock_boot: string | null;
-  clock_boot_at: Date | null;
-  paused_at: Date | null;
-  paused_until: Date | null;
-}
-
-/**
- * The wall clock's reading at the machine's boot moves only when the clock is set. By as much as it moved, the ledger's recent rows are
- * moved too: what is 20 hours old stays 20 hours old. What still lies in the future (a clock set back while the machine was off) is
- * brought to now, so that it counts for a day and not for ever; a pause that began in the future begins now.
- */
-async function followClock(
-  tx: Sql,
-  { dialect }: Database,
-  boot: { host: string; id: string; at: number },
-  now: number,
-): Promise<void> {
-  await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
-  const [seen] = await tx.query<ClockRow>(
-    `SELECT clock_host, clock_boot, clock_boot_at, paused_at, paused_until FROM gate_state`,
-  );
-  const sameRun = seen?.clock_host === boot.host && seen.clock_boot === boot.id;
-  const jump = sameRun ? boot.at - (seen.clock_boot_at?.getTime() ?? boot.at) : 0;
-  const moved = Math.abs(jump) > CLOCK_TOLERANCE_MS ? jump : 0;
-  if (moved !== 0) await moveRequests(tx, dialect, moved, now);
-  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
-
-  const pausedAt = seen?.paused_at?.getTime() ?? null;
-  const pausedUntil = seen?.paused_until?.getTime() ?? null;
-  const ahead = pausedAt === null ? 0 : Math.max(0, pausedAt + moved - now);
-  const shifted = (instant: number | null): string | null => isoOrNull(instant === null ? null : instant + moved - ahead);
-  if (moved !== 0 || ahead > 0) {
-    await tx.execute(`UPDATE gate_state SET paused_at = $1, paused_until = $2`, shifted(pausedAt), shifted(pausedUntil));
-  }
-  if (!sameRun || moved !== 0) {
-    await tx.execute(
-      `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
-      boot.host,
-      boot.id,
-      isoOrNull(boot.at),
-    );
-  }
-}
-
-async function moveRequests(tx: Sql, dialect: Database['dialect'], moved: number, now: number): Promise<void> {
-  const recent = await tx.query<{ id: number; sent_at: Date }>(
-    `SELECT id, sent_at FROM requests WHERE sent_at > $1`,
-    iso(now - moved - BUDGET_WINDOW_MS),
-  );
-  const rows = recent.map(({ id, sent_at }) => ({ id: String(id), sent_at: iso(sent_at.getTime() + moved) }));
-  await tx.execute(
-    `UPDATE requests SET sent_at = moved.sent_at FROM ${dialect.records('$1', { id: 'text', sent_at: 'instant' }, 'moved')}
-     WHERE requests.id = CAST(moved.id AS INTEGER)`,
-    JSON.stringify(rows),
-  );
 }

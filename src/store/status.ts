@@ -1,9 +1,12 @@
 import { BUDGET_WINDOW_MS, type GateState } from '../core/ledger.ts';
-import type { ListName } from '../core/lists.ts';
+import { type ListKey, type ListName, listId } from '../core/lists.ts';
 import type { Database } from './sql.ts';
+import { type LatestSweep, latestSweeps, openAndComplete } from './latest-sweeps.ts';
 import { type LeaseHolder, readLease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';
+import { type Outage, readOutage } from './outage.ts';
 import { iso } from './rows.ts';
+import { type Schedule, readSchedules } from './schedules.ts';
 
 /** What the mirror knows of one list. */
 export interface ListStatus {
@@ -20,13 +23,7 @@ export interface ListStatus {
   readonly rejected: number;
   readonly suspects: number;
   /** The sweep in progress. */
-  readonly sweep: {
-    readonly state: string;
-    readonly pages: number;
-    readonly items: number;
-    readonly startedAt: Date;
-    readonly error: string | null;
-  } | null;
+  readonly sweep: LatestSweep | null;
   /** Why the latest sweep failed, where it did. */
   readonly failure: string | null;
 }
@@ -38,20 +35,17 @@ export interface MirrorStatus {
   readonly oldestLeavesAt: Date | null;
   readonly gate: GateState;
   readonly lease: LeaseHolder | null;
-  /** Passes that began and did not end. */
-  readonly openPasses: readonly { readonly kind: string; readonly requestedBy: string; readonly startedAt: Date }[];
-}
-
-interface SweepRow {
-  list: ListName;
-  inbox_id: string | null;
-  state: string;
-  pages: number;
-  items: number;
-  rejected: number;
-  started_at: Date;
-  finished_at: Date | null;
-  error: string | null;
+  /** Passes that were asked for and have not ended; `startedAt` is null for an order that waits to be begun. */
+  readonly openPasses: readonly {
+    readonly id: number;
+    readonly kind: string;
+    readonly requestedBy: string;
+    readonly requestedAt: Date;
+    readonly startedAt: Date | null;
+    readonly ordered: boolean;
+  }[];
+  readonly schedules: readonly Schedule[];
+  readonly outage: Outage | null;
 }
 
 /** Everything that `status` tells, from the database alone: no request is sent. */
@@ -63,8 +57,8 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   );
   const passes = await database.typed((client) =>
     client.sync_requests.findMany({
-      where: { state: 'running', started_at: { not: null } },
-      select: { kind: true, requested_by: true, started_at: true },
+      where: { state: { in: ['open', 'running'] } },
+      select: { id: true, kind: true, requested_by: true, requested_at: true, started_at: true, ordered: true },
       orderBy: { id: 'asc' },
     }),
   );
@@ -74,11 +68,16 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     oldestLeavesAt: budget?.oldest ? new Date(Date.parse(budget.oldest) + BUDGET_WINDOW_MS) : null,
     gate: await ledgerOf(database).state(),
     lease: await readLease(database),
-    openPasses: passes.map((row) => ({
-      kind: row.kind,
+    openPasses: passes.map(({ id, kind, ordered, ...row }) => ({
+      id,
+      kind,
+      ordered,
       requestedBy: row.requested_by,
-      startedAt: row.started_at ?? new Date(now),
+      requestedAt: row.requested_at,
+      startedAt: row.started_at,
     })),
+    schedules: await readSchedules(database),
+    outage: await readOutage(database),
   };
 }
 
@@ -94,23 +93,12 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   );
   const sweeps = await latestSweeps(database);
   const suspects = await countSuspectsByList(database);
-  const all: ListStatus[] = [describe('inboxes', null, null, null, sweeps, suspects)];
+  const all: ListStatus[] = [describe({ list: 'inboxes', inboxId: null }, null, null, sweeps, suspects)];
   for (const { id, display_name, is_authorised } of inboxes) {
     for (const list of ['users', 'tags', 'conversations'] as const)
-      all.push(describe(list, id, display_name, is_authorised, sweeps, suspects));
+      all.push(describe({ list, inboxId: id }, display_name, is_authorised, sweeps, suspects));
   }
   return all;
-}
-
-const keyOf = (list: ListName, inboxId: string | null): string => `${list}/${inboxId ?? ''}`;
-
-/** Of every list the newest sweep of each state. */
-async function latestSweeps(database: Database): Promise<Map<string, SweepRow[]>> {
-  const rows = await database.query<SweepRow>(
-    `SELECT list, inbox_id, state, pages, items, rejected, started_at, finished_at, error FROM sweeps
-     WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
-  );
-  return Map.groupBy(rows, (row) => keyOf(row.list, row.inbox_id));
 }
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
@@ -121,35 +109,30 @@ async function countSuspectsByList(database: Database): Promise<Map<string, numb
      UNION ALL SELECT 'tags', inbox_id, count(*) FROM inbox_tags WHERE ${waiting} GROUP BY inbox_id
      UNION ALL SELECT 'conversations', inbox_id, count(*) FROM conversations WHERE ${waiting} GROUP BY inbox_id`,
   );
-  return new Map(rows.map((row) => [keyOf(row.list, row.inbox_id), row.n]));
+  return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }
 
 function describe(
-  list: ListName,
-  inboxId: string | null,
+  key: ListKey,
   inbox: string | null,
   authorised: boolean | null,
-  sweeps: ReadonlyMap<string, SweepRow[]>,
+  sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
   suspects: ReadonlyMap<string, number>,
 ): ListStatus {
-  const own = sweeps.get(keyOf(list, inboxId)) ?? [];
-  const complete = own.find(({ state }) => state === 'complete');
-  const open = own.find(({ state }) => state === 'running' || state === 'paused');
+  const own = sweeps.get(listId(key)) ?? [];
+  const { open, complete } = openAndComplete(own);
   const [latest] = own;
   return {
-    list,
-    inboxId,
+    list: key.list,
+    inboxId: key.inboxId,
     inbox,
     authorised,
-    completeAsOf: complete?.finished_at ?? null,
+    completeAsOf: complete?.finishedAt ?? null,
     rows: complete?.items ?? null,
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
-    suspects: suspects.get(keyOf(list, inboxId)) ?? 0,
-    sweep:
-      open === undefined
-        ? null
-        : { state: open.state, pages: open.pages, items: open.items, startedAt: open.started_at, error: open.error },
+    suspects: suspects.get(listId(key)) ?? 0,
+    sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
   };
 }

@@ -6,7 +6,12 @@ import type { Database } from './sql.ts';
 import { type Inbox, liveInboxes } from './inboxes.ts';
 import type { Fence, Lease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';
-import { type Pass, type PassSpec, beginPass, endPass } from './passes.ts';
+import { completeSweeps, type LatestSweep, latestSweeps } from './latest-sweeps.ts';
+import { type Order, nextOrder } from './orders.ts';
+import { type Outage, readOutage, writeOutage } from './outage.ts';
+import { type Pass, type PassEnd, type PassSpec, beginPass, endPass, touchPass } from './passes.ts';
+import { type Schedule, readSchedules, writeSchedule } from './schedules.ts';
+import { countSent } from './status.ts';
 import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
 import { type Sweep, abandonSweeps, endSweep, lastComplete, openSweep, restartSweep } from './sweeps.ts';
 
@@ -15,7 +20,9 @@ export interface Store {
   readonly ledger: Ledger;
   liveInboxes(): Promise<Inbox[]>;
   beginPass(spec: PassSpec, now: number): Promise<Pass>;
-  endPass(passId: number, state: 'done' | 'failed', error: string | null, now: number): Promise<void>;
+  touchPass(passId: number, now: number): Promise<void>;
+  endPass(passId: number, end: PassEnd, now: number): Promise<void>;
+  nextOrder(): Promise<Order | null>;
   openSweep(key: ListKey, reason: Reason, now: number): Promise<Sweep>;
   restartSweep(sweep: Sweep): Promise<Sweep>;
   abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
@@ -26,6 +33,14 @@ export interface Store {
   endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;
   countSuspects(key: ListKey): Promise<number>;
   lastComplete(key: ListKey): Promise<{ finishedAt: Date; items: number } | null>;
+  latestSweeps(): Promise<Map<string, LatestSweep[]>>;
+  completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
+  schedules(): Promise<Schedule[]>;
+  writeSchedule(schedule: Schedule): Promise<void>;
+  outage(): Promise<Outage | null>;
+  writeOutage(outage: Outage | null): Promise<void>;
+  /** Requests since an instant, epoch ms. */
+  countSent(since: number): Promise<number>;
 }
 
 /** The store of a writer that holds the lease. */
@@ -35,7 +50,9 @@ export function openStore(database: Database, lease: Lease): Store {
     ledger: ledgerOf(database),
     liveInboxes: () => liveInboxes(database),
     beginPass: (spec, now) => beginPass(database, fence, spec, now),
-    endPass: (passId, state, error, now) => endPass(database, fence, passId, state, error, now),
+    touchPass: (passId, now) => touchPass(database, fence, passId, now),
+    endPass: (passId, end, now) => endPass(database, fence, passId, end, now),
+    nextOrder: () => nextOrder(database),
     openSweep: (key, reason, now) => openSweep(database, fence, key, reason, now),
     restartSweep: (sweep) => restartSweep(database, fence, sweep),
     abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, fence, key, begunBefore, now),
@@ -46,5 +63,12 @@ export function openStore(database: Database, lease: Lease): Store {
     endSweep: (sweepId, state, error, now) => endSweep(database, fence, sweepId, state, error, now),
     countSuspects: (key) => countSuspects(database, database, key),
     lastComplete: (key) => lastComplete(database, key),
+    latestSweeps: () => latestSweeps(database),
+    completeSweeps: (key) => completeSweeps(database, key),
+    schedules: () => readSchedules(database),
+    writeSchedule: (schedule) => writeSchedule(database, fence, schedule),
+    outage: () => readOutage(database),
+    writeOutage: (outage) => writeOutage(database, fence, outage),
+    countSent: (since) => countSent(database, since),
   };
 }

@@ -5,6 +5,7 @@ import { type ListKey, type ListName, listId } from '../core/lists.ts';
 import type { Inbox } from '../store/inboxes.ts';
 import type { Pass, PassSpec } from '../store/passes.ts';
 import type { ListReport } from './events.ts';
+import { asRecord } from './report.ts';
 import { type SweepDeps, sweepList } from './sweep.ts';
 
 /** Lists walked at once: as many as the gate lets be in flight, so that slow answers do not lower the rate. */
@@ -38,20 +39,27 @@ export async function runPass(deps: SweepDeps, spec: PassSpec): Promise<PassRepo
     await run.all();
   } catch (error) {
     // Only what the caller asked for wrongly is over; anything else stays open for the next pass to go on with.
-    if (isMirrorError(error, 'USAGE')) await store.endPass(pass.id, 'failed', error.message, clock.now());
+    if (isMirrorError(error, 'USAGE'))
+      await store.endPass(
+        pass.id,
+        { state: 'failed', error: error.message, report: asRecord({ lists: [], stopped: error }) },
+        clock.now(),
+      );
     throw error;
   }
-  const { reports, stopped } = run;
-  if (stopped === null) {
-    const failed = reports.filter(({ outcome }) => outcome === 'failed' || outcome === 'paused').map(({ key }) => listId(key));
-    await store.endPass(
-      pass.id,
-      failed.length === 0 ? 'done' : 'failed',
-      failed.length === 0 ? null : `not complete: ${failed.join(', ')}`,
-      clock.now(),
-    );
+  const report = { pass, lists: run.reports, stopped: run.stopped };
+  // What stopped short stays open, for the next pass of its kind, or for the daemon, to go on with.
+  if (report.stopped === null) {
+    const failed = report.lists
+      .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
+      .map(({ key }) => listId(key));
+    const error = failed.length === 0 ? null : `not complete: ${failed.join(', ')}`;
+    await store.endPass(pass.id, { state: error === null ? 'done' : 'failed', error, report: asRecord(report) }, clock.now());
+  } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
+    // Where even that cannot be written, what stopped the pass says why.
+    await store.touchPass(pass.id, clock.now()).catch(() => undefined);
   }
-  return { pass, lists: reports, stopped };
+  return report;
 }
 
 /** One pass under way. */
@@ -118,6 +126,7 @@ class PassRun {
       }
       if (this.#spec.kind === 'resync') await store.abandonSweeps(key, this.#pass.startedAt, clock.now());
       this.#report(await sweepList(this.#deps, key, { reason: this.#reason(), acceptDeletes: this.#spec.acceptDeletes }));
+      await store.touchPass(this.#pass.id, clock.now());
     } catch (error) {
       this.#fail(key, error);
     }

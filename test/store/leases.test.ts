@@ -149,7 +149,11 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       () => store.endSweep(sweep.id, 'failed', 'x', now),
       () => store.abandonSweeps(key, new Date(now + 1), now),
       () => store.beginPass({ ...spec, kind: 'resync' }, now),
-      () => store.endPass(pass.id, 'done', null, now),
+      () => store.touchPass(pass.id, now),
+      () => store.endPass(pass.id, { state: 'done', error: null }, now),
+      () =>
+        store.writeSchedule({ list: 'tags', expression: '0 * * * *', timezone: 'UTC', nextAt: new Date(now), dueSince: null }),
+      () => store.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'LEASE_LOST' });
     }

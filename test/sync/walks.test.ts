@@ -236,7 +236,7 @@ describe('a pass that stops', () => {
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     mirror.sandbox.script(undefined);
-    mirror.clock.advance(25 * HOUR);
+    mirror.clock.advance(37 * HOUR);
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
     expect(report.pass.resumed).toBe(false);
@@ -247,6 +247,15 @@ describe('a pass that stops', () => {
       { state: 'done' },
     ]);
     await expectEqualToService(mirror);
+  });
+
+  test('for want of budget, a day ago, is gone on with: otherwise a list of more than a day would never end', async () => {
+    const mirror = await mirrored();
+    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    for (let day = 1; day <= 3; day += 1) {
+      expect((await mirror.sync({ kind: 'resync' })).pass).toMatchObject({ id: 1, resumed: day > 1 });
+      mirror.clock.advance(24 * HOUR + 31_000);
+    }
   });
 
   test('is gone on with by a pass of the same kind and scope only', async () => {

@@ -1,0 +1,42 @@
+import type { ListName } from '../core/lists.ts';
+import type { Fence } from './leases.ts';
+import { iso, isoOrNull } from './rows.ts';
+import type { Database, Sql } from './sql.ts';
+
+/** When a kind of list is due. */
+export interface Schedule {
+  readonly list: ListName;
+  readonly expression: string;
+  readonly timezone: string;
+  readonly nextAt: Date;
+  /** The latest slot that has passed: a list of this kind that has not been read since then is due. */
+  readonly dueSince: Date | null;
+}
+
+export async function readSchedules(sql: Sql): Promise<Schedule[]> {
+  const rows = await sql.query<{
+    list: ListName;
+    expression: string;
+    timezone: string;
+    next_at: Date;
+    due_since: Date | null;
+  }>(`SELECT list, expression, timezone, next_at, due_since FROM schedules`);
+  return rows.map(({ next_at, due_since, ...row }) => ({ ...row, nextAt: next_at, dueSince: due_since }));
+}
+
+export async function writeSchedule(database: Database, fence: Fence, schedule: Schedule): Promise<void> {
+  const { list, expression, timezone, nextAt, dueSince } = schedule;
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `INSERT INTO schedules (list, expression, timezone, next_at, due_since) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
+         next_at = excluded.next_at, due_since = excluded.due_since`,
+      list,
+      expression,
+      timezone,
+      iso(nextAt.getTime()),
+      isoOrNull(dueSince?.getTime() ?? null),
+    );
+  });
+}

@@ -17,7 +17,12 @@ export interface Config {
   readonly pageSize: number;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
-  readonly http: { readonly host: string; readonly port: number };
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    /** Further names under which the endpoints may be asked for, in lower case. */
+    readonly allowedHosts: readonly string[];
+  };
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
 }
@@ -77,6 +82,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
     http: {
       host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) => (/\s/.test(text) ? undefined : text)),
       port: number('HTTP_PORT', 8787, 0, 65_535, true),
+      allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
     },
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
     storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
@@ -148,6 +154,14 @@ function readKey(env: Environment, folder: string, needed: boolean, faults: stri
   return key;
 }
 
+/** The key as it stands now, where it lies in a file; null where none is set. @throws MirrorError `CONFIG` */
+export function rereadKey(env: Environment, folder: string): string | null {
+  const faults: string[] = [];
+  const key = readKey(env, folder, true, faults);
+  if (faults.length > 0) throw configError(faults);
+  return key;
+}
+
 /** As `file:` and an absolute path. */
 function readDatabaseUrl(read: Read, folder: string): string {
   const absolute = (url: string): string => `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
@@ -161,6 +175,13 @@ function readSchedule(read: Read, name: string, fallback: string): string {
   return read(name, fallback, 'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"', (text) =>
     isCron(text) ? text : undefined,
   );
+}
+
+function readHostNames(read: Read, name: string): readonly string[] {
+  return read<readonly string[]>(name, [], 'host names with commas between them and without ports', (text) => {
+    const names = text.split(',').map((part) => part.trim().toLowerCase());
+    return names.every((part) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(part)) ? names : undefined;
+  });
 }
 
 function isTimezone(text: string): boolean {

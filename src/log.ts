@@ -7,8 +7,8 @@ export type Log = Logger;
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** Put out of every line, whatever part of it holds it. */
-  readonly key: string | null;
+  /** Put out of every line, whatever part of it holds one. */
+  readonly keys: () => readonly string[];
   /** Where whole lines go. */
   readonly write: (line: string) => void;
   /** Words and colours for a person instead of JSON. */
@@ -17,13 +17,13 @@ export interface LogOptions {
 }
 
 /** The program's log: JSON lines, or a person's lines on a terminal. Lines are written at once, so a crash loses none. */
-export function createLog({ level, key, write, pretty: forPeople, colour }: LogOptions): Log {
+export function createLog({ level, keys, write, pretty: forPeople, colour }: LogOptions): Log {
   const prettify = forPeople
     ? pretty.prettyFactory({ colorize: colour, translateTime: 'HH:MM:ss', ignore: 'pid,hostname', singleLine: true })
     : null;
   const destination = {
     write(line: string) {
-      const clean = withoutKey(line, key);
+      const clean = keys().reduce<string>(withoutKey, line);
       write(prettify === null ? clean : prettify(clean));
     },
   };

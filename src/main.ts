@@ -17,6 +17,12 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
+/** Only who asks for hang-ups gets them; otherwise they end the program, as a closed terminal should. */
+function onHangup(listener: () => void): () => void {
+  process.on('SIGHUP', listener);
+  return () => process.off('SIGHUP', listener);
+}
+
 /** A reader of results that has seen enough (`… | head`) closes the pipe: that is no error. One of the log does not stop the work. */
 function heedOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -30,6 +36,6 @@ heedOutputErrors();
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string };
 process.exitCode = await runProgram(
   process.argv.slice(2),
-  { env: process.env, cwd: process.cwd(), stdout: process.stdout, stderr: process.stderr, signal: stopSignal() },
+  { env: process.env, cwd: process.cwd(), stdout: process.stdout, stderr: process.stderr, signal: stopSignal(), onHangup },
   version,
 );

@@ -12,6 +12,7 @@ const CODES: Partial<Record<ErrorCode, number>> = {
   SERVICE_DOWN: EXIT.resumable,
   ANSWER_FAILED: EXIT.resumable,
   LEASE_HELD: EXIT.resumable,
+  DAEMON_STOPPED: EXIT.resumable,
   STOPPED: EXIT.interrupted,
 };
 

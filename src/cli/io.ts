@@ -16,6 +16,8 @@ export interface Io {
   readonly stderr: Output;
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;
+  /** Calls the listener at each SIGHUP, until the function that it returns is called. */
+  readonly onHangup?: (listener: () => void) => () => void;
 }
 
 /** Runs a command's work and keeps its exit code. Heavy parts are imported inside, so that `--help` loads none of them. */

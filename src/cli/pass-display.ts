@@ -1,6 +1,7 @@
 import { createLogUpdate } from 'log-update';
-import { describeList, listId } from '../core/lists.ts';
+import { listId } from '../core/lists.ts';
 import { duration } from '../core/words.ts';
+import { logPassEvent, logProblem, pageFields } from '../daemon/event-log.ts';
 import type { Log } from '../log.ts';
 import type { GateEvent } from '../service/gate.ts';
 import type { PassEvent } from '../sync/events.ts';
@@ -16,6 +17,8 @@ export interface PassDisplay {
   begin(pace: Pace): void;
   event(event: PassEvent, log: Log): void;
   gateEvent(event: GateEvent): void;
+  /** Why nothing moves, as long as that is so; empty when it does again. */
+  note(text: string): void;
   writeLog(line: string): void;
   stopping(): void;
   end(): void;
@@ -47,6 +50,7 @@ function bars(output: Output, now: () => number): PassDisplay {
       else if (event.kind === 'retry') progress?.note(`Trying again in ${duration(event.waitMs)}: ${event.cause}`);
       else if (event.kind === 'opened') progress?.note('');
     },
+    note: (text) => progress?.note(text),
     writeLog(line) {
       update.clear();
       output.write(line);
@@ -65,50 +69,33 @@ function bars(output: Output, now: () => number): PassDisplay {
 }
 
 function lines(output: Output): PassDisplay {
+  /** The page of each list that a sign of life was last given at. */
+  const signs = new Map<string, number>();
+  let noted = '';
   return {
     begin: () => undefined,
     event(event, log) {
-      logProblem(event, log);
-      logProgress(event, log);
+      logPassEvent(event, log, 'info');
+      logSignOfLife(event, log, signs);
     },
     gateEvent: () => undefined,
+    note(text) {
+      if (text !== '' && text !== noted) output.write(`${text}\n`);
+      noted = text;
+    },
     writeLog: (line) => output.write(line),
     stopping: () => output.write('Stopping after the page in hand …\n'),
     end: () => undefined,
   };
 }
 
-function logProblem(event: PassEvent, log: Log): void {
-  if (event.kind === 'restarted')
-    log.warn({ list: listId(event.key), cause: event.cause }, 'page token refused, list begins anew');
-  else if (event.kind === 'asking-ended')
-    log.warn(
-      { list: listId(event.key), cause: event.cause },
-      'asking for missing rows failed; they wait for the next complete sweep',
-    );
-  else if (event.kind === 'lacking')
-    log.warn(
-      { list: listId(event.key), field: event.field, rows: event.rows },
-      'rows came without a field that the specification promises',
-    );
-  else if (event.kind === 'list-done' && event.report.error instanceof Error && event.report.outcome === 'failed') {
-    log.error({ list: listId(event.report.key), cause: event.report.error.message }, 'list failed');
-  }
-}
-
-function logProgress(event: PassEvent, log: Log): void {
-  if (event.kind === 'pass-begun' && event.resumedFrom !== null)
-    log.info({ begun: event.resumedFrom }, 'going on with an interrupted pass');
-  else if (event.kind === 'list-begun' && event.resumedAtPage > 0)
-    log.info({ list: listId(event.key), pages: event.resumedAtPage }, 'going on with a half-read list');
-  else if (event.kind === 'page') {
-    const fields = { list: listId(event.key), page: event.pages, rows: event.items, changed: event.changed };
-    log.debug(fields, 'page applied');
-    if (event.pages % PAGES_A_SIGN_OF_LIFE === 0) log.info(fields, 'under way');
-  } else if (event.kind === 'asking')
-    log.info({ list: listId(event.key), suspects: event.suspects }, 'asking for rows that were not listed');
-  else if (event.kind === 'list-done' && event.report.outcome === 'complete') {
-    const { key, items, inserted, changed, deleted, rejected, suspects } = event.report;
-    log.info({ list: listId(key), rows: items, inserted, changed, deleted, rejected, suspects }, `${describeList(key)} complete`);
-  }
+/** By the pages since the last sign, not at certain pages: whoever follows from another process does not see each of them. */
+function logSignOfLife(event: PassEvent, log: Log, signs: Map<string, number>): void {
+  if (event.kind === 'list-begun') signs.set(listId(event.key), event.resumedAtPage);
+  if (event.kind !== 'page') return;
+  const list = listId(event.key);
+  const since = event.pages - (signs.get(list) ?? 0);
+  if (since >= 0 && since < PAGES_A_SIGN_OF_LIFE) return;
+  signs.set(list, event.pages);
+  log.info(pageFields(event), 'under way');
 }

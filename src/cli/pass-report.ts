@@ -108,9 +108,10 @@ function printStop(io: Io, { lists, stopped }: PassReport, cost: string): void {
   else printLine(io.stderr, `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`);
 }
 
-/** A pass as JSON (docs/commands.md). */
-export function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost): unknown {
+/** A pass as JSON (docs/commands.md). `order`: its id where the daemon did it. */
+export function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, order: number | null): unknown {
   return {
+    order,
     complete: stopped === null && lists.every(({ outcome }) => outcome === 'complete' || outcome === 'already'),
     resumed: pass.resumed,
     requests: cost.requests,

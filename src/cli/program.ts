@@ -8,6 +8,7 @@ import { addLookup } from './lookup.ts';
 import { addQuery } from './query.ts';
 import { addResync } from './resync.ts';
 import { addSandbox } from './sandbox.ts';
+import { addStart } from './start.ts';
 import { addStatus } from './status.ts';
 import { addSync } from './sync.ts';
 
@@ -28,7 +29,8 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
       'after',
       '\nExit codes: 0 done, 1 unexpected, 2 bad usage or configuration, 3 key refused,\n4 stopped short but resumable, 5 status: stale or parked, 130 interrupted.\nWith no account: inbox-mirror demo',
     );
-  for (const add of [addSync, addResync, addStatus, addQuery, addDoctor, addLookup, addSandbox, addDemo]) add(program, run);
+  for (const add of [addStart, addSync, addResync, addStatus, addQuery, addDoctor, addLookup, addSandbox, addDemo])
+    add(program, run);
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
   try {
     await program.parseAsync(argv, { from: 'user' });

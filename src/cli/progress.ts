@@ -44,8 +44,10 @@ export class Progress {
       Object.assign(this.#list(event.key), { state: 'walking', pages: event.resumedAtPage });
     } else if (event.kind === 'page') {
       const list = this.#list(event.key);
-      this.#requests += 1;
-      this.#rows += Math.max(0, event.items - list.items);
+      // Whoever follows from another process sees several pages at once, or none but those that were read before; a list that begins anew has fewer.
+      const read = event.pages - list.pages;
+      this.#requests += read < 0 ? 1 : read;
+      if (read !== 0) this.#rows += Math.max(0, event.items - list.items);
       Object.assign(list, { pages: event.pages, items: event.items });
     } else if (event.kind === 'asking') {
       this.#list(event.key).state = 'asking';

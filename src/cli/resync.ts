@@ -5,6 +5,7 @@ interface ResyncOptions {
   readonly inbox?: string;
   readonly dryRun?: boolean;
   readonly acceptDeletes?: boolean;
+  readonly detach?: boolean;
   readonly json?: boolean;
 }
 
@@ -13,12 +14,13 @@ export function addResync(program: Command, run: Runner): void {
     .command('resync')
     .summary('read every list again from its first page')
     .description(
-      'A one-off full resync: reads every list from its first page, whatever sweep was under way. Says first what it will cost.',
+      'A one-off full resync: reads every list from its first page, whatever sweep was under way. Says first what it will cost. Where the daemon is running, it does the work and this command follows it.',
     )
     .argument('[lists...]', 'inboxes, users, tags, conversations; all of them where none is named')
     .option('--inbox <id>', 'only the lists of this inbox')
     .option('--dry-run', 'only say what it would cost: requests, share of the day budget, when it would end')
     .option('--accept-deletes', 'mark what is not listed as deleted at once, without a second witness')
+    .option('--detach', 'only hand it to the daemon, and do not follow its progress')
     .option('--json', 'print forecast or outcome as JSON')
     .addHelpText('after', '\nExamples:\n  inbox-mirror resync --dry-run\n  inbox-mirror resync conversations --accept-deletes')
     .action((lists: string[], options: ResyncOptions) =>
@@ -31,6 +33,7 @@ export function addResync(program: Command, run: Runner): void {
           spec: { kind: 'resync', ...scope, acceptDeletes: options.acceptDeletes ?? false },
           command: ['inbox-mirror resync', ...lists].join(' '),
           json,
+          detach: options.detach ?? false,
           before: async (session) => {
             // As JSON there is one answer: the forecast of a dry run, or the outcome.
             if (options.dryRun || !json) await printForecast(io, session, scope, json);

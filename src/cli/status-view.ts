@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { readConfig, readEnvironment } from '../config.ts';
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { MirrorError } from '../core/errors.ts';
+import { LIST_NAMES } from '../core/lists.ts';
 import { ago, count, duration, plural } from '../core/words.ts';
+import { type JudgedList, type JudgedStatus, judge } from '../daemon/status-judge.ts';
+import { statusAsJson } from '../daemon/status-json.ts';
 import { openDatabase, sqlitePath } from '../store/database.ts';
 import { readStatus } from '../store/status.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
-import { type JudgedList, type JudgedStatus, judge } from './status-judge.ts';
-import { statusAsJson } from './status-json.ts';
+import { isAlive } from './machine.ts';
 import { renderTable } from './table.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
@@ -22,8 +25,9 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
   const database = await openDatabase(config.databaseUrl);
   try {
     const now = Date.now();
-    const status = judge(await readStatus(database, now), { now, config, databaseName: database.name });
-    printLine(io.stdout, json ? JSON.stringify(statusAsJson(status), null, 2) : asWords(io, status));
+    const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
+    const status = judge(await readStatus(database, now), { now, config, databaseName: database.name, self });
+    printLine(io.stdout, json ? statusAsJson(status) : asWords(io, status));
     return status.healthy ? EXIT.done : EXIT.stale;
   } finally {
     await database.close();
@@ -31,7 +35,10 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
 }
 
 function asWords(io: Io, status: JudgedStatus): string {
-  const sections = [listTable(io, status), '', budgetLine(status), gateLine(io, status), leaseLine(status)];
+  const sections = [listTable(io, status), '', budgetLine(status), gateLine(io, status)];
+  if (status.outage !== null) sections.push(outageLine(io, status.outage, status.now));
+  sections.push(leaseLine(status));
+  if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   for (const pass of status.openPasses) {
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
   }
@@ -100,6 +107,17 @@ function gateLine(io: Io, { gate, gateWord, now }: JudgedStatus): string {
   );
   const until = gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
   return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
+}
+
+function outageLine(io: Io, { since, until, cause }: NonNullable<JudgedStatus['outage']>, now: number): string {
+  const again = until.getTime() > now ? ago(until, now) : 'now';
+  return `service  ${paint(io.stdout, 'red', 'out of reach')} since ${ago(since, now)}, tried again ${again} (${cause})`;
+}
+
+function nextLine({ schedules, now }: JudgedStatus): string {
+  const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
+  const when = (nextAt: Date): string => (nextAt.getTime() > now ? ago(nextAt, now) : 'now');
+  return `next     ${slots.map(({ list, nextAt }) => `${list} ${when(nextAt)}`).join(', ')}`;
 }
 
 function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {

@@ -4,6 +4,7 @@
  * - `USAGE`, `CONFIG`: the words or the environment are off; nothing was done.
  * - `KEY_REFUSED`: 401 or 403. The gate is shut until the key changes or a person tries again.
  * - `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN`, `LEASE_HELD`: stopped short, nothing lost, goes on later (`resumeAt` where known).
+ * - `DAEMON_STOPPED`: the daemon that had begun an order is gone; the order goes on when it is started again.
  * - `ANSWER_FAILED`: one request failed again and again while others were answered; its list waits, the others go on.
  * - `REQUEST_REFUSED`: another 4xx, or a redirect. `TOKEN_REFUSED`: a 4xx for a page token.
  * - `BAD_ANSWER`: a 2xx whose body is not what the specification says.
@@ -20,6 +21,7 @@ export type ErrorCode =
   | 'SERVICE_DOWN'
   | 'ANSWER_FAILED'
   | 'LEASE_HELD'
+  | 'DAEMON_STOPPED'
   | 'REQUEST_REFUSED'
   | 'TOKEN_REFUSED'
   | 'BAD_ANSWER'

@@ -43,5 +43,6 @@ export function gaveUp({ method, path }: RequestEntry, tries: number, cause: str
       (everything
         ? 'The service seems to be down or out of reach; nothing is lost, run the command again later.'
         : 'Other requests were answered meanwhile.'),
+    { cause: new Error(`${method} ${path}: ${cause}`) },
   );
 }

@@ -16,6 +16,8 @@ export interface Dialect {
   texts(json: string, alias: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /** Statements with which the database tidies its own files. */
+  readonly maintenance: readonly string[];
 }
 
 export const sqlite: Dialect = {
@@ -37,4 +39,5 @@ export const sqlite: Dialect = {
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

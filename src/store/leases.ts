@@ -4,8 +4,8 @@ import { duration } from '../core/words.ts';
 import type { Database, Sql } from './sql.ts';
 import { iso } from './rows.ts';
 
-/** A lease whose holder does not renew it for so long has run out. */
-export const LEASE_MS = 30_000;
+/** A lease whose holder does not renew it for so long has run out: a stand-by that looks every second takes over within 30 s of a death. */
+export const LEASE_MS = 25_000;
 const WRITER = 'writer';
 
 /** Proves, inside a transaction, that this process still holds the lease; being a write, it also takes the database's write lock first. */

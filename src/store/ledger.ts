@@ -13,8 +13,9 @@ const POLL_MS = 250;
 const TURN = 'slot';
 const TURN_MS = 1000;
 
-interface GateRow {
-  strikes: number;
+/** The gate's part of `gate_state`; all null where the row is not there yet. */
+export interface GateRow {
+  strikes: number | null;
   paused_at: Date | null;
   paused_until: Date | null;
   cause: string | null;
@@ -183,6 +184,10 @@ async function readState(sql: Sql): Promise<GateState> {
   const [row] = await sql.query<GateRow>(
     `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at FROM gate_state`,
   );
+  return asGateState(row);
+}
+
+export function asGateState(row: GateRow | undefined): GateState {
   return {
     strikes: row?.strikes ?? 0,
     pausedAt: row?.paused_at ?? null,

@@ -64,6 +64,17 @@ export async function nextOrder(sql: Sql): Promise<Order | null> {
   return row === undefined ? null : asOrder(row);
 }
 
+/** Takes back an order that nobody has begun. @returns false where it has been begun, or is over */
+export async function withdrawOrder(sql: Sql, id: number, now: number): Promise<boolean> {
+  const withdrawn = await sql.execute(
+    `UPDATE sync_requests SET state = 'abandoned', finished_at = $2, error = 'withdrawn: no daemon was there to begin it'
+     WHERE id = $1 AND ordered AND state = 'open'`,
+    id,
+    iso(now),
+  );
+  return withdrawn > 0;
+}
+
 export async function readOrder(sql: Sql, id: number): Promise<Order | null> {
   const [row] = await sql.query<OrderRow>(`${ALL} WHERE id = $1`, id);
   return row === undefined ? null : asOrder(row);
@@ -73,7 +84,7 @@ function asOrder({ inbox_id, accept_deletes, requested_by, requested_at, started
   return {
     ...row,
     inboxId: inbox_id,
-    acceptDeletes: Boolean(accept_deletes),
+    acceptDeletes: accept_deletes,
     requestedBy: requested_by,
     requestedAt: requested_at,
     startedAt: started_at,

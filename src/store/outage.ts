@@ -1,6 +1,6 @@
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
-import type { Database, Sql } from './sql.ts';
+import type { Database } from './sql.ts';
 
 /** An outage of the service: nothing is tried until `until`. */
 export interface Outage {
@@ -9,11 +9,14 @@ export interface Outage {
   readonly cause: string;
 }
 
-export async function readOutage(sql: Sql): Promise<Outage | null> {
-  const [row] = await sql.query<{ outage_since: Date | null; outage_until: Date | null; outage_cause: string | null }>(
-    `SELECT outage_since, outage_until, outage_cause FROM gate_state WHERE outage_since IS NOT NULL`,
-  );
-  if (row?.outage_since == null || row.outage_until === null) return null;
+export interface OutageRow {
+  outage_since: Date | null;
+  outage_until: Date | null;
+  outage_cause: string | null;
+}
+
+export function asOutage(row: OutageRow): Outage | null {
+  if (row.outage_since === null || row.outage_until === null) return null;
   return { since: row.outage_since, until: row.outage_until, cause: row.outage_cause ?? 'cause unknown' };
 }
 

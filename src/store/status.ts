@@ -3,8 +3,8 @@ import { type ListKey, type ListName, listId } from '../core/lists.ts';
 import type { Database } from './sql.ts';
 import { type LatestSweep, latestSweeps, openAndComplete } from './latest-sweeps.ts';
 import { type LeaseHolder, readLease } from './leases.ts';
-import { ledgerOf } from './ledger.ts';
-import { type Outage, readOutage } from './outage.ts';
+import type { Outage } from './outage.ts';
+import { glance } from './glance.ts';
 import { iso } from './rows.ts';
 import { type Schedule, readSchedules } from './schedules.ts';
 
@@ -48,6 +48,15 @@ export interface MirrorStatus {
   readonly outage: Outage | null;
 }
 
+interface PassRow {
+  id: number;
+  kind: string;
+  requested_by: string;
+  requested_at: Date;
+  started_at: Date | null;
+  ordered: boolean;
+}
+
 /** Everything that `status` tells, from the database alone: no request is sent. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
   const window = iso(now - BUDGET_WINDOW_MS);
@@ -55,18 +64,16 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
     window,
   );
-  const passes = await database.typed((client) =>
-    client.sync_requests.findMany({
-      where: { state: { in: ['open', 'running'] } },
-      select: { id: true, kind: true, requested_by: true, requested_at: true, started_at: true, ordered: true },
-      orderBy: { id: 'asc' },
-    }),
+  // Not through the typed client: the daemon asks this all day, and need not carry the client's 40 MB for it.
+  const passes = await database.query<PassRow>(
+    `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests WHERE state IN ('open', 'running') ORDER BY id`,
   );
+  const { gate, outage } = await glance(database);
   return {
     lists: await readLists(database),
     sent: budget?.sent ?? 0,
     oldestLeavesAt: budget?.oldest ? new Date(Date.parse(budget.oldest) + BUDGET_WINDOW_MS) : null,
-    gate: await ledgerOf(database).state(),
+    gate,
     lease: await readLease(database),
     openPasses: passes.map(({ id, kind, ordered, ...row }) => ({
       id,
@@ -77,7 +84,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
       startedAt: row.started_at,
     })),
     schedules: await readSchedules(database),
-    outage: await readOutage(database),
+    outage,
   };
 }
 
@@ -85,6 +92,18 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 export async function countSent(database: Database, since: number): Promise<number> {
   const [row] = await database.query<{ sent: number }>(`SELECT count(*) AS sent FROM requests WHERE sent_at > $1`, iso(since));
   return row?.sent ?? 0;
+}
+
+/** When `many` more of the window's requests will have left it (at the latest when all have); now where there are none. */
+export async function leavesWindowAt(database: Database, many: number, now: number): Promise<Date> {
+  const since = now - BUDGET_WINDOW_MS;
+  const nth = Math.max(1, Math.min(many, await countSent(database, since)));
+  const [row] = await database.query<{ sent_at: Date }>(
+    `SELECT sent_at FROM requests WHERE sent_at > $1 ORDER BY sent_at LIMIT 1 OFFSET $2`,
+    iso(since),
+    nth - 1,
+  );
+  return new Date((row?.sent_at.getTime() ?? since) + BUDGET_WINDOW_MS);
 }
 
 async function readLists(database: Database): Promise<ListStatus[]> {

@@ -3,15 +3,17 @@ import type { Item, ListKey } from '../core/lists.ts';
 import type { Applied } from './apply-items.ts';
 import { type PageToApply, applyPage } from './apply-page.ts';
 import type { Database } from './sql.ts';
+import { type Glance, glance } from './glance.ts';
+import { type Tidied, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './inboxes.ts';
 import type { Fence, Lease } from './leases.ts';
 import { ledgerOf } from './ledger.ts';
 import { completeSweeps, type LatestSweep, latestSweeps } from './latest-sweeps.ts';
 import { type Order, nextOrder } from './orders.ts';
-import { type Outage, readOutage, writeOutage } from './outage.ts';
+import { type Outage, writeOutage } from './outage.ts';
 import { type Pass, type PassEnd, type PassSpec, beginPass, endPass, touchPass } from './passes.ts';
 import { type Schedule, readSchedules, writeSchedule } from './schedules.ts';
-import { countSent } from './status.ts';
+import { countSent, leavesWindowAt } from './status.ts';
 import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
 import { type Sweep, abandonSweeps, endSweep, lastComplete, openSweep, restartSweep } from './sweeps.ts';
 
@@ -37,10 +39,13 @@ export interface Store {
   completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
   schedules(): Promise<Schedule[]>;
   writeSchedule(schedule: Schedule): Promise<void>;
-  outage(): Promise<Outage | null>;
+  glance(): Promise<Glance>;
   writeOutage(outage: Outage | null): Promise<void>;
+  housekeep(now: number): Promise<Tidied>;
   /** Requests since an instant, epoch ms. */
   countSent(since: number): Promise<number>;
+  /** When `many` more requests will have left the window of the day's budget. */
+  leavesWindowAt(many: number, now: number): Promise<Date>;
 }
 
 /** The store of a writer that holds the lease. */
@@ -67,8 +72,10 @@ export function openStore(database: Database, lease: Lease): Store {
     completeSweeps: (key) => completeSweeps(database, key),
     schedules: () => readSchedules(database),
     writeSchedule: (schedule) => writeSchedule(database, fence, schedule),
-    outage: () => readOutage(database),
+    glance: () => glance(database),
     writeOutage: (outage) => writeOutage(database, fence, outage),
+    housekeep: (now) => housekeep(database, fence, now),
     countSent: (since) => countSent(database, since),
+    leavesWindowAt: (many, now) => leavesWindowAt(database, many, now),
   };
 }

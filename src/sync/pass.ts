@@ -9,7 +9,7 @@ import { asRecord } from './report.ts';
 import { type SweepDeps, sweepList } from './sweep.ts';
 
 /** Lists walked at once: as many as the gate lets be in flight, so that slow answers do not lower the rate. */
-const SIDE_BY_SIDE = 4;
+export const SIDE_BY_SIDE = 4;
 
 /** What a pass came to. `stopped` is what ended it before its end, if anything did. */
 export interface PassReport {
@@ -18,7 +18,7 @@ export interface PassReport {
   readonly stopped: unknown;
 }
 
-const UNTOUCHED = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
+export const UNTOUCHED = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
 
 /** After these no request of this pass has a chance; what is wrong with one list does not stop the others. */
 function stopsEverything(error: unknown): boolean {

@@ -30,7 +30,7 @@ function errorRecord(error: unknown): ErrorRecord | null {
   if (error === null || error === undefined) return null;
   if (error instanceof MirrorError)
     return { code: error.code, message: error.message, resumeAt: error.resumeAt?.toISOString() ?? null };
-  return { code: null, message: error instanceof Error ? error.message : String(error), resumeAt: null };
+  return { code: null, message: error instanceof Error ? error.message : JSON.stringify(error), resumeAt: null };
 }
 
 function asError(record: ErrorRecord | null): Error | null {

@@ -17,7 +17,7 @@ test('without anything but address and key every variable has its default', () =
     requestsReserved: 250,
     pageSize: 100,
     timezone: 'UTC',
-    http: { host: '127.0.0.1', port: 8787 },
+    http: { host: '127.0.0.1', port: 8787, allowedHosts: [] },
     logLevel: 'info',
     storePublicPermalink: false,
   });
@@ -43,6 +43,7 @@ test('a bad .env names every bad variable at once and exits 2', async () => {
       'SCHEDULE_TIMEZONE=Mars/Olympus',
       'HTTP_HOST="a b"',
       'HTTP_PORT=99999',
+      'HTTP_ALLOWED_HOSTS=http://mirror.example',
       'LOG_LEVEL=loud',
       'STORE_PUBLIC_PERMALINK=yes',
     ].join('\n'),
@@ -50,7 +51,7 @@ test('a bad .env names every bad variable at once and exits 2', async () => {
   for (const name of Object.keys(program.env)) delete program.env[name];
   const { exitCode, stderr } = await program.run('sync');
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('16 faults');
+  expect(stderr).toContain('17 faults');
   for (const name of [
     'INBOX_API_URL',
     'INBOX_API_KEY',
@@ -66,6 +67,7 @@ test('a bad .env names every bad variable at once and exits 2', async () => {
     'SCHEDULE_TIMEZONE',
     'HTTP_HOST',
     'HTTP_PORT',
+    'HTTP_ALLOWED_HOSTS',
     'LOG_LEVEL',
     'STORE_PUBLIC_PERMALINK',
   ]) {
@@ -85,6 +87,13 @@ test('a real environment variable wins over .env', () => {
 test('address and key are missed only by a command that talks to the service', () => {
   expect(() => readConfig({}, '/', { service: true })).toThrow(/2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/);
   expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
+});
+
+test('further host names of the endpoints are read in lower case, and one with a port is refused', () => {
+  const read = (names: string) => readConfig({ ...GOOD, HTTP_ALLOWED_HOSTS: names }, '/', { service: true }).http.allowedHosts;
+  expect(read(' Mirror.Example , inbox_mirror')).toEqual(['mirror.example', 'inbox_mirror']);
+  expect(() => read('mirror.example:8787')).toThrow(/HTTP_ALLOWED_HOSTS/);
+  expect(() => read('mirror.example,')).toThrow(/HTTP_ALLOWED_HOSTS/);
 });
 
 test('the key can lie in a file, and its name is told when it cannot be read', () => {

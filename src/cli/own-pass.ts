@@ -1,0 +1,52 @@
+import { isMirrorError } from '../core/errors.ts';
+import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
+import type { PassSpec } from '../store/passes.ts';
+import { countSent } from '../store/status.ts';
+import { runPass } from '../sync/pass.ts';
+import type { Io } from './io.ts';
+import type { PassDisplay } from './pass-display.ts';
+import { printOutcome } from './pass-outcome.ts';
+import { passExitCode } from './pass-report.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Does a pass in this process: claim, walk with a display, report. @returns the exit code
+ * @throws MirrorError `LEASE_HELD` before anything is done
+ */
+export async function doPass(
+  io: Io,
+  session: Session,
+  display: PassDisplay,
+  { spec, json }: { spec: PassSpec; json: boolean },
+): Promise<number> {
+  const { config, clock, client, database, log } = session;
+  const { store, signal } = await session.claim(spec.requestedBy);
+  const sentBefore = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
+  const startedAt = clock.now();
+  const startedMonotonic = clock.monotonic();
+  const onAbort = (): void => display.stopping();
+  signal.addEventListener('abort', onAbort);
+  display.begin({ ...config, sentBefore });
+  let report;
+  try {
+    const deps = {
+      client,
+      store,
+      clock,
+      signal,
+      onEvent: (event: Parameters<PassDisplay['event']>[0]) => display.event(event, log),
+    };
+    report = await runPass(deps, spec);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    display.end();
+  }
+  if (report.stopped !== null && !isMirrorError(report.stopped)) throw report.stopped;
+
+  const cost = {
+    requests: await countSent(database, startedAt - 1),
+    milliseconds: clock.monotonic() - startedMonotonic,
+  };
+  await printOutcome(io, session, report, { cost, order: null, json });
+  return passExitCode(report);
+}

@@ -1,0 +1,160 @@
+import { isMirrorError } from '../core/errors.ts';
+import { keyFingerprint } from '../core/secrets.ts';
+import { ago } from '../core/words.ts';
+import { Daemon } from '../daemon/daemon.ts';
+import { logPassEvent } from '../daemon/event-log.ts';
+import { keepHouse } from '../daemon/house.ts';
+import { type Metrics, createMetrics } from '../daemon/metrics.ts';
+import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
+import { readLease } from '../store/leases.ts';
+import type { PassEvent } from '../sync/events.ts';
+import { cronsOf } from '../sync/freshness.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+import { systemClock } from './machine.ts';
+import { printPlan } from './plan.ts';
+import { serveEndpoints } from './serve-endpoints.ts';
+import { type Claim, type Session, openSession } from './session.ts';
+
+/** How long the page in hand may take when the daemon is to stop. */
+const GRACE_MS = 5000;
+const STANDBY_POLL_MS = 1000;
+/** A changed key file is seen so soon, without a signal. */
+const KEY_POLL_MS = 10_000;
+
+/** Runs the daemon until it is stopped. What is acquired is released in reverse order. @returns the exit code */
+export async function runStart(io: Io, version: string): Promise<number> {
+  const metrics = createMetrics({ version, clock: systemClock() });
+  const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
+  try {
+    logUncaught(session);
+    const state = { active: false };
+    const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
+    watchKey(io, session);
+    await serveUntilStopped(io, session, metrics, {
+      begin: async (hasStoodBy) => {
+        state.active = true;
+        await endpoints.listen(hasStoodBy);
+      },
+      end: () => {
+        state.active = false;
+      },
+    });
+    session.log.info('stopped');
+    return EXIT.done;
+  } finally {
+    await session.close();
+  }
+}
+
+interface Duty {
+  begin(hasStoodBy: boolean): Promise<void>;
+  end(): void;
+}
+
+/** Holds the lease and serves, or stands by until it can; again and again, should another process take the lease over. */
+async function serveUntilStopped(io: Io, session: Session, metrics: Metrics, duty: Duty): Promise<void> {
+  while (!io.signal.aborted) {
+    const stood = await standBy(io.signal, session);
+    if (stood === null) return;
+    const { claim, waited } = stood;
+    try {
+      await duty.begin(waited);
+      await serve(io, session, claim, metrics);
+    } catch (error) {
+      if (!isMirrorError(error, 'LEASE_LOST')) throw error;
+      session.log.warn('another process has taken the mirror over; this one stands by');
+    } finally {
+      duty.end();
+      await claim.release();
+    }
+  }
+}
+
+/** Waits until the lease is free, saying so once. Null where the daemon is to stop before. */
+async function standBy(
+  signal: AbortSignal,
+  { database, clock, log, claim }: Session,
+): Promise<{ claim: Claim; waited: boolean } | null> {
+  for (let waited = false; !signal.aborted; waited = true) {
+    try {
+      const claimed = await claim(DAEMON_COMMAND);
+      if (waited) log.info('took over the mirror');
+      return { claim: claimed, waited };
+    } catch (error) {
+      if (!isMirrorError(error, 'LEASE_HELD')) throw error;
+    }
+    if (!waited) {
+      const holder = await readLease(database);
+      const who = holder === null ? 'another process' : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
+      log.warn(
+        { database: database.name, since: holder?.acquiredAt },
+        `${who}, writes to this mirror (since ${ago(holder?.acquiredAt ?? null, clock.now())}); standing by, and taking over within 30 s of its end`,
+      );
+    }
+    await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
+  }
+  return null;
+}
+
+async function serve(io: Io, session: Session, { store, signal }: Claim, metrics: Metrics): Promise<void> {
+  const { config, clock, log, keys, client } = session;
+  const crons = cronsOf(config.schedules, config.timezone);
+  await printPlan(io.stdout, store, crons, config, clock.now());
+  log.info({ database: session.database.name, pid: process.pid }, 'started');
+  const onEvent = (event: PassEvent): void => {
+    logPassEvent(event, log, 'debug');
+    metrics.passEvent(event);
+  };
+  const daemon = new Daemon({
+    client,
+    store,
+    clock,
+    log,
+    crons,
+    limits: config,
+    key: () => keyFingerprint(keys.current()),
+    onEvent,
+  });
+  const house = new AbortController();
+  try {
+    void keepHouse(store, { clock, log, signal: AbortSignal.any([signal, house.signal]) });
+    await daemon.run(signal);
+    if (!io.signal.aborted) throw signal.reason;
+    log.info('stopping after the page in hand');
+  } finally {
+    house.abort();
+    await Promise.race([daemon.stop(), clock.sleep(GRACE_MS)]);
+  }
+}
+
+/** SIGHUP reads the key file again; a file that changes is seen without it. */
+function watchKey(io: Io, { keys, log, defer }: Session): void {
+  const reload = (): void => {
+    try {
+      if (keys.reload()) log.info('the API key is another one now');
+    } catch (error) {
+      log.error(
+        { cause: error instanceof Error ? error.message : String(error) },
+        'the API key cannot be read again; the old one stays in use',
+      );
+    }
+  };
+  const stop = io.onHangup?.(() => {
+    log.info('SIGHUP: reading the API key again');
+    reload();
+  });
+  if (stop !== undefined) defer(stop);
+  const poll = setInterval(reload, KEY_POLL_MS);
+  defer(() => clearInterval(poll));
+}
+
+/** A bug ends the daemon with its cause in the log; every page that was applied is whole, and a service manager starts it again. */
+function logUncaught({ log, defer }: Session): void {
+  const end = (error: unknown): void => {
+    log.fatal({ err: error }, 'unexpected error: this is a bug; the daemon ends');
+    process.exit(EXIT.unexpected);
+  };
+  process.on('uncaughtException', end);
+  defer(() => process.off('uncaughtException', end));
+}

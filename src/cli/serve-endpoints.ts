@@ -1,0 +1,66 @@
+import { isMirrorError } from '../core/errors.ts';
+import { type Endpoints, type Role, createEndpoints } from '../daemon/endpoints.ts';
+import type { Metrics } from '../daemon/metrics.ts';
+import { judge } from '../daemon/status-judge.ts';
+import { sqlitePath } from '../store/database.ts';
+import { readLease } from '../store/leases.ts';
+import { databaseBytes } from '../store/size.ts';
+import { readStatus } from '../store/status.ts';
+import { type Session, claimantOf } from './session.ts';
+
+const LISTEN_AGAIN_MS = 10_000;
+
+/**
+ * Opens the HTTP endpoints of a daemon that may yet have to stand by. `listen` is for when it holds the lease: where the port was taken it fails,
+ * or, in a daemon that has stood by until another one died, tries again until the port is free.
+ */
+export async function serveEndpoints(
+  session: Session,
+  { metrics, version, role }: { metrics: Metrics; version: string; role: () => Role },
+): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
+  const { config, clock, log, database, defer } = session;
+  let listening: Endpoints | null = null;
+  defer(() => listening?.close());
+  const open = async (): Promise<void> => {
+    const endpoints = createEndpoints({
+      ...config.http,
+      version,
+      clock,
+      log,
+      metrics,
+      role,
+      ping: () => readLease(database),
+      status: async () => {
+        const now = clock.now();
+        const self = { ...claimantOf('', clock), isWriter: role() === 'active' };
+        return judge(await readStatus(database, now), { now, config, databaseName: database.name, self });
+      },
+      databaseBytes: () => databaseBytes(sqlitePath(config.databaseUrl)),
+    });
+    const address = await endpoints.listen();
+    listening = endpoints;
+    log.info({ address }, 'answering /healthz, /readyz, /metrics and /status.json');
+  };
+  // Beside an active daemon the port may be that one's.
+  let failure: unknown = null;
+  await open().catch((error: unknown) => {
+    failure = error;
+  });
+  return {
+    async listen(hasStoodBy) {
+      if (listening !== null) return;
+      if (!hasStoodBy) throw failure;
+      const again = setInterval(() => void retry(), LISTEN_AGAIN_MS);
+      const retry = async (): Promise<void> => {
+        try {
+          if (listening === null) await open();
+          clearInterval(again);
+        } catch (error) {
+          log.warn({ cause: isMirrorError(error) ? error.message : String(error) }, 'the endpoints cannot be opened yet');
+        }
+      };
+      defer(() => clearInterval(again));
+      await retry();
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { Clock } from '../core/clock.ts';
+import { isMirrorError } from '../core/errors.ts';
+import type { Log } from '../log.ts';
+import type { Store } from '../store/store.ts';
+
+const FIRST_AFTER_MS = 60_000;
+const EVERY_MS = 24 * 3_600_000;
+
+/** Tidies the mirror a minute after the start and once a day from then on, until the signal. Never rejects. */
+export async function keepHouse(
+  store: Pick<Store, 'housekeep'>,
+  { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
+): Promise<void> {
+  for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
+    try {
+      await clock.sleep(wait, signal);
+      log.info({ ...(await store.housekeep(clock.now())) }, 'housekeeping done');
+    } catch (error) {
+      if (signal.aborted) return;
+      // What matters to the mirror will be said by whoever needs the database next.
+      log.warn({ cause: isMirrorError(error) ? error.message : String(error) }, 'housekeeping failed; trying again tomorrow');
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { type ListKey, listId } from '../core/lists.ts';
+
+/** A list whose page failed again and again waits so long, and twice as long each time. */
+const FIRST_MS = 5 * 60_000;
+const LONGEST_MS = 60 * 60_000;
+
+interface Rest {
+  readonly until: number;
+  readonly lasts: number;
+  /** No other list was answered either. */
+  readonly inOutage: boolean;
+}
+
+/** Lists that could not be read, each waiting before it is tried again: one broken list must not keep the others waiting. Times are monotonic ms. */
+export class Rests {
+  readonly #rests = new Map<string, Rest>();
+
+  /** @returns how long the list rests, in ms */
+  begin(key: ListKey, { now, inOutage }: { now: number; inOutage: boolean }): number {
+    const lasts = Math.min((this.#rests.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
+    this.#rests.set(listId(key), { until: now + lasts, lasts, inOutage });
+    return lasts;
+  }
+
+  end(key: ListKey): void {
+    this.#rests.delete(listId(key));
+  }
+
+  isResting(key: ListKey, now: number): boolean {
+    return this.until(key) > now;
+  }
+
+  /** When the list's rest ends; 0 where it has none. */
+  until(key: ListKey): number {
+    return this.#rests.get(listId(key))?.until ?? 0;
+  }
+
+  /** The service answers again: where several lists failed with it, it was to blame; a single one may have been broken by itself. */
+  serviceIsBack(): void {
+    const inOutage = [...this.#rests].filter(([, rest]) => rest.inOutage);
+    for (const [id, rest] of inOutage) {
+      if (inOutage.length > 1) this.#rests.delete(id);
+      else this.#rests.set(id, { ...rest, inOutage: false });
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import type { Schedule } from '../store/schedules.ts';
+import type { Store } from '../store/store.ts';
+import type { Cron } from '../sync/cron.ts';
+
+/** A long absence is one missed slot; which of thousands was the last need not be known to the second. */
+const SLOTS_LOOKED_AT = 1000;
+
+/**
+ * Notes in SQL which kinds of list have become due by `now` (epoch ms). A slot that passed while nobody looked is made good once; a schedule that
+ * is new or different is due at its next slot, and at once where there was none.
+ * @returns whether any became due
+ */
+export async function markDue(
+  store: Pick<Store, 'schedules' | 'writeSchedule'>,
+  crons: Readonly<Record<ListName, Cron>>,
+  now: number,
+): Promise<boolean> {
+  const known = new Map((await store.schedules()).map((schedule) => [schedule.list, schedule]));
+  let due = false;
+  for (const list of LIST_NAMES) {
+    const before = known.get(list) ?? null;
+    const after = scheduleAt(list, before, crons[list], now);
+    if (after === before) continue;
+    await store.writeSchedule(after);
+    due ||= after.dueSince?.getTime() !== before?.dueSince?.getTime();
+  }
+  return due;
+}
+
+/** The schedule as it stands at `now`; the very same object where nothing is different. */
+function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: number): Schedule {
+  const { expression, timezone } = cron;
+  const nextAt = new Date(cron.next(now));
+  if (before === null) return { list, expression, timezone, nextAt, dueSince: new Date(now) };
+  const same = before.expression === expression && before.timezone === timezone;
+  if (same && before.nextAt.getTime() <= now)
+    return { ...before, nextAt, dueSince: new Date(lastSlot(cron, before.nextAt, now)) };
+  // Due in the future, or at a slot beyond the next one: the work of a clock that was ahead.
+  const dueSince = before.dueSince !== null && before.dueSince.getTime() > now ? new Date(now) : before.dueSince;
+  if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
+  return { list, expression, timezone, nextAt, dueSince };
+}
+
+function lastSlot(cron: Cron, first: Date, now: number): number {
+  let slot = first.getTime();
+  for (let looked = 0; looked < SLOTS_LOOKED_AT; looked += 1) {
+    const next = cron.next(slot);
+    if (next > now) break;
+    slot = next;
+  }
+  return slot;
+}

@@ -1,0 +1,81 @@
+import type { Config } from '../config.ts';
+import { BREAKER_STRIKES, type GateState } from '../core/ledger.ts';
+import { type Claimant, isValid } from '../store/leases.ts';
+import type { ListStatus, MirrorStatus } from '../store/status.ts';
+import { type Freshness, cronsOf, freshnessOf, promiseOf } from '../sync/freshness.ts';
+
+/** The name by which a daemon holds the lease. */
+export const DAEMON_COMMAND = 'inbox-mirror start';
+
+export function isDaemon({ command }: { readonly command: string }): boolean {
+  return command === DAEMON_COMMAND;
+}
+
+/** An outage that nobody looks after is no news any more so long after the next try was due. */
+const OUTAGE_KEPT_MS = 60_000;
+
+/** Stands for no process: none has this number. */
+const NO_PID = -1;
+
+/** A list's status with what it means today. */
+export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly promiseMs: number };
+export const GATE_WORDS = ['open', 'paused', 'breaker', 'key-refused'] as const;
+export type GateWord = (typeof GATE_WORDS)[number];
+
+/** All that `status` shows, judged at one moment. `outage` is null where the one in the database is old news. */
+export interface JudgedStatus extends MirrorStatus {
+  readonly now: number;
+  readonly databaseName: string;
+  readonly config: Config;
+  readonly judged: readonly JudgedList[];
+  readonly gateWord: GateWord;
+  readonly leaseHeld: boolean;
+  /** The lease's holder is a daemon, so the schedules are kept. */
+  readonly daemonRuns: boolean;
+  /** Everything is fresh, the gate is not shut and the service is within reach. */
+  readonly healthy: boolean;
+}
+
+/** The process that looks. `isWriter`: a lease in its name is its own, not one that an earlier process of the same number left. */
+export type Observer = Pick<Claimant, 'host' | 'pid' | 'isAlive'> & { readonly isWriter: boolean };
+
+export interface Circumstances {
+  /** Epoch ms. */
+  readonly now: number;
+  readonly config: Config;
+  readonly databaseName: string;
+  readonly self: Observer;
+}
+
+/** Holds what the mirror knows against what was promised. */
+export function judge(status: MirrorStatus, { now, config, databaseName, self }: Circumstances): JudgedStatus {
+  const crons = cronsOf(config.schedules, config.timezone);
+  const judged = status.lists.map((list) => {
+    const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
+    return { ...list, promiseMs, freshness: freshnessOf(list.completeAsOf, promiseMs, now) };
+  });
+  const gateWord = gateWordOf(status.gate, now);
+  const { lease } = status;
+  const leaseHeld = lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
+  const oldNews = !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
+  const outage = oldNews ? null : status.outage;
+  const kept = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null);
+  return {
+    ...status,
+    now,
+    config,
+    databaseName,
+    judged,
+    gateWord,
+    leaseHeld,
+    daemonRuns: leaseHeld && isDaemon(lease),
+    outage,
+    healthy: kept && gateWord === 'open' && outage === null,
+  };
+}
+
+function gateWordOf({ strikes, pausedUntil, refusedKey }: GateState, now: number): GateWord {
+  if (refusedKey !== null) return 'key-refused';
+  if (pausedUntil === null || pausedUntil.getTime() <= now) return 'open';
+  return strikes >= BREAKER_STRIKES ? 'breaker' : 'paused';
+}

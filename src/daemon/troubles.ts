@@ -1,0 +1,73 @@
+import { BREAKER_STRIKES, type GateState } from '../core/ledger.ts';
+import { ago, duration } from '../core/words.ts';
+import type { Log } from '../log.ts';
+import type { Outage } from '../store/outage.ts';
+
+/** Why nothing can be sent now, and until when where that is known. */
+export interface Trouble {
+  readonly why: 'key' | 'pause' | 'outage';
+  readonly cause: string;
+  readonly until: Date | null;
+}
+
+const SHORTEST_OUTAGE_MS = 30_000;
+const LONGEST_OUTAGE_MS = 15 * 60_000;
+/** A shorter pause after a 429 is waited out at the gate, where a request keeps its place in the line; a longer one stops whoever waits. */
+export const PATIENCE_MS = 120_000;
+
+/** What keeps the gate shut for so long that no sweep should be begun. All of it stands in SQL, so a restart knows it too. */
+export function troubleOf(
+  { refusedKey, strikes, pausedUntil, cause }: GateState,
+  outage: Outage | null,
+  key: string,
+  now: number,
+): Trouble | null {
+  if (refusedKey === key) return { why: 'key', cause: cause ?? 'the service refused the key', until: null };
+  if (pausedUntil !== null && pausedUntil.getTime() > now) {
+    const long = strikes >= BREAKER_STRIKES || pausedUntil.getTime() - now > PATIENCE_MS;
+    if (long) return { why: 'pause', cause: cause ?? '429', until: pausedUntil };
+  }
+  if (outage !== null && outage.until.getTime() > now) return { why: 'outage', cause: outage.cause, until: outage.until };
+  return null;
+}
+
+/** The outage after one more failure: tried again when it has lasted as long again, from half a minute to a quarter of an hour. */
+export function prolonged(outage: Outage | null, cause: string, now: number): Outage {
+  const since = outage?.since ?? new Date(now);
+  const wait = Math.min(Math.max(now - since.getTime(), SHORTEST_OUTAGE_MS), LONGEST_OUTAGE_MS);
+  return { since, until: new Date(now + wait), cause };
+}
+
+/** Says once when the daemon must wait, and once when it need not any more: an hour's outage is a handful of lines. */
+export class TroubleLog {
+  readonly #log: Log;
+  #said: Trouble['why'] | null = null;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  note(trouble: Trouble | null, now: number): void {
+    const why = trouble?.why ?? null;
+    if (why === this.#said) return;
+    this.#said = why;
+    if (trouble === null) {
+      this.#log.info('nothing keeps the gate shut any more, going on');
+      return;
+    }
+    const { cause, until } = trouble;
+    if (trouble.why === 'key')
+      this.#log.error(
+        { cause },
+        'the API key is refused: nothing is sent until it changes, or a person runs `inbox-mirror doctor`',
+      );
+    else if (trouble.why === 'pause') this.#log.warn({ cause, until }, `the gate is paused, going on ${ago(until, now)}`);
+    else this.#log.warn({ cause, until }, 'the service is out of reach; it is tried again now and then, up to every 15 min');
+  }
+
+  /** The service answers again. */
+  over(outage: Outage, now: number): void {
+    this.#said = null;
+    this.#log.info({ since: outage.since }, `the service answers again, after ${duration(now - outage.since.getTime())}`);
+  }
+}

@@ -124,7 +124,10 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     log.info('stopping after the page in hand');
   } finally {
     house.abort();
-    await Promise.race([daemon.stop(), clock.sleep(GRACE_MS)]);
+    const stopped = new AbortController();
+    const patience = clock.sleep(GRACE_MS, stopped.signal).catch(() => undefined);
+    await Promise.race([daemon.stop(), patience]);
+    stopped.abort();
   }
 }
 

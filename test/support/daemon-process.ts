@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished } from 'vitest';
+import { SECRET, type TestProgram } from './program.ts';
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly level: number };
+
+/** A real `inbox-mirror start`, as a service manager runs it. */
+export interface DaemonProcess {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly log: LogLine[];
+  readonly stdout: () => string;
+  /** Resolves with the first log line, past or to come, whose message matches. Fails where the process ends before. */
+  said(message: RegExp): Promise<LogLine>;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+export function startDaemon({ folder, env }: TestProgram, more: Record<string, string> = {}): DaemonProcess {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/inbox-mirror.cjs'), 'start'], {
+    cwd: folder,
+    // Nothing of this machine's own configuration.
+    env: { PATH: process.env['PATH'], ...env, HTTP_PORT: '0', ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const log: LogLine[] = [];
+  const waiting = new Set<() => void>();
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    errors += `${line}\n`;
+    if (line.startsWith('{')) log.push(JSON.parse(line) as LogLine);
+    for (const look of waiting) look();
+  });
+  const ended = once(child, 'close').then(([code, signal]) => {
+    for (const look of waiting) look();
+    expect(output + errors, 'the key is nowhere in the output').not.toContain(SECRET);
+    return (code ?? signal) as number | string;
+  });
+  return {
+    process: child,
+    pid: child.pid ?? 0,
+    log,
+    stdout: () => output,
+    ended,
+    async said(message) {
+      return await new Promise((resolve, reject) => {
+        const look = (): void => {
+          const line = log.find(({ msg }) => message.test(msg));
+          if (line === undefined && child.exitCode === null && child.signalCode === null) return;
+          waiting.delete(look);
+          if (line === undefined) reject(new Error(`the daemon ended without saying ${message}:\n${errors}`));
+          else resolve(line);
+        };
+        waiting.add(look);
+        look();
+      });
+    },
+  };
+}

@@ -1,9 +1,8 @@
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { listId } from '../core/lists.ts';
 import { count, duration, plural } from '../core/words.ts';
-import { liveInboxes } from '../store/inboxes.ts';
 import { countSent } from '../store/status.ts';
-import { lastComplete } from '../store/sweeps.ts';
+import { openReader } from '../store/store.ts';
 import { type Forecast, forecastResync } from '../sync/forecast.ts';
 import { unknownInbox } from '../sync/pass.ts';
 import { type Io, printLine } from './io.ts';
@@ -16,10 +15,7 @@ export async function printForecast(
   scope: Parameters<typeof forecastResync>[1],
   json: boolean,
 ): Promise<void> {
-  const store = {
-    liveInboxes: () => liveInboxes(database),
-    lastComplete: (key: Parameters<typeof lastComplete>[1]) => lastComplete(database, key),
-  };
+  const store = openReader(database);
   const inboxes = await store.liveInboxes();
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId)) throw unknownInbox(inboxId, inboxes);

@@ -1,11 +1,10 @@
 import { isMirrorError } from '../core/errors.ts';
 import { type Endpoints, type Role, createEndpoints } from '../daemon/endpoints.ts';
 import type { Metrics } from '../daemon/metrics.ts';
-import { judge } from '../daemon/status-judge.ts';
+import { observe } from '../daemon/observe.ts';
 import { sqlitePath } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
 import { databaseBytes } from '../store/size.ts';
-import { readStatus } from '../store/status.ts';
 import { type Session, claimantOf } from './session.ts';
 
 const LISTEN_AGAIN_MS = 10_000;
@@ -30,10 +29,9 @@ export async function serveEndpoints(
       metrics,
       role,
       ping: () => readLease(database),
-      status: async () => {
-        const now = clock.now();
+      status: () => {
         const self = { ...claimantOf('', clock), isWriter: role() === 'active' };
-        return judge(await readStatus(database, now), { now, config, databaseName: database.name, self });
+        return observe(database, { now: clock.now(), config, self });
       },
       databaseBytes: () => databaseBytes(sqlitePath(config.databaseUrl)),
     });

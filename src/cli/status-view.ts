@@ -5,10 +5,10 @@ import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { ago, count, duration, plural } from '../core/words.ts';
-import { type JudgedList, type JudgedStatus, judge } from '../daemon/status-judge.ts';
+import { observe } from '../daemon/observe.ts';
+import type { JudgedList, JudgedStatus } from '../daemon/status-judge.ts';
 import { statusAsJson } from '../daemon/status-json.ts';
 import { openDatabase, sqlitePath } from '../store/database.ts';
-import { readStatus } from '../store/status.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { isAlive } from './machine.ts';
@@ -26,7 +26,7 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
   try {
     const now = Date.now();
     const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
-    const status = judge(await readStatus(database, now), { now, config, databaseName: database.name, self });
+    const status = await observe(database, { now, config, self });
     printLine(io.stdout, json ? statusAsJson(status) : asWords(io, status));
     return status.healthy ? EXIT.done : EXIT.stale;
   } finally {
@@ -39,6 +39,7 @@ function asWords(io: Io, status: JudgedStatus): string {
   if (status.outage !== null) sections.push(outageLine(io, status.outage, status.now));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
+  if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
   for (const pass of status.openPasses) {
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
   }
@@ -118,6 +119,11 @@ function nextLine({ schedules, now }: JudgedStatus): string {
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
   const when = (nextAt: Date): string => (nextAt.getTime() > now ? ago(nextAt, now) : 'now');
   return `next     ${slots.map(({ list, nextAt }) => `${list} ${when(nextAt)}`).join(', ')}`;
+}
+
+function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
+  const from = until === null ? '' : `, the first until about ${until.toISOString()} (${ago(until, now)})`;
+  return `waiting  ${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all${from}`;
 }
 
 function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {

@@ -53,6 +53,7 @@ function statusRecord(status: JudgedStatus): unknown {
       started_at: instant(startedAt),
       ordered,
     })),
+    waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
     schedules: schedules
       .toSorted((a, b) => LIST_NAMES.indexOf(a.list) - LIST_NAMES.indexOf(b.list))
       .map(({ list, expression, timezone, nextAt, dueSince }) => ({

@@ -32,6 +32,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** The lease's holder is a daemon, so the schedules are kept. */
   readonly daemonRuns: boolean;
+  /** What is due and does not fit the budget that scheduled work may use; the first of it fits about `until`. */
+  readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
   /** Everything is fresh, the gate is not shut and the service is within reach. */
   readonly healthy: boolean;
 }
@@ -70,6 +72,7 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,
+    waiting: null,
     healthy: kept && gateWord === 'open' && outage === null,
   };
 }

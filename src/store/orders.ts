@@ -39,22 +39,20 @@ const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_
 export async function placeOrder(database: Database, spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
   const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
   const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
+  const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
   return await database.transaction(async (tx) => {
-    const [same] = await tx.query<{ id: number }>(
-      `SELECT id FROM sync_requests WHERE ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2
-         AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4 ORDER BY id LIMIT 1`,
-      ...scope,
-    );
-    if (same !== undefined) return { id: same.id, joined: true };
+    // The write comes first: a transaction that has only read could not begin to write beside the daemon.
     const [placed] = await tx.query<{ id: number }>(
       `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state, requested_by, requested_at)
-       VALUES ($1, $2, $3, $4, $5, 'open', $6, $7) RETURNING id`,
+       SELECT $1, $2, $3, $4, $5, 'open', $6, $7 WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
       ...scope,
       true,
       spec.requestedBy,
       iso(now),
     );
-    return { id: placed?.id ?? 0, joined: false };
+    if (placed !== undefined) return { id: placed.id, joined: false };
+    const [there] = await tx.query<{ id: number }>(`SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`, ...scope);
+    return { id: there?.id ?? 0, joined: true };
   });
 }
 
@@ -75,9 +73,9 @@ export async function withdrawOrder(sql: Sql, id: number, now: number): Promise<
   return withdrawn > 0;
 }
 
-export async function readOrder(sql: Sql, id: number): Promise<Order | null> {
-  const [row] = await sql.query<OrderRow>(`${ALL} WHERE id = $1`, id);
-  return row === undefined ? null : asOrder(row);
+export async function readOrder(database: Database, id: number): Promise<Order | null> {
+  const row = await database.typed((client) => client.sync_requests.findUnique({ where: { id } }));
+  return row === null ? null : asOrder(row as OrderRow);
 }
 
 function asOrder({ inbox_id, accept_deletes, requested_by, requested_at, started_at, finished_at, ...row }: OrderRow): Order {

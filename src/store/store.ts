@@ -17,14 +17,28 @@ import { countSent, leavesWindowAt } from './status.ts';
 import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
 import { type Sweep, abandonSweeps, endSweep, lastComplete, openSweep, restartSweep } from './sweeps.ts';
 
-/** The mirror's database as the sync room uses it: every write in one transaction, behind the lease's fence. `now` is epoch ms. */
-export interface Store {
-  readonly ledger: Ledger;
+/** What anybody may ask of the mirror's database. `now` is epoch ms. */
+export interface Reader {
   liveInboxes(): Promise<Inbox[]>;
+  nextOrder(): Promise<Order | null>;
+  countSuspects(key: ListKey): Promise<number>;
+  lastComplete(key: ListKey): Promise<{ finishedAt: Date; items: number } | null>;
+  latestSweeps(): Promise<Map<string, LatestSweep[]>>;
+  completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
+  schedules(): Promise<Schedule[]>;
+  glance(): Promise<Glance>;
+  /** Requests since an instant, epoch ms. */
+  countSent(since: number): Promise<number>;
+  /** When `many` more requests will have left the window of the day's budget. */
+  leavesWindowAt(many: number, now: number): Promise<Date>;
+}
+
+/** The mirror's database as the sync room uses it: every write in one transaction, behind the lease's fence. */
+export interface Store extends Reader {
+  readonly ledger: Ledger;
   beginPass(spec: PassSpec, now: number): Promise<Pass>;
   touchPass(passId: number, now: number): Promise<void>;
   endPass(passId: number, end: PassEnd, now: number): Promise<void>;
-  nextOrder(): Promise<Order | null>;
   openSweep(key: ListKey, reason: Reason, now: number): Promise<Sweep>;
   restartSweep(sweep: Sweep): Promise<Sweep>;
   abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
@@ -33,31 +47,35 @@ export interface Store {
   settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<number>;
   finishSweep(sweep: Sweep, now: number): Promise<void>;
   endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;
-  countSuspects(key: ListKey): Promise<number>;
-  lastComplete(key: ListKey): Promise<{ finishedAt: Date; items: number } | null>;
-  latestSweeps(): Promise<Map<string, LatestSweep[]>>;
-  completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
-  schedules(): Promise<Schedule[]>;
   writeSchedule(schedule: Schedule): Promise<void>;
-  glance(): Promise<Glance>;
   writeOutage(outage: Outage | null): Promise<void>;
   housekeep(now: number): Promise<Tidied>;
-  /** Requests since an instant, epoch ms. */
-  countSent(since: number): Promise<number>;
-  /** When `many` more requests will have left the window of the day's budget. */
-  leavesWindowAt(many: number, now: number): Promise<Date>;
+}
+
+export function openReader(database: Database): Reader {
+  return {
+    liveInboxes: () => liveInboxes(database),
+    nextOrder: () => nextOrder(database),
+    countSuspects: (key) => countSuspects(database, database, key),
+    lastComplete: (key) => lastComplete(database, key),
+    latestSweeps: () => latestSweeps(database),
+    completeSweeps: (key) => completeSweeps(database, key),
+    schedules: () => readSchedules(database),
+    glance: () => glance(database),
+    countSent: (since) => countSent(database, since),
+    leavesWindowAt: (many, now) => leavesWindowAt(database, many, now),
+  };
 }
 
 /** The store of a writer that holds the lease. */
 export function openStore(database: Database, lease: Lease): Store {
   const fence: Fence = (tx) => lease.renew(tx);
   return {
+    ...openReader(database),
     ledger: ledgerOf(database),
-    liveInboxes: () => liveInboxes(database),
     beginPass: (spec, now) => beginPass(database, fence, spec, now),
     touchPass: (passId, now) => touchPass(database, fence, passId, now),
     endPass: (passId, end, now) => endPass(database, fence, passId, end, now),
-    nextOrder: () => nextOrder(database),
     openSweep: (key, reason, now) => openSweep(database, fence, key, reason, now),
     restartSweep: (sweep) => restartSweep(database, fence, sweep),
     abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, fence, key, begunBefore, now),
@@ -66,16 +84,8 @@ export function openStore(database: Database, lease: Lease): Store {
     settleSuspect: (sweep, suspect, answer) => settleSuspect(database, fence, sweep, suspect, answer),
     finishSweep: (sweep, now) => finishSweep(database, fence, sweep, now),
     endSweep: (sweepId, state, error, now) => endSweep(database, fence, sweepId, state, error, now),
-    countSuspects: (key) => countSuspects(database, database, key),
-    lastComplete: (key) => lastComplete(database, key),
-    latestSweeps: () => latestSweeps(database),
-    completeSweeps: (key) => completeSweeps(database, key),
-    schedules: () => readSchedules(database),
     writeSchedule: (schedule) => writeSchedule(database, fence, schedule),
-    glance: () => glance(database),
     writeOutage: (outage) => writeOutage(database, fence, outage),
     housekeep: (now) => housekeep(database, fence, now),
-    countSent: (since) => countSent(database, since),
-    leavesWindowAt: (many, now) => leavesWindowAt(database, many, now),
   };
 }

@@ -1,11 +1,11 @@
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { type ListKey, type ListName, listId } from '../core/lists.ts';
 import { type LatestSweep, openAndComplete } from '../store/latest-sweeps.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/store.ts';
 import { type Candidate, type Observation, changeRate, choose } from './planner.ts';
 
 export type AgendaStore = Pick<
-  Store,
+  Reader,
   'schedules' | 'liveInboxes' | 'latestSweeps' | 'completeSweeps' | 'countSent' | 'leavesWindowAt'
 >;
 

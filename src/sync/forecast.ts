@@ -1,5 +1,5 @@
 import type { ListKey, ListName } from '../core/lists.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/store.ts';
 
 /** What a full resync would cost, from what the last complete sweeps cost. */
 export interface Forecast {
@@ -23,7 +23,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Forecasts a resync of `lists`: `ceil(rows/page size)` requests a list, at least 1 (DESIGN.md, "Planning"). */
 export async function forecastResync(
-  store: Pick<Store, 'liveInboxes' | 'lastComplete'>,
+  store: Pick<Reader, 'liveInboxes' | 'lastComplete'>,
   { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
   limits: ForecastLimits,
   sentToday: number,

@@ -1,5 +1,5 @@
 import { LIST_NAMES, type ListKey, type ListName, listId } from '../core/lists.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/store.ts';
 import { type AgendaLimits, observations, remainingCost } from './agenda.ts';
 import type { Cron } from './cron.ts';
 import { changeRate } from './planner.ts';
@@ -38,7 +38,7 @@ const DAYS_COUNTED = 28;
 
 /** Works out what a pass of each schedule costs, and whether all of them fit; where they do not, what they will really give. Sends nothing. */
 export async function outlookOf(
-  store: Pick<Store, 'liveInboxes' | 'latestSweeps' | 'completeSweeps'>,
+  store: Pick<Reader, 'liveInboxes' | 'latestSweeps' | 'completeSweeps'>,
   crons: Readonly<Record<ListName, Cron>>,
   limits: OutlookLimits,
   now: number,
@@ -69,7 +69,7 @@ export async function outlookOf(
 }
 
 async function plannedLists(
-  store: Pick<Store, 'liveInboxes' | 'latestSweeps' | 'completeSweeps'>,
+  store: Pick<Reader, 'liveInboxes' | 'latestSweeps' | 'completeSweeps'>,
   pageSize: number,
   now: number,
 ): Promise<(PlannedList & { known: boolean })[]> {

@@ -1,9 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished } from 'vitest';
 import { SECRET, type TestProgram } from './program.ts';
+
+/** The fields that docs/logging.md names. */
+const DOCUMENTED = readFileSync(join(import.meta.dirname, '../../docs/logging.md'), 'utf8')
+  .split('\n')
+  .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, field]) => field));
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly level: number };
 
@@ -40,6 +46,8 @@ export function startDaemon({ folder, env }: TestProgram, more: Record<string, s
   const ended = once(child, 'close').then(([code, signal]) => {
     for (const look of waiting) look();
     expect(output + errors, 'the key is nowhere in the output').not.toContain(SECRET);
+    for (const line of log)
+      expect(DOCUMENTED, 'docs/logging.md has each field of the log').toEqual(expect.arrayContaining(Object.keys(line)));
     return (code ?? signal) as number | string;
   });
   return {

@@ -1,0 +1,21 @@
+import { listId } from '../core/lists.ts';
+import type { Database } from '../store/sql.ts';
+import { readStatus } from '../store/status.ts';
+import { openReader } from '../store/store.ts';
+import { readAgenda } from '../sync/agenda.ts';
+import { type Circumstances, type JudgedStatus, judge } from './status-judge.ts';
+
+/** All that `status` and the endpoints show, from the database alone: no request is sent. */
+export async function observe(database: Database, circumstances: Omit<Circumstances, 'databaseName'>): Promise<JudgedStatus> {
+  const { now, config } = circumstances;
+  const status = judge(await readStatus(database, now), { ...circumstances, databaseName: database.name });
+  // Without a daemon nothing waits for the budget: nobody would begin it.
+  if (!status.daemonRuns) return status;
+  const running = new Set(status.lists.filter(({ sweep }) => sweep?.state === 'running').map(listId));
+  const { waiting, until } = await readAgenda(openReader(database), config, (key) => running.has(listId(key)), now);
+  if (waiting.length === 0) return status;
+  return {
+    ...status,
+    waiting: { lists: waiting.length, requests: waiting.reduce((sum, { requests }) => sum + requests, 0), until },
+  };
+}

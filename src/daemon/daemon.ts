@@ -96,6 +96,7 @@ export class Daemon {
       const trouble = await this.#heedTrouble(gate, outage);
       if (ordered && this.#order === null) await this.#takeOrder(trouble);
       if (trouble === null) await this.#beginDue();
+      this.#troubles.databaseWorks();
     } catch (error) {
       this.#take(error);
     }
@@ -197,8 +198,14 @@ export class Daemon {
       const agenda = await readAgenda(store, limits, (key) => this.#isBusy(key), clock.now());
       this.#queue = agenda.start.filter((key) => !this.#rests.isResting(key, clock.monotonic()));
       // Whether the service is back no list can tell that failed by itself.
-      if (this.#outage !== null && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#leastBlamed();
-      this.#planAt = clock.monotonic() + REPLAN_MS;
+      if (this.#outage !== null && this.#queue.length === 0 && agenda.left > 0)
+        this.#queue = this.#rests
+          .leastBlamed((await store.liveInboxes()).map(({ id }) => id))
+          .filter((key) => !this.#isBusy(key))
+          .slice(0, 1);
+      // Where nothing is due, only a slot, the end of a sweep or an order, or trouble can make it so; each of them asks for a new plan.
+      const idle = agenda.start.length + agenda.waiting.length === 0 && this.#outage === null;
+      this.#planAt = idle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
       if (agenda.waiting.length > 0)
         log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
     }
@@ -235,25 +242,29 @@ export class Daemon {
     this.#outage = null;
     this.#rests.serviceIsBack();
     this.#planAt = 0;
-    this.#deps.store.writeOutage(null).catch((error: unknown) => this.#take(error));
+    void this.#noteOutage();
   }
 
   /** Decides what an error means for all: a wait, or the end. What is only one list's was settled before. */
   #take(error: unknown): void {
-    const { clock, store, log } = this.#deps;
+    const { clock } = this.#deps;
     this.#planAt = 0;
     // The budget, the gate's pause and the refused key stand in SQL; the next look sees them.
     if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED')) return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       const cause = error.cause instanceof Error ? error.cause.message : error.message;
       this.#outage = prolonged(this.#outage, cause, clock.now());
-      store.writeOutage(this.#outage).catch((failure: unknown) => this.#take(failure));
+      void this.#noteOutage();
     } else if (isMirrorError(error, 'DATABASE')) {
-      log.error({ cause: error.message }, 'the database cannot be used; trying again in half a minute');
+      this.#troubles.databaseFails(error);
       this.#restUntil = clock.monotonic() + DATABASE_REST_MS;
     } else {
       this.#fault ??= { error };
     }
+  }
+
+  async #noteOutage(): Promise<void> {
+    await this.#deps.store.writeOutage(this.#outage).catch((error: unknown) => this.#take(error));
   }
 
   /** True where a list fails and the service does not: others were answered meanwhile, or the list has failed before and nothing else has. */
@@ -265,19 +276,6 @@ export class Daemon {
   #letRest(key: ListKey, { message: cause }: MirrorError, alone: boolean): void {
     const lasts = this.#rests.begin(key, { now: this.#deps.clock.monotonic(), inOutage: !alone });
     if (alone) this.#deps.log.warn({ list: listId(key), cause }, `a list cannot be read, trying it again in ${duration(lasts)}`);
-  }
-
-  /** The cheapest list that has not failed lately, or the one that failed longest ago. */
-  async #leastBlamed(): Promise<ListKey[]> {
-    const inboxes = await this.#deps.store.liveInboxes();
-    const keys: ListKey[] = [
-      { list: 'inboxes', inboxId: null },
-      ...inboxes.map(({ id }) => ({ list: 'users', inboxId: id }) as const),
-    ];
-    return keys
-      .filter((key) => !this.#isBusy(key))
-      .toSorted((a, b) => this.#rests.until(a) - this.#rests.until(b))
-      .slice(0, 1);
   }
 
   #isBusy(key: ListKey): boolean {

@@ -23,6 +23,8 @@ export interface Config {
     /** Further names under which the endpoints may be asked for, in lower case. */
     readonly allowedHosts: readonly string[];
   };
+  /** Where changes are delivered to; null where nowhere. */
+  readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
 }
@@ -84,6 +86,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
       port: number('HTTP_PORT', 8787, 0, 65_535, true),
       allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
     },
+    webhook: readWebhook(read, env, faults),
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
     storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
   };
@@ -182,6 +185,26 @@ function readHostNames(read: Read, name: string): readonly string[] {
     const names = text.split(',').map((part) => part.trim().toLowerCase());
     return names.every((part) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(part)) ? names : undefined;
   });
+}
+
+/** Address and secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+function readWebhook(read: Read, env: Environment, faults: string[]): Config['webhook'] {
+  const url = read<string | null>('WEBHOOK_URL', null, 'an http(s) address without user and password', (text) => {
+    const parsed = URL.canParse(text) ? new URL(text) : null;
+    return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === '' && parsed.password === ''
+      ? parsed.href
+      : undefined;
+  });
+  const secret = env['WEBHOOK_SECRET']?.trim() ?? '';
+  const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret) ? Buffer.from(secret.slice('whsec_'.length), 'base64').length : 0;
+  if (url === null && secret === '') return null;
+  if (bytes < 24 || bytes > 64)
+    faults.push(
+      'WEBHOOK_SECRET: expected whsec_ and 24 to 64 bytes in base64 (`echo whsec_$(openssl rand -base64 32)` makes one); its value is not shown here',
+    );
+  else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
+    faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');
+  return url === null ? null : { url, secret };
 }
 
 function isTimezone(text: string): boolean {

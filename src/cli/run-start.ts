@@ -8,6 +8,8 @@ import { type Metrics, createMetrics } from '../daemon/metrics.ts';
 import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
 import { readLease } from '../store/leases.ts';
 import type { PassEvent } from '../sync/events.ts';
+import { postByHttp } from '../daemon/webhook-post.ts';
+import { deliverChanges } from '../daemon/webhooks.ts';
 import { cronsOf } from '../sync/freshness.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -118,7 +120,10 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
   });
   const house = new AbortController();
   try {
-    void keepHouse(store, { clock, log, signal: AbortSignal.any([signal, house.signal]) });
+    const beside = AbortSignal.any([signal, house.signal]);
+    void keepHouse(store, { clock, log, signal: beside });
+    const { webhook } = config;
+    if (webhook !== null) void deliverChanges({ store, clock, log, post: postByHttp, webhook, signal: beside });
     await daemon.run(signal);
     if (!io.signal.aborted) throw signal.reason;
     log.info('stopping after the page in hand');

@@ -123,11 +123,16 @@ function claimOf(lease: Lease, database: Database, clock: Clock, stop: AbortSign
   };
 }
 
+/** What no line may hold beside the key. */
+function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
+  return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
+}
+
 /** A command's log: to stderr, in words on a terminal, JSON otherwise. */
-function commandLog(io: Io, config: Pick<Config, 'logLevel'>, keys: Keys, write?: (line: string) => void): Log {
+function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, write?: (line: string) => void): Log {
   return createLog({
     level: config.logLevel,
-    keys: keys.seen,
+    keys: () => [...keys.seen(), ...secretsOf(config)],
     write: write ?? ((line) => io.stderr.write(line)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),

@@ -1,6 +1,7 @@
 import type { Ledger, Reason } from '../core/ledger.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import type { Applied } from './apply-items.ts';
+import { type ChangeRecord, changesAfter, lastChangeId } from './change-feed.ts';
 import { type PageToApply, applyPage } from './apply-page.ts';
 import type { Database } from './sql.ts';
 import { type Glance, glance } from './glance.ts';
@@ -13,6 +14,7 @@ import { type Order, nextOrder } from './orders.ts';
 import { type Outage, writeOutage } from './outage.ts';
 import { type Pass, type PassEnd, type PassSpec, beginPass, endPass, touchPass } from './passes.ts';
 import { type Schedule, readSchedules, writeSchedule } from './schedules.ts';
+import { type Delivery, readDelivery, writeDelivery } from './webhooks.ts';
 import { countSent, leavesWindowAt } from './status.ts';
 import { type Suspect, closeWalk, countSuspects, finishSweep, settleSuspect } from './suspects.ts';
 import { type Sweep, abandonSweeps, endSweep, lastComplete, openSweep, restartSweep } from './sweeps.ts';
@@ -27,6 +29,9 @@ export interface Reader {
   completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
   schedules(): Promise<Schedule[]>;
   glance(): Promise<Glance>;
+  changesAfter(afterId: number, limit: number): Promise<ChangeRecord[]>;
+  lastChangeId(): Promise<number>;
+  readDelivery(target: string): Promise<Delivery | null>;
   /** Requests since an instant, epoch ms. */
   countSent(since: number): Promise<number>;
   /** When `many` more requests will have left the window of the day's budget. */
@@ -50,6 +55,7 @@ export interface Store extends Reader {
   writeSchedule(schedule: Schedule): Promise<void>;
   writeOutage(outage: Outage | null): Promise<void>;
   housekeep(now: number): Promise<Tidied>;
+  writeDelivery(target: string, delivery: Delivery, now: number): Promise<void>;
 }
 
 export function openReader(database: Database): Reader {
@@ -62,6 +68,9 @@ export function openReader(database: Database): Reader {
     completeSweeps: (key) => completeSweeps(database, key),
     schedules: () => readSchedules(database),
     glance: () => glance(database),
+    changesAfter: (afterId, limit) => changesAfter(database, afterId, {}, limit),
+    lastChangeId: () => lastChangeId(database),
+    readDelivery: (target) => readDelivery(database, target),
     countSent: (since) => countSent(database, since),
     leavesWindowAt: (many, now) => leavesWindowAt(database, many, now),
   };
@@ -87,5 +96,6 @@ export function openStore(database: Database, lease: Lease): Store {
     writeSchedule: (schedule) => writeSchedule(database, fence, schedule),
     writeOutage: (outage) => writeOutage(database, fence, outage),
     housekeep: (now) => housekeep(database, fence, now),
+    writeDelivery: (target, delivery, now) => writeDelivery(database, fence, target, delivery, now),
   };
 }

@@ -1,0 +1,46 @@
+import type { Fence } from './leases.ts';
+import { iso, isoOrNull } from './rows.ts';
+import type { Database, Sql } from './sql.ts';
+
+/** How far the changes have been delivered to one target. */
+export interface Delivery {
+  /** Up to this change all have been taken. */
+  readonly lastId: number;
+  /** In a row; 0 where the last delivery was taken. */
+  readonly failures: number;
+  readonly retryAt: Date | null;
+  readonly cause: string | null;
+}
+
+/** Where the deliveries to a target stand; null for one that was never delivered to. */
+export async function readDelivery(sql: Sql, target: string): Promise<Delivery | null> {
+  const [row] = await sql.query<{ last_id: number; failures: number; retry_at: Date | null; cause: string | null }>(
+    `SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`,
+    target,
+  );
+  if (row === undefined) return null;
+  return { lastId: row.last_id, failures: row.failures, retryAt: row.retry_at, cause: row.cause };
+}
+
+export async function writeDelivery(
+  database: Database,
+  fence: Fence,
+  target: string,
+  { lastId, failures, retryAt, cause }: Delivery,
+  now: number,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (target) DO UPDATE SET last_id = excluded.last_id, failures = excluded.failures, retry_at = excluded.retry_at,
+         cause = excluded.cause, updated_at = excluded.updated_at`,
+      target,
+      lastId,
+      failures,
+      isoOrNull(retryAt?.getTime() ?? null),
+      cause,
+      iso(now),
+    );
+  });
+}

@@ -1,0 +1,143 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { postByHttp } from '../../src/daemon/webhook-post.ts';
+import { deliverChanges, targetOf } from '../../src/daemon/webhooks.ts';
+import { createLog } from '../../src/log.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { quickMirror } from '../support/template.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
+
+interface Taken {
+  readonly id: string;
+  readonly changes: number[];
+}
+
+/** A receiver that checks each signature, and answers as it is told. */
+async function receiver(answer: (nth: number) => { status: number; retryAfter?: string } | 'reset' = () => ({ status: 204 })) {
+  const taken: Taken[] = [];
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = await text(request);
+      const outcome = answer(asked.push(String(request.headers['webhook-id'])));
+      if (outcome === 'reset') return request.socket.destroy();
+      const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+      // The signature's time is the test's; what is checked is that it is over id, time and body.
+      const [id, time] = [headers['webhook-id']!, headers['webhook-timestamp']!];
+      expect(headers['webhook-signature']).toBe(new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body));
+      const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
+      if (outcome.status < 300) taken.push({ id, changes: data.changes.map((change) => change.id) });
+      return response
+        .writeHead(outcome.status, outcome.retryAfter === undefined ? {} : { 'retry-after': outcome.retryAfter })
+        .end();
+    })();
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return { url: `http://127.0.0.1:${port}/hook?token=t0p`, taken, asked };
+}
+
+function deliver(mirror: TestMirror, url: string) {
+  const { store, clock } = mirror;
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', keys: () => [], write: (line) => lines.push(line), pretty: false, colour: false });
+  const post: typeof postByHttp = (...request) => clock.hold(() => postByHttp(...request));
+  const ended = deliverChanges({ store, clock, log, post, webhook: { url, secret: SECRET }, signal: stop.signal });
+  return { lines, stop: async () => (stop.abort(), await ended) };
+}
+
+async function changed(mirror: TestMirror, events: number): Promise<number[]> {
+  mirror.sandbox.applyEvents(events);
+  await mirror.sync();
+  return (await mirror.database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(({ id }) => id);
+}
+
+async function until(mirror: TestMirror, isSo: () => boolean): Promise<void> {
+  for (let looks = 0; !isSo(); looks += 1) {
+    if (looks === 5000) throw new Error('that does not come to pass');
+    await mirror.clock.sleep(1000);
+  }
+}
+
+test('each change is delivered once, in order, signed, a hundred at a time; what was before the webhook is not', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const before = await changed(mirror, 20);
+  const { url, taken } = await receiver();
+  const { stop, lines } = deliver(mirror, url);
+  await until(mirror, () => mirror.clock.monotonic() > 10_000);
+  const all = await changed(mirror, 300);
+  const expected = all.slice(before.length);
+  await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= expected.length);
+  await stop();
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(expected);
+  expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeLessThanOrEqual(100);
+  expect(lines).toEqual([]);
+});
+
+test('a receiver that fails is asked more and more seldom, nothing overtakes, and it has everything in the end', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((nth) => (nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 }));
+  const { stop, lines } = deliver(mirror, url);
+  await until(mirror, () => mirror.clock.monotonic() > 5000);
+  const from = mirror.clock.now();
+  const all = await changed(mirror, 40);
+  await until(mirror, () => taken.length > 0);
+  // 5 s, 30 s and 3 min at least.
+  expect(mirror.clock.now() - from).toBeGreaterThan(215_000);
+  expect(asked.length).toBe(4);
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  await stop();
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    expect.stringContaining('did not take a delivery'),
+    'the webhook takes deliveries again',
+  ]);
+  expect(JSON.stringify([lines, await mirror.database.query('SELECT * FROM webhooks')])).not.toMatch(/t0p|whsec/);
+});
+
+test('a receiver that asks to wait is left in peace so long', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver((nth) => (nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 }));
+  deliver(mirror, url);
+  await until(mirror, () => mirror.clock.monotonic() > 5000);
+  const from = mirror.clock.now();
+  await changed(mirror, 5);
+  await until(mirror, () => taken.length > 0);
+  expect(mirror.clock.now() - from).toBeGreaterThanOrEqual(600_000);
+});
+
+test('killed at any moment it goes on where it was: each change at least once, in order', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver();
+  await deliver(mirror, url).stop();
+  await mirror.store.writeDelivery(targetOf(url), { lastId: 0, failures: 0, retryAt: null, cause: null }, mirror.clock.now());
+  const all = await changed(mirror, 400);
+  for (let kill = 0; kill < 4; kill += 1) {
+    const had = taken.length;
+    const { stop } = deliver(mirror, url);
+    await until(mirror, () => taken.length > had || taken.at(-1)?.changes.at(-1) === all.at(-1));
+    // Taken, and not noted: as if it had died between the two.
+    const last = taken.at(-1)!.changes;
+    await stop();
+    if (kill < 2)
+      await mirror.store.writeDelivery(
+        targetOf(url),
+        { lastId: last[0]! - 1, failures: 0, retryAt: null, cause: null },
+        mirror.clock.now(),
+      );
+  }
+  deliver(mirror, url);
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  const seen = taken.flatMap(({ changes }) => changes);
+  expect([...new Set(seen)]).toEqual(all);
+});

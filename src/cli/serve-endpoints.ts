@@ -2,9 +2,7 @@ import { isMirrorError } from '../core/errors.ts';
 import { type Endpoints, type Role, createEndpoints } from '../daemon/endpoints.ts';
 import type { Metrics } from '../daemon/metrics.ts';
 import { observe } from '../daemon/observe.ts';
-import { sqlitePath } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
-import { databaseBytes } from '../store/size.ts';
 import { type Session, claimantOf } from './session.ts';
 
 const LISTEN_AGAIN_MS = 10_000;
@@ -33,7 +31,7 @@ export async function serveEndpoints(
         const self = { ...claimantOf('', clock), isWriter: role() === 'active' };
         return observe(database, { now: clock.now(), config, self });
       },
-      databaseBytes: () => databaseBytes(sqlitePath(config.databaseUrl)),
+      databaseBytes: () => database.bytes(),
     });
     const address = await endpoints.listen();
     listening = endpoints;

@@ -1,28 +1,25 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { MirrorError } from '../core/errors.ts';
 import { asDatabaseError } from './database-errors.ts';
 import { sqlite } from './dialect.ts';
 import { migrate } from './migrate.ts';
-import type { PrismaClient } from '../generated/sqlite/client.ts';
-import type { Database, Sql } from './sql.ts';
+import { databaseBytes } from './size.ts';
+import type { Database, TypedClient } from './sql.ts';
+import { sqlitePath } from './sqlite-path.ts';
 import { statementsOn } from './statements.ts';
+import { inTransaction } from './transaction.ts';
 
 const BUSY_TIMEOUT = 10_000;
 
-/** The path in a `file:` address, relative to the working directory. */
-export function sqlitePath(url: string): string {
-  return resolve(url.replace(/^file:(\/\/(?=\/))?/, ''));
-}
-
 /**
- * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment").
+ * Opens a mirror in a file.
  * @param url `file:…`
- * @throws MirrorError `DATABASE` where it cannot be opened, is locked, or was made by a newer program.
+ * @throws MirrorError `DATABASE`
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openSqlite(url: string): Promise<Database> {
   const path = sqlitePath(url);
   makePrivateFile(path);
   const factory = new PrismaBetterSqlite3({ url: path, timeout: BUSY_TIMEOUT });
@@ -81,8 +78,8 @@ function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFacto
   const outside = statementsOn(connection, sqlite);
   // The typed client shares the connection, and comes only when asked for: it is the heaviest part to load.
   const shared = { ...namesOf(factory), connect: () => Promise.resolve(connection) };
-  let client: Promise<PrismaClient> | undefined;
-  const loadClient = async (): Promise<PrismaClient> => {
+  let client: Promise<TypedClient> | undefined;
+  const loadClient = async (): Promise<TypedClient> => {
     const generated = await import('../generated/sqlite/client.ts');
     return new generated.PrismaClient({ adapter: shared });
   };
@@ -91,28 +88,13 @@ function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFacto
     name,
     query: (sql, ...parameters) => inTurn(() => outside.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => outside.execute(sql, ...parameters)),
-    transaction: (work) => inTurn(() => inTransaction(connection, work)),
+    transaction: (work) => inTurn(() => inTransaction(connection, sqlite, work)),
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
+    bytes: () => Promise.resolve(databaseBytes(name)),
     close: () => inTurn(() => connection.dispose()),
   };
 }
 
 function namesOf({ provider, adapterName }: SqlDriverAdapterFactory): Pick<SqlDriverAdapterFactory, 'provider' | 'adapterName'> {
   return { provider, adapterName };
-}
-
-async function inTransaction<Result>(connection: SqlDriverAdapter, work: (tx: Sql) => Promise<Result>): Promise<Result> {
-  const transaction = await connection.startTransaction();
-  const tx = statementsOn(transaction, sqlite);
-  try {
-    const result = await work(tx);
-    await tx.execute('COMMIT');
-    await transaction.commit();
-    return result;
-  } catch (error) {
-    // A full disk rolls back by itself; then there is nothing left to roll back.
-    await tx.execute('ROLLBACK').catch(() => undefined);
-    await transaction.rollback();
-    throw error;
-  }
 }

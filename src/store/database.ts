@@ -1,0 +1,17 @@
+import type { Database } from './sql.ts';
+
+/**
+ * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment"). Each provider's part is loaded only
+ * where it is used.
+ * @param url `file:…` or `postgresql://…`
+ * @throws MirrorError `DATABASE` where it cannot be opened, is locked, or was made by a newer program.
+ */
+export async function openDatabase(url: string): Promise<Database> {
+  if (isPostgres(url)) return await (await import('./database-postgresql.ts')).openPostgres(url);
+  return await (await import('./database-sqlite.ts')).openSqlite(url);
+}
+
+/** Which database an address names. */
+export function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:/.test(url);
+}

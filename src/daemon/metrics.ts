@@ -63,7 +63,7 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
   });
   const rows = new Counter({
     name: 'inbox_mirror_rows_total',
-    help: 'Rows of ended sweeps by what became of them.',
+    help: 'Rows by what became of them.',
     labelNames: ['list', 'outcome'],
     registers,
   });
@@ -98,15 +98,13 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
 
   const begun = new Map<string, number>();
 
-  function sweepEnded({ key, outcome, inserted, changed, deleted, rejected }: ListReport): void {
+  function sweepEnded({ key, outcome }: ListReport): void {
     const { list } = key;
     const seconds = secondsSince(key);
     // What the pass had read before, or left out, is no sweep.
     if (outcome === 'already' || outcome === 'skipped') return;
     sweeps.inc({ list, outcome });
     if (outcome === 'complete' && seconds !== null) sweepTime.observe({ list }, seconds);
-    const counts = { inserted, changed, tombstoned: deleted, rejected };
-    for (const row of ROW_OUTCOMES) rows.inc({ list, outcome: row }, counts[row]);
   }
 
   function secondsSince(key: ListKey): number | null {
@@ -120,7 +118,9 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
     passEvent(event) {
       if (event.kind === 'list-begun') begun.set(listId(event.key), clock.monotonic());
       else if (event.kind === 'page') pages.inc({ list: event.key.list });
-      else if (event.kind === 'list-done') sweepEnded(event.report);
+      else if (event.kind === 'rows') {
+        for (const outcome of ROW_OUTCOMES) rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
+      } else if (event.kind === 'list-done') sweepEnded(event.report);
     },
     requestEnded({ status, waitedMs, durationMs }) {
       requests.inc({ status: status ?? 'none' });

@@ -13,11 +13,21 @@ export type PassEvent =
       readonly changed: number;
       readonly last: boolean;
     }
+  | { readonly kind: 'rows'; readonly key: ListKey; readonly rows: RowCounts }
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'list-done'; readonly report: ListReport };
+
+/** What has just become of rows, as it stands in the mirror from now on. */
+export interface RowCounts {
+  readonly inserted?: number;
+  readonly changed?: number;
+  readonly tombstoned?: number;
+  /** Could not be read. */
+  readonly rejected?: number;
+}
 
 /** How one list's sweep ended. */
 export interface ListReport {

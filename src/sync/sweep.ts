@@ -83,8 +83,10 @@ async function walk(
     refuseEndless(sweep, page);
     const result = await store.applyPage(sweep, page, clock.now());
     sweep = result.sweep;
-    tally.inserted += result.applied.inserted;
-    tally.changed += result.applied.changed;
+    const { inserted, changed } = result.applied;
+    tally.inserted += inserted;
+    tally.changed += changed;
+    onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;
     onEvent({
       kind: 'page',
@@ -125,6 +127,7 @@ async function settleSuspects(
   const { store, clock, onEvent } = deps;
   const { suspects, deleted } = await store.closeWalk(sweep, { acceptDeletes, now: clock.now() });
   tally.deleted += deleted;
+  onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: deleted } });
   if (suspects.length === 0 || suspects.length > MOST_ASKED) return;
   onEvent({ kind: 'asking', key: sweep, suspects: suspects.length });
   try {
@@ -147,7 +150,7 @@ function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError
 }
 
 async function settleOne(
-  { client, store, clock, signal }: SweepDeps,
+  { client, store, clock, onEvent, signal }: SweepDeps,
   sweep: Sweep,
   suspect: Suspect,
   { scheduled, tally }: { scheduled: boolean; tally: Tally },
@@ -155,8 +158,11 @@ async function settleOne(
   // A command's own asking goes before scheduled sweeps, but not before another person's command.
   const answer = await askFor(client, sweep, suspect, { reason: 'probe', scheduled, signal });
   if (answer === 'unknown') return;
-  tally.changed += await store.settleSuspect(sweep, suspect, { found: answer, now: clock.now() });
-  if (answer === null) tally.deleted += 1;
+  const changed = await store.settleSuspect(sweep, suspect, { found: answer, now: clock.now() });
+  const tombstoned = answer === null ? 1 : 0;
+  tally.changed += changed;
+  tally.deleted += tombstoned;
+  onEvent({ kind: 'rows', key: sweep, rows: { changed, tombstoned } });
 }
 
 /** What stops a whole program for a while leaves the sweep to go on; what is wrong with this list ends it. */

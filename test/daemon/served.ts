@@ -5,11 +5,11 @@ import type { PassSpec } from '../../src/store/passes.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import { type EndpointsOptions, createEndpoints } from '../../src/daemon/endpoints.ts';
 import { type Metrics, createMetrics } from '../../src/daemon/metrics.ts';
-import { type JudgedStatus, judge } from '../../src/daemon/status-judge.ts';
+import { observe } from '../../src/daemon/observe.ts';
+import type { JudgedStatus } from '../../src/daemon/status-judge.ts';
 import { createLog } from '../../src/log.ts';
 import { readLease } from '../../src/store/leases.ts';
 import { databaseBytes } from '../../src/store/size.ts';
-import { readStatus } from '../../src/store/status.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from '../support/clock.ts';
 import { KEY, type MirrorOptions, type TestMirror } from '../support/mirror.ts';
@@ -50,8 +50,7 @@ export async function served(options: MirrorOptions = {}, endpoints: Partial<End
   const { database, client, store } = mirror;
   const logged: string[] = [];
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
-  const status = async (): Promise<JudgedStatus> =>
-    judge(await readStatus(database, clock.now()), { now: clock.now(), config: CONFIG, databaseName: database.name, self });
+  const status = (): Promise<JudgedStatus> => observe(database, { now: clock.now(), config: CONFIG, self });
   const { listen, close } = createEndpoints({
     host: '127.0.0.1',
     port: 0,

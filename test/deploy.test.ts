@@ -1,0 +1,104 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+// knip's own parser: the project needs none beside its tests.
+const requireAsKnip = createRequire(join(root, 'node_modules/knip/package.json'));
+const { parseAllDocuments } = requireAsKnip('yaml') as {
+  parseAllDocuments(text: string, options: { schema: string }): { errors: Error[]; toJS(): unknown }[];
+};
+
+const files = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+const yamlFiles = files.filter((file) => file.endsWith('.yaml'));
+
+interface Tree {
+  readonly [name: string]: Tree;
+}
+
+function parse(file: string): Tree {
+  const [document, ...others] = parseAllDocuments(read(file), { schema: 'yaml-1.1' });
+  expect([...(document?.errors ?? []), ...others]).toEqual([]);
+  return document?.toJS() as Tree;
+}
+
+const variables = new Set(Array.from(read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=/gm), ([, name]) => name));
+const metrics = new Set(Array.from(read('docs/http.md').matchAll(/^\| `(inbox_mirror_\w+)`/gm), ([, name]) => name));
+
+/** The metrics that a text names, without the suffixes of a histogram's series. */
+function metricsNamedIn(text: string): string[] {
+  return Array.from(text.matchAll(/\binbox_mirror_\w+/g), ([name]) => name.replace(/_seconds_(bucket|sum|count)$/, '_seconds'));
+}
+
+describe('deploy/', () => {
+  test('every YAML file is one document that parses', () => {
+    expect(yamlFiles.length).toBeGreaterThan(7);
+    for (const file of yamlFiles) expect(parse(file), file).toBeTypeOf('object');
+  });
+
+  test('what alerts and dashboard ask for is a metric that docs/http.md lists', () => {
+    const asked = ['deploy/prometheus/alerts.yaml', 'deploy/prometheus/alerts.test.yaml', 'deploy/grafana/inbox-mirror.json'];
+    const named = asked.flatMap((file) => metricsNamedIn(read(file)));
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter((name) => !metrics.has(name))).toEqual([]);
+  });
+
+  test('the dashboard shows every metric, from a data source that its reader chooses', () => {
+    const text = read('deploy/grafana/inbox-mirror.json');
+    const dashboard = JSON.parse(text) as { panels: { type: string; datasource?: unknown }[] };
+    const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+    for (const { datasource } of panels) expect(datasource).toEqual({ type: 'prometheus', uid: '${datasource}' });
+    const shown = new Set(metricsNamedIn(text));
+    expect([...metrics].filter((name) => !shown.has(name ?? ''))).toEqual([]);
+  });
+
+  test('every alert says what is wrong and what to do, and is proved to fire', () => {
+    const groups = parse('deploy/prometheus/alerts.yaml')['groups'] as unknown as {
+      rules: { alert: string; labels: object; annotations: object }[];
+    }[];
+    const proofs = read('deploy/prometheus/alerts.test.yaml');
+    for (const { alert, labels, annotations } of groups.flatMap(({ rules }) => rules)) {
+      expect(Object.keys(annotations), alert).toEqual(['summary', 'description']);
+      expect(labels, alert).toMatchObject({ severity: expect.stringMatching(/^(warning|critical)$/) as unknown });
+      expect(proofs).toContain(`alertname="${alert}"`);
+    }
+  });
+
+  test('every variable that it sets for inbox-mirror is one of .env.example, and none is the key itself', () => {
+    const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec']?.['containers']?.[0]?.['env'];
+    const set = {
+      compose: Object.keys(parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror']?.['environment'] ?? {}),
+      configmap: Object.keys(parse('deploy/kubernetes/configmap.yaml')['data'] ?? {}),
+      pod: (pod as unknown as { name: string }[]).map(({ name }) => name),
+      unit: namesIn('deploy/systemd/inbox-mirror.service', /^Environment=(\w+)=/gm),
+      file: namesIn('deploy/systemd/environment.example', /^(?:# )?([A-Z][A-Z_]+)=/gm),
+      image: namesIn('deploy/docker/Dockerfile', /^(?:ENV| ) ([A-Z][A-Z_]+)=/gm),
+    };
+    for (const [place, names] of Object.entries(set)) {
+      expect(names, place).not.toEqual([]);
+      expect(
+        names.filter((name) => !variables.has(name)),
+        place,
+      ).toEqual([]);
+      expect(names, place).not.toContain('INBOX_API_KEY');
+    }
+  });
+
+  test('the image is built from what .dockerignore lets in', () => {
+    const [everything, ...allowed] = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(everything).toBe('*');
+    const copied = Array.from(read('deploy/docker/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), ([, sources]) => sources);
+    for (const source of copied.join(' ').split(' ')) expect(allowed).toContain(`!${source.split('/')[0]}`);
+  });
+});
+
+function namesIn(file: string, pattern: RegExp): string[] {
+  return Array.from(read(file).matchAll(pattern), ([, name]) => name ?? '');
+}

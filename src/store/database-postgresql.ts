@@ -75,6 +75,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     return turn;
   };
   const outside = statementsOn(connection, postgresql);
+  let closed: Promise<void> | undefined;
   let client: Promise<TypedClient> | undefined;
   const loadClient = async (): Promise<TypedClient> => {
     const { PrismaClient } = await import('../generated/postgresql/client.ts');
@@ -105,7 +106,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       );
       return row?.bytes ?? 0;
     },
-    close: () => connection.dispose(),
+    close: () => (closed ??= connection.dispose()),
   };
 }
 

@@ -13,11 +13,16 @@ export const postgresql: Dialect = {
   bind: (sql, parameters) => {
     // Every parameter must have a use and a number without gaps; statements that are built from parts leave some out.
     const used: string[] = [];
-    const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
+    const value = (number: string): unknown => parameters[Number(number) - 1];
+    // No index serves IS NOT DISTINCT FROM; what it means is known by now.
+    const plain = sql.replaceAll(/IS NOT DISTINCT FROM \$(\d+)/g, (_use, number: string) =>
+      value(number) === null ? 'IS NULL' : `= $${number}`,
+    );
+    const text = plain.replaceAll(/\$(\d+)/g, (_use, number: string) => {
       if (!used.includes(number)) used.push(number);
       return `$${used.indexOf(number) + 1}`;
     });
-    return { sql: text, values: used.map((number) => storable(parameters[Number(number) - 1])) };
+    return { sql: text, values: used.map((number) => storable(value(number))) };
   },
   tableNames: `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
   records: (parameter, columns, alias) => {
@@ -27,6 +32,8 @@ export const postgresql: Dialect = {
     return `(SELECT ${fields.join(', ')} FROM jsonb_to_recordset(CAST(${parameter} AS jsonb)) AS records(${types.join(', ')})) AS ${alias}`;
   },
   texts: (json, alias) => `jsonb_array_elements_text(CAST(${json} AS jsonb)) AS ${alias}(value)`,
+  // Of IN the planner thinks that it may be many, and reads the whole table.
+  oneOfFew: (column, values) => `${column} = ANY (ARRAY(${values}))`,
   // NOT IN would compare each row with each value as soon as the values do not fit `work_mem`.
   noneOf: (column, values) => `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
   millisecondsBetween: (from, to) =>

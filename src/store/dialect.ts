@@ -14,6 +14,8 @@ export interface Dialect {
   records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
   /** A FROM item `alias(value)` that reads a JSON array of texts. */
   texts(json: string, alias: string): string;
+  /** A condition: the value of `column` is one of the few that the query `values` gives; an index finds the rows. */
+  oneOfFew(column: string, values: string): string;
   /** A condition: the value of `column` is none of those that the query `values` gives; quick however many there are. */
   noneOf(column: string, values: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
@@ -44,6 +46,7 @@ export const sqlite: Dialect = {
     return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
+  oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
   // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.

@@ -1,4 +1,5 @@
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import { storableJson } from '../core/json.ts';
 import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
@@ -118,7 +119,7 @@ export async function endPass(
       state,
       error,
       iso(now),
-      report === null ? null : JSON.stringify(report),
+      report === null ? null : storableJson(JSON.stringify(report)),
     );
     if (state === 'done') await endCovered(tx, passId, now);
   });

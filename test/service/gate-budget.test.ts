@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MirrorError, isMirrorError } from '../../src/core/errors.ts';
+import { ON_SQLITE } from '../support/provider.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { type Bench, HOUR, MINUTE, OK, PatientClock, type Process, SECOND, benchOf, times } from './bench.ts';
 
@@ -78,7 +79,7 @@ test('requests that failed or were refused count against the budget, retries too
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
-test('the ledger holds a request before the service sees it, and its end once it has one', async () => {
+test.runIf(ON_SQLITE)('the ledger holds a request before the service sees it, and its end once it has one', async () => {
   const { start, sandbox } = benchOf();
   const path = await freshMirrorFile();
   const { ask } = await start(path);

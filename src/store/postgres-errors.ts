@@ -11,7 +11,10 @@ const CAUSES: [RegExp, string][] = [
     'refuses this user or password. Check both in DATABASE_URL; special characters in them are written as %XX',
   ],
   [/^3D000/, 'does not exist: the server has no database of this name. Make it (`createdb`), or set DATABASE_URL to another'],
-  [/^(42501|3F000)/, 'gives this user too few rights. Let the user own the schema, or make and change tables in it'],
+  [
+    /^(42501|3F000)|permission denied/i,
+    'gives this user too few rights. Let the user own the schema, or make and change tables in it',
+  ],
   [/^53300|^53400/, 'takes no more connections. Nothing is lost; close some, or raise the server’s max_connections'],
   [/^53100|no space left/i, 'cannot grow: the disk is full. Nothing is lost; free some space and run the command again'],
   [/^53/, 'is short of memory or another resource. Nothing is lost; run the command again when the server is less busy'],
@@ -45,6 +48,7 @@ export function asPostgresError(error: unknown, name: string): unknown {
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return error;
-  const said = cause.originalMessage ?? (error.message === '' ? code : error.message);
-  return new MirrorError('DATABASE', `The database ${name} ${known[1]} (${said}).`, { cause: error });
+  // The adapter's own words for a kind of failure tell nothing more; the schema engine's go on with its inner places.
+  const [said = ''] = (cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code)).split('\n');
+  return new MirrorError('DATABASE', `The database ${name} ${known[1]}${said === '' ? '' : ` (${said})`}.`, { cause: error });
 }

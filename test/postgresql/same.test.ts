@@ -69,7 +69,7 @@ test('the same history gives the same tables and the same `changes` on SQLite an
         }
       },
     ),
-    { numRuns: Number(process.env['HISTORIES'] ?? 8) },
+    { numRuns: Number(process.env['HISTORIES'] ?? 5) },
   );
 }, 120_000);
 

@@ -1,20 +1,19 @@
 import type { Clock } from '../core/clock.ts';
-import { MirrorError, isMirrorError } from '../core/errors.ts';
+import { type MirrorError, isMirrorError } from '../core/errors.ts';
 import type { GateState } from '../core/ledger.ts';
 import { type ListKey, type ListName, listId } from '../core/lists.ts';
 import { duration } from '../core/words.ts';
 import type { Log } from '../log.ts';
 import type { Client } from '../service/client.ts';
-import type { Order } from '../store/orders.ts';
 import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
 import { type AgendaLimits, readAgenda } from '../sync/agenda.ts';
 import type { Cron } from '../sync/cron.ts';
 import type { ListReport, PassEvent } from '../sync/events.ts';
-import { type PassReport, SIDE_BY_SIDE, UNTOUCHED, runPass } from '../sync/pass.ts';
-import { asRecord } from '../sync/report.ts';
+import { SIDE_BY_SIDE, UNTOUCHED } from '../sync/pass.ts';
 import { sweepList } from '../sync/sweep.ts';
 import { Rests } from './rests.ts';
+import { OrderDesk } from './order-desk.ts';
 import { RunningSweeps } from './running.ts';
 import { markDue } from './slots.ts';
 import { type Trouble, TroubleLog, prolonged, troubleOf } from './troubles.ts';
@@ -38,7 +37,6 @@ const POLL_MS = 1000;
 /** What waits for budget is looked at again so often: an order may have ended sooner than it was thought to. */
 const REPLAN_MS = 30_000;
 const DATABASE_REST_MS = 30_000;
-const BUDGET_REST_MS = 60_000;
 const JUMP_MS = 1000;
 
 /**
@@ -49,12 +47,11 @@ export class Daemon {
   readonly #deps: DaemonDeps;
   readonly #running = new RunningSweeps();
   readonly #troubles: TroubleLog;
+  readonly #orders: OrderDesk;
   readonly #rests = new Rests();
-  #order: { order: Order; stop: AbortController; ended: Promise<void> } | null = null;
-  #orderRestsUntil = 0;
-  readonly #said = new Set<string>();
   #queue: ListKey[] = [];
   #planAt = 0;
+  #planNotBefore = 0;
   #nextSlotAt = 0;
   #restUntil = 0;
   #outage: Outage | null = null;
@@ -65,6 +62,15 @@ export class Daemon {
   constructor(deps: DaemonDeps) {
     this.#deps = deps;
     this.#troubles = new TroubleLog(deps.log);
+    this.#orders = new OrderDesk({
+      ...deps,
+      onEvent: (event) => this.#heed(event),
+      makeWay: (isWanted) => this.#running.stop(isWanted, 'an order goes before it'),
+      onEnd: (error) => {
+        if (error !== null) this.#take(error);
+        this.#wakeUp();
+      },
+    });
   }
 
   /** Looks at what there is to do, again and again, until the signal. @throws MirrorError `LEASE_LOST`, or what no daemon can mend */
@@ -81,8 +87,7 @@ export class Daemon {
   /** Stops everything under way after the page that it has in hand; what is not done stays to be gone on with. */
   async stop(): Promise<void> {
     const why = 'the daemon was stopped';
-    this.#order?.stop.abort(new MirrorError('STOPPED', why));
-    await Promise.all([this.#running.stop(() => true, why), this.#order?.ended]);
+    await Promise.all([this.#running.stop(() => true, why), this.#orders.stop(why)]);
   }
 
   /** One look: begins what can begin now, and does not wait for it. */
@@ -94,8 +99,9 @@ export class Daemon {
       await this.#markDue();
       const { gate, outage, ordered } = await store.glance();
       const trouble = await this.#heedTrouble(gate, outage);
-      if (ordered && this.#order === null) await this.#takeOrder(trouble);
+      if (ordered) await this.#orders.take(trouble);
       if (trouble === null) await this.#beginDue();
+      this.#troubles.databaseWorks();
     } catch (error) {
       this.#take(error);
     }
@@ -132,73 +138,23 @@ export class Daemon {
     return trouble;
   }
 
-  /** A new order is begun whatever the trouble, as a person's command would be; one that stopped short goes on when that is over. */
-  async #takeOrder(trouble: Trouble | null): Promise<void> {
-    const { store, clock } = this.#deps;
-    const order = await store.nextOrder();
-    if (order === null) return;
-    if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#orderRestsUntil)) return;
-    this.#sayOnce(order, order.startedAt === null ? 'order begun' : 'going on with an order');
-    const stop = new AbortController();
-    this.#order = { order, stop, ended: Promise.resolve() };
-    this.#order.ended = this.#carryOut(order, stop.signal);
-  }
-
-  async #carryOut(order: Order, signal: AbortSignal): Promise<void> {
-    const { client, store, clock, log, onEvent } = this.#deps;
-    try {
-      // A sync goes on with the pages that a scheduled sweep has read; a resync begins those lists anew.
-      await this.#running.stop((key) => isInScope(order, key), 'an order goes before it');
-      const report = await runPass({ client, store, clock, signal, onEvent: (event) => this.#heed(event, onEvent) }, order);
-      await this.#afterOrder(order, report);
-    } catch (error) {
-      if (isMirrorError(error, 'USAGE')) log.warn({ order: order.id, cause: error.message }, 'order refused');
-      else this.#take(error);
-    } finally {
-      this.#order = null;
-      this.#wakeUp();
-    }
-  }
-
-  async #afterOrder(order: Order, { pass, lists, stopped }: PassReport): Promise<void> {
-    const { store, clock, log } = this.#deps;
-    if (stopped === null) {
-      log.info({ order: order.id, lists: lists.length }, 'order done');
-    } else if (isMirrorError(stopped, 'KEY_REFUSED')) {
-      await store.endPass(
-        pass.id,
-        { state: 'failed', error: stopped.message, report: asRecord({ lists, stopped }) },
-        clock.now(),
-      );
-      log.error({ order: order.id, cause: stopped.message }, 'order failed');
-    } else {
-      if (isMirrorError(stopped, 'BUDGET_SPENT')) {
-        const wait = Math.max(BUDGET_REST_MS, (stopped.resumeAt?.getTime() ?? 0) - clock.now());
-        this.#sayOnce(order, 'order waits for the day budget');
-        this.#orderRestsUntil = clock.monotonic() + wait;
-      }
-      this.#take(stopped);
-    }
-  }
-
-  /** An order that takes what the budget leaves, request by request, is no news each time. */
-  #sayOnce({ id, kind, requestedBy }: Order, message: string): void {
-    if (this.#said.has(`${id} ${message}`)) return;
-    this.#said.add(`${id} ${message}`);
-    this.#deps.log.info({ order: id, kind, by: requestedBy }, message);
-  }
-
   async #beginDue(): Promise<void> {
     const { clock, store, limits, log } = this.#deps;
     // In an outage one list is enough to see whether the service is back.
     const places = this.#outage === null ? SIDE_BY_SIDE : 1;
     if (this.#running.size >= places) return;
-    if (clock.monotonic() >= this.#planAt) {
+    if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) {
       const agenda = await readAgenda(store, limits, (key) => this.#isBusy(key), clock.now());
       this.#queue = agenda.start.filter((key) => !this.#rests.isResting(key, clock.monotonic()));
       // Whether the service is back no list can tell that failed by itself.
-      if (this.#outage !== null && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#leastBlamed();
-      this.#planAt = clock.monotonic() + REPLAN_MS;
+      if (this.#outage !== null && this.#queue.length === 0 && agenda.left > 0)
+        this.#queue = this.#rests
+          .leastBlamed((await store.liveInboxes()).map(({ id }) => id))
+          .filter((key) => !this.#isBusy(key))
+          .slice(0, 1);
+      // Where nothing is due, only a slot, the end of a sweep or an order, or trouble can make it so; each of them asks for a new plan.
+      const idle = agenda.start.length + agenda.waiting.length === 0 && this.#outage === null;
+      this.#planAt = idle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
       if (agenda.waiting.length > 0)
         log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
     }
@@ -211,7 +167,7 @@ export class Daemon {
 
   async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
     const { client, store, clock, onEvent } = this.#deps;
-    const deps = { client, store, clock, signal, onEvent: (event: PassEvent) => this.#heed(event, onEvent) };
+    const deps = { client, store, clock, signal, onEvent: (event: PassEvent) => this.#heed(event) };
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
@@ -221,6 +177,8 @@ export class Daemon {
       done({ key, outcome: hopeless ? 'failed' : 'paused', ...UNTOUCHED, error });
       const alone = this.#isItsOwn(key, error);
       if (alone || isMirrorError(error, 'SERVICE_DOWN')) this.#letRest(key, error, alone);
+      // Should the ledger and the agenda ever disagree, they do so twice a minute.
+      if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
       if (!hopeless && !alone) this.#take(error);
     } finally {
       this.#wakeUp();
@@ -228,32 +186,36 @@ export class Daemon {
   }
 
   /** A page that was applied ends an outage. */
-  #heed(event: PassEvent, onEvent: (event: PassEvent) => void): void {
-    onEvent(event);
+  #heed(event: PassEvent): void {
+    this.#deps.onEvent(event);
     if (event.kind !== 'page' || this.#outage === null) return;
     this.#troubles.over(this.#outage, this.#deps.clock.now());
     this.#outage = null;
     this.#rests.serviceIsBack();
     this.#planAt = 0;
-    this.#deps.store.writeOutage(null).catch((error: unknown) => this.#take(error));
+    void this.#noteOutage();
   }
 
   /** Decides what an error means for all: a wait, or the end. What is only one list's was settled before. */
   #take(error: unknown): void {
-    const { clock, store, log } = this.#deps;
+    const { clock } = this.#deps;
     this.#planAt = 0;
     // The budget, the gate's pause and the refused key stand in SQL; the next look sees them.
     if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED')) return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       const cause = error.cause instanceof Error ? error.cause.message : error.message;
       this.#outage = prolonged(this.#outage, cause, clock.now());
-      store.writeOutage(this.#outage).catch((failure: unknown) => this.#take(failure));
+      void this.#noteOutage();
     } else if (isMirrorError(error, 'DATABASE')) {
-      log.error({ cause: error.message }, 'the database cannot be used; trying again in half a minute');
+      this.#troubles.databaseFails(error);
       this.#restUntil = clock.monotonic() + DATABASE_REST_MS;
     } else {
       this.#fault ??= { error };
     }
+  }
+
+  async #noteOutage(): Promise<void> {
+    await this.#deps.store.writeOutage(this.#outage).catch((error: unknown) => this.#take(error));
   }
 
   /** True where a list fails and the service does not: others were answered meanwhile, or the list has failed before and nothing else has. */
@@ -267,30 +229,12 @@ export class Daemon {
     if (alone) this.#deps.log.warn({ list: listId(key), cause }, `a list cannot be read, trying it again in ${duration(lasts)}`);
   }
 
-  /** The cheapest list that has not failed lately, or the one that failed longest ago. */
-  async #leastBlamed(): Promise<ListKey[]> {
-    const inboxes = await this.#deps.store.liveInboxes();
-    const keys: ListKey[] = [
-      { list: 'inboxes', inboxId: null },
-      ...inboxes.map(({ id }) => ({ list: 'users', inboxId: id }) as const),
-    ];
-    return keys
-      .filter((key) => !this.#isBusy(key))
-      .toSorted((a, b) => this.#rests.until(a) - this.#rests.until(b))
-      .slice(0, 1);
-  }
-
   #isBusy(key: ListKey): boolean {
-    return this.#running.has(key) || (this.#order !== null && isInScope(this.#order.order, key));
+    return this.#running.has(key) || this.#orders.holds(key);
   }
 
   #wakeUp(): void {
     this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + (this.#queue.length > 0 ? REPLAN_MS : 0));
     this.#wake.abort();
   }
-}
-
-/** Lists that an order may sweep: no scheduled sweep of them may be under way beside it. It may have to read the inboxes first. */
-function isInScope({ lists, inboxId }: Pick<Order, 'lists' | 'inboxId'>, key: ListKey): boolean {
-  return key.list === 'inboxes' || (lists.includes(key.list) && (inboxId === null || inboxId === key.inboxId));
 }

@@ -35,6 +35,12 @@ export class Rests {
     return this.#rests.get(listId(key))?.until ?? 0;
   }
 
+  /** The lists that cost least, those first that have never failed, then those that failed longest ago. */
+  leastBlamed(inboxIds: readonly string[]): ListKey[] {
+    const users = inboxIds.map((inboxId): ListKey => ({ list: 'users', inboxId }));
+    return [{ list: 'inboxes' as const, inboxId: null }, ...users].toSorted((a, b) => this.until(a) - this.until(b));
+  }
+
   /** The service answers again: where several lists failed with it, it was to blame; a single one may have been broken by itself. */
   serviceIsBack(): void {
     const inOutage = [...this.#rests].filter(([, rest]) => rest.inOutage);

@@ -5,10 +5,12 @@ import type { Cron } from '../sync/cron.ts';
 
 /** A long absence is one missed slot; which of thousands was the last need not be known to the second. */
 const SLOTS_LOOKED_AT = 1000;
+const HOUR = 3_600_000;
+const LONG_AGO = 8000 * HOUR;
 
 /**
  * Notes in SQL which kinds of list have become due by `now` (epoch ms). A slot that passed while nobody looked is made good once; a schedule that
- * is new or different is due at its next slot, and at once where there was none.
+ * is different is due at its next slot, and one that is new has been due since its last: what a command has read since then is not read again.
  * @returns whether any became due
  */
 export async function markDue(
@@ -32,7 +34,7 @@ export async function markDue(
 function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: number): Schedule {
   const { expression, timezone } = cron;
   const nextAt = new Date(cron.next(now));
-  if (before === null) return { list, expression, timezone, nextAt, dueSince: new Date(now) };
+  if (before === null) return { list, expression, timezone, nextAt, dueSince: new Date(slotBefore(cron, now)) };
   const same = before.expression === expression && before.timezone === timezone;
   if (same && before.nextAt.getTime() <= now)
     return { ...before, nextAt, dueSince: new Date(lastSlot(cron, before.nextAt, now)) };
@@ -40,6 +42,14 @@ function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: nu
   const dueSince = before.dueSince !== null && before.dueSince.getTime() > now ? new Date(now) : before.dueSince;
   if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
   return { list, expression, timezone, nextAt, dueSince };
+}
+
+/** The last slot up to `now`, or where the schedule has had none for ages an instant of long ago. */
+function slotBefore(cron: Cron, now: number): number {
+  let back = HOUR;
+  while (back < LONG_AGO && cron.next(now - back) > now) back *= 2;
+  const first = cron.next(now - back);
+  return first > now ? now - back : lastSlot(cron, new Date(first), now);
 }
 
 function lastSlot(cron: Cron, first: Date, now: number): number {

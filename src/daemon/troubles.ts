@@ -27,13 +27,16 @@ export function troubleOf(
     const long = strikes >= BREAKER_STRIKES || pausedUntil.getTime() - now > PATIENCE_MS;
     if (long) return { why: 'pause', cause: cause ?? '429', until: pausedUntil };
   }
-  if (outage !== null && outage.until.getTime() > now) return { why: 'outage', cause: outage.cause, until: outage.until };
+  const wait = (outage?.until.getTime() ?? 0) - now;
+  // A longer one is the work of a clock that was ahead.
+  if (outage !== null && wait > 0 && wait <= LONGEST_OUTAGE_MS)
+    return { why: 'outage', cause: outage.cause, until: outage.until };
   return null;
 }
 
 /** The outage after one more failure: tried again when it has lasted as long again, from half a minute to a quarter of an hour. */
 export function prolonged(outage: Outage | null, cause: string, now: number): Outage {
-  const since = outage?.since ?? new Date(now);
+  const since = new Date(Math.min(outage?.since.getTime() ?? now, now));
   const wait = Math.min(Math.max(now - since.getTime(), SHORTEST_OUTAGE_MS), LONGEST_OUTAGE_MS);
   return { since, until: new Date(now + wait), cause };
 }
@@ -42,6 +45,7 @@ export function prolonged(outage: Outage | null, cause: string, now: number): Ou
 export class TroubleLog {
   readonly #log: Log;
   #said: Trouble['why'] | null = null;
+  #databaseFails = false;
 
   constructor(log: Log) {
     this.#log = log;
@@ -69,5 +73,15 @@ export class TroubleLog {
   over(outage: Outage, now: number): void {
     this.#said = null;
     this.#log.info({ since: outage.since }, `the service answers again, after ${duration(now - outage.since.getTime())}`);
+  }
+
+  databaseFails({ message: cause }: Error): void {
+    if (!this.#databaseFails) this.#log.error({ cause }, 'the database cannot be used; it is tried again every half a minute');
+    this.#databaseFails = true;
+  }
+
+  databaseWorks(): void {
+    if (this.#databaseFails) this.#log.info('the database can be used again, going on');
+    this.#databaseFails = false;
   }
 }

@@ -1,9 +1,16 @@
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
+import { TABLES } from '../core/lists.ts';
 import type { Dialect } from './dialect.ts';
 import { iso, isoOrNull } from './rows.ts';
 import type { Database, Sql } from './sql.ts';
 
 const CLOCK_TOLERANCE_MS = 1000;
+
+const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
+const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
+/** The newest of each list and state, and those among which a pass looks for the last sign of life. */
+const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) OR id > (SELECT max(id) FROM sweeps) - 1000)`;
+const OPEN_PASSES = `state IN ('open', 'running')`;
 
 interface ClockRow {
   clock_host: string | null;
@@ -15,8 +22,9 @@ interface ClockRow {
 
 /**
  * The wall clock's reading at the machine's boot moves only when the clock is set. By as much as it moved, the ledger's recent rows and the
- * newest sweeps are moved too: what is 20 hours old stays 20 hours old. What still lies in the future (a clock set back while the machine was
- * off) is brought to now, so that it counts for a day and not for ever; a pause that began in the future begins now.
+ * newest sweeps are moved too, with all that is held against their times: what is 20 hours old stays 20 hours old. Where the clock came up
+ * behind after the machine was off, nobody knows by how much: the latest sign of life then lies just before now. Requests that still lie in the
+ * future are brought to now, so that they count for a day and not for ever; a pause that began in the future begins now.
  */
 export async function followClock(
   tx: Sql,
@@ -34,17 +42,10 @@ export async function followClock(
   if (moved !== 0) {
     const recent = `sent_at > '${iso(now - moved - BUDGET_WINDOW_MS)}'`;
     await move(tx, dialect, moved, { table: 'requests', columns: ['sent_at'], which: recent });
-    const newest = `id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)`;
-    await move(tx, dialect, moved, { table: 'sweeps', columns: ['started_at', 'heartbeat_at', 'finished_at'], which: newest });
-    const open = `state IN ('open', 'running')`;
-    await move(tx, dialect, moved, {
-      table: 'sync_requests',
-      columns: ['requested_at', 'started_at', 'heartbeat_at'],
-      which: open,
-    });
-    await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: ['due_since'], which: 'due_since IS NOT NULL' });
-    await move(tx, dialect, moved, { table: 'gate_state', columns: ['outage_since', 'outage_until'], which: 'id = 1' });
+    await moveSweeps(tx, dialect, moved);
   }
+  const behind = (await lastSign(tx)) - now;
+  if (behind > CLOCK_TOLERANCE_MS) await moveSweeps(tx, dialect, -behind - 1);
   await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
 
   const pausedAt = seen?.paused_at?.getTime() ?? null;
@@ -62,6 +63,25 @@ export async function followClock(
       isoOrNull(boot.at),
     );
   }
+}
+
+/** Moves the recent sweeps, and what is held against their times: passes, slots, the outage, suspicions. */
+async function moveSweeps(tx: Sql, dialect: Dialect, moved: number): Promise<void> {
+  await move(tx, dialect, moved, { table: 'sweeps', columns: SWEEP_TIMES, which: RECENT_SWEEPS });
+  await move(tx, dialect, moved, { table: 'sync_requests', columns: PASS_TIMES, which: OPEN_PASSES });
+  await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: ['due_since'], which: 'due_since IS NOT NULL' });
+  await move(tx, dialect, moved, { table: 'gate_state', columns: ['outage_since', 'outage_until'], which: 'id = 1' });
+  for (const table of Object.values(TABLES)) await moveSuspicions(tx, moved, table);
+}
+
+/** When a sweep or a pass last did anything, epoch ms; 0 where none has. */
+async function lastSign(tx: Sql): Promise<number> {
+  const signs = await tx.query<{ heartbeat_at: Date }>(
+    `SELECT heartbeat_at FROM sweeps WHERE ${RECENT_SWEEPS}
+     UNION ALL SELECT heartbeat_at FROM sync_requests WHERE ${OPEN_PASSES} AND heartbeat_at IS NOT NULL
+     ORDER BY heartbeat_at DESC LIMIT 1`,
+  );
+  return signs[0]?.heartbeat_at.getTime() ?? 0;
 }
 
 interface Moving {
@@ -87,4 +107,15 @@ async function move(tx: Sql, dialect: Dialect, moved: number, { table, key = 'id
      FROM ${dialect.records('$1', { the_key: 'text', ...kinds }, 'moved')} WHERE ${table}.${key} = ${key === 'id' ? 'CAST(moved.the_key AS INTEGER)' : 'moved.the_key'}`,
     JSON.stringify(rows),
   );
+}
+
+/** A suspicion is held against the sweeps: one from the future would wait for its second witness until the clock has come there again. */
+async function moveSuspicions(tx: Sql, moved: number, table: string): Promise<void> {
+  const found = await tx.query<{ missing_since: Date }>(
+    `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
+  );
+  const instants = found.map(({ missing_since: since }) => since.getTime()).toSorted((a, b) => (moved < 0 ? a - b : b - a));
+  // In this order none is moved onto one that is still to be moved.
+  for (const since of instants)
+    await tx.execute(`UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`, iso(since), iso(since + moved));
 }

@@ -134,7 +134,7 @@ export async function endSweep(
   await database.transaction(async (tx) => {
     await fence(tx);
     await tx.execute(
-      `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5 WHERE id = $1`,
+      `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5 WHERE id = $1 AND state = 'running'`,
       sweepId,
       state,
       error,

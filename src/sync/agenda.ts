@@ -27,7 +27,6 @@ export interface Agenda {
 /** No list waits longer for its turn, whatever its index; one that is due more seldom goes first when it is. */
 const MAX_AGE_HOURS = 24;
 const HOUR = 3_600_000;
-const CLOCK_TOLERANCE_MS = 1000;
 
 /**
  * Reads what is due, and decides what of it fits the budget that scheduled work may use (DESIGN.md, "Planning").
@@ -48,7 +47,7 @@ export async function readAgenda(
   for (const key of [{ list: 'inboxes', inboxId: null } as const, ...keys]) {
     const own = sweeps.get(listId(key)) ?? [];
     if (isBusy(key)) spokenFor += remainingCost(own, limits.pageSize);
-    else if (isDue(own, dueSince.get(key.list) ?? null, now))
+    else if (isDue(own, dueSince.get(key.list) ?? null))
       candidates.push(await candidateOf(store, key, own, limits.pageSize, now));
   }
   const cap = limits.requestsPerDay - limits.requestsReserved;
@@ -65,15 +64,10 @@ export async function readAgenda(
 const PER_INBOX: readonly ListName[] = ['users', 'tags', 'conversations'];
 
 /** A list is due where no sweep of it has ended since its slot; one that failed has had its turn. */
-function isDue(own: readonly LatestSweep[], dueSince: Date | null, now: number): boolean {
+function isDue(own: readonly LatestSweep[], dueSince: Date | null): boolean {
   if (dueSince === null) return false;
   return !own.some(
-    ({ state, finishedAt }) =>
-      (state === 'complete' || state === 'failed') &&
-      finishedAt !== null &&
-      finishedAt >= dueSince &&
-      // An end that lies in the future was written by a clock that was wrong.
-      finishedAt.getTime() <= now + CLOCK_TOLERANCE_MS,
+    ({ state, finishedAt }) => (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
 }
 

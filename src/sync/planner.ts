@@ -66,7 +66,7 @@ export function urgency({ key, ageHours, cost, rate, maxAgeHours }: Candidate): 
 }
 
 /** Greatest index first; of those beyond their age the oldest. */
-export function inOrder<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
+function inOrder<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
   return candidates
     .map((candidate) => ({ candidate, index: urgency(candidate) }))
     .toSorted((a, b) => descending(a.index, b.index) || descending(a.candidate.ageHours, b.candidate.ageHours))

@@ -35,11 +35,17 @@ export class TestClock implements Clock {
   sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
-      const sleeper = { at: this.#monotonic + Math.max(0, ms), wake: resolve };
-      signal?.addEventListener('abort', () => {
+      const awake = new AbortController();
+      const wake = (): void => {
+        awake.abort();
+        resolve();
+      };
+      const sleeper = { at: this.#monotonic + Math.max(0, ms), wake };
+      const called = (): void => {
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-        reject(signal.reason as Error);
-      });
+        reject(signal?.reason as Error);
+      };
+      signal?.addEventListener('abort', called, { signal: awake.signal });
       this.#sleepers.push(sleeper);
       this.#pump();
     });

@@ -269,6 +269,16 @@ describe('a pass that stops', () => {
   });
 });
 
+test('a sweep that was given up meanwhile, as its inbox is gone, is not brought back by being stopped', async () => {
+  const { store, database, clock } = await mirrored();
+  const sweep = await store.openSweep({ list: 'tags', inboxId: '1' }, 'schedule', clock.now());
+  await database.execute(`UPDATE sweeps SET state = 'abandoned', error = 'the inbox is gone' WHERE id = $1`, sweep.id);
+  await store.endSweep(sweep.id, 'paused', 'stopped', clock.now());
+  expect(await database.query(`SELECT state, error FROM sweeps WHERE id = $1`, sweep.id)).toEqual([
+    { state: 'abandoned', error: 'the inbox is gone' },
+  ]);
+});
+
 describe('what a pass reads', () => {
   test('`sync users` reads users lists only; of one inbox, that one only', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [5, 5] } });

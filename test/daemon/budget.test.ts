@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { LIST_NAMES, type ListName, listId } from '../../src/core/lists.ts';
+import { cronsOf } from '../../src/sync/freshness.ts';
+import { outlookOf } from '../../src/sync/outlook.ts';
+import { DAY, HOUR, LIMITS, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { count } from '../support/rows.ts';
+
+/** The most requests that arrived in any 24 hours. */
+function mostInADay({ sandbox }: TestHouse): number {
+  const times = sandbox.arrivals.map(({ at }) => at);
+  return Math.max(...times.map((at) => times.filter((other) => other > at - DAY && other <= at).length));
+}
+
+/** How old a list of each kind was at the most when it was complete again, in hours, since `from` (service's time). */
+async function oldest({ database }: TestHouse, from: number): Promise<Record<ListName, number>> {
+  const rows = await database.query<{ list: ListName; inbox_id: string | null; finished_at: Date }>(
+    `SELECT list, inbox_id, finished_at FROM sweeps WHERE state = 'complete' ORDER BY id`,
+  );
+  const ages = Object.fromEntries(LIST_NAMES.map((list) => [list, 0])) as Record<ListName, number>;
+  for (const own of Map.groupBy(rows, ({ list, inbox_id }) => listId({ list, inboxId: inbox_id })).values()) {
+    for (const [index, { list, finished_at }] of own.entries()) {
+      const before = own[index - 1];
+      if (before === undefined || finished_at.getTime() < from) continue;
+      ages[list] = Math.max(ages[list], (finished_at.getTime() - before.finished_at.getTime()) / HOUR);
+    }
+  }
+  return ages;
+}
+
+test('where the schedules want far more than the day has, the reserve is left alone, no list starves, and ages are as foretold', async () => {
+  const limits = { ...LIMITS, pageSize: 10, requestsPerDay: 120, requestsReserved: 20 };
+  const house = await daemonHouse({
+    sandbox: { conversations: [150, 50, 20], perDay: 120, activityPerHour: 4 },
+    limits,
+    pollMs: 15 * MINUTE,
+  });
+  const { clock, sandbox } = house;
+  const daemon = await house.start();
+  await clock.sleep(5 * MINUTE);
+  const begin = clock.now();
+  const plan = await outlookOf(daemon.store, cronsOf(house.schedules, 'UTC'), limits, begin);
+  expect(plan.wanted).toBeGreaterThan(20 * plan.available);
+  await clock.sleep(4 * DAY);
+  expect(sandbox.arrivals.filter(({ status }) => status === 429)).toEqual([]);
+  expect(mostInADay(house)).toBeLessThanOrEqual(100);
+  expect(sandbox.arrivals.length, 'the day is used').toBeGreaterThan(4 * 90);
+  const ages = await oldest(house, begin + DAY);
+  for (const { list, worstAgeMs } of plan.kinds) {
+    expect({ list, age: ages[list] > (worstAgeMs! / HOUR) * 1.5 + 1 ? ages[list] : 'as foretold' }).toEqual({
+      list,
+      age: 'as foretold',
+    });
+  }
+});
+
+test('a list that is larger than the whole day is finished in the end, and the others are read meanwhile', async () => {
+  const limits = { pageSize: 10, requestsPerDay: 70, requestsReserved: 10 };
+  const house = await daemonHouse({ sandbox: { conversations: [800, 20], perDay: 70 }, limits, pollMs: 30 * MINUTE });
+  const { clock, sandbox, database } = house;
+  await house.start();
+  const complete = async (inboxId: string): Promise<number> =>
+    await count(database, `sweeps WHERE list = 'conversations' AND inbox_id = $1 AND state = 'complete'`, inboxId);
+  const [large, small] = [...sandbox.world.inboxes.keys()] as [string, string];
+  let days = 0;
+  for (; days < 12 && (await complete(large)) < 2; days += 1) await clock.sleep(DAY);
+  expect(days).toBeLessThanOrEqual(8);
+  expect(await complete(small)).toBeGreaterThanOrEqual(days);
+  expect(await count(database, `sweeps WHERE list = 'inboxes' AND state = 'complete'`)).toBeGreaterThanOrEqual(days);
+  expect(mostInADay(house)).toBeLessThanOrEqual(60);
+  expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
+});

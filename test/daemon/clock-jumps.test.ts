@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest';
+import { readOrder } from '../../src/store/orders.ts';
+import { HOUR, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { TestClock } from '../support/clock.ts';
+import { count } from '../support/rows.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+/** One request for each page of every list. */
+const WHOLE = 1 + 2 + 2 + 3;
+const CONVERSATIONS = 3;
+
+/** The machine's clock in ever-running time: what nobody can set. */
+async function requestsIn(house: TestHouse, span: number): Promise<number> {
+  const from = house.sandbox.arrivals.length;
+  await house.clock.sleep(span);
+  return house.sandbox.arrivals.length - from;
+}
+
+/** The longest that the list of conversations went without being complete, in minutes of the service's clock. */
+function longestGap(house: TestHouse, inboxes: number): number {
+  const first = house.sandbox.arrivals.filter(({ path }) => /conversations\?limit=\d+$/.test(path)).map(({ at }) => at / MINUTE);
+  const gaps = first.slice(inboxes).map((at, index) => at - first[index]!);
+  return Math.max(...gaps);
+}
+
+describe.each([
+  ['back', -3 * HOUR],
+  ['forward', 3 * HOUR],
+])('the clock three hours %s', (_way, jump) => {
+  test('while the daemon runs delays no list by more than one pass and wastes at most one', async () => {
+    const house = await daemonHouse(SMALL);
+    const { clock } = house;
+    await house.start();
+    await clock.sleep(2 * HOUR + 7 * MINUTE);
+    clock.setWall(jump);
+    // A jump of whole hours leaves the quarters where they were: as many slots as ever, and what became due in the hours that were left out.
+    expect(await requestsIn(house, 2 * HOUR)).toBeLessThanOrEqual(8 * CONVERSATIONS + 3 + WHOLE);
+    expect(longestGap(house, 2)).toBeLessThanOrEqual(31);
+    expect(await house.late()).toEqual([]);
+    expect(house.said(40)).toEqual([]);
+  });
+
+  test('while the machine is off: everything is read once, and then as ever', async () => {
+    const house = await daemonHouse(SMALL);
+    const { clock } = house;
+    const first = await house.start();
+    await clock.sleep(2 * HOUR + 7 * MINUTE);
+    await first.stop();
+    clock.reboot(5 * MINUTE, jump);
+    await house.start();
+    expect(await requestsIn(house, 2 * MINUTE)).toBeLessThanOrEqual(WHOLE);
+    expect(await requestsIn(house, 2 * HOUR)).toBeLessThanOrEqual(8 * CONVERSATIONS + 4 + 4);
+    expect(longestGap(house, 2)).toBeLessThanOrEqual(31);
+    expect(await house.late()).toEqual([]);
+  });
+
+  test('while an order is under way does not make it read a list again', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [120, 40] }, limits: { pageSize: 10 }, pollMs: 10_000 });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(5 * MINUTE);
+    const from = sandbox.arrivals.length;
+    const id = await house.order({ kind: 'resync' });
+    await clock.sleep(18_000);
+    expect((await readOrder(house.database, id))?.state).toBe('running');
+    clock.setWall(jump);
+    await clock.sleep(4 * MINUTE);
+    expect(await readOrder(house.database, id)).toMatchObject({ state: 'done', error: null });
+    expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(1 + 2 + 2 + 12 + 4 + 16);
+    expect(await count(house.database, `sweeps WHERE state IN ('running', 'paused')`)).toBe(0);
+    await expectEqualToService(house);
+  });
+
+  test('while the machine is off does not make an order read again what it has read', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [120, 40] }, limits: { pageSize: 10 }, pollMs: 10_000 });
+    const { clock, sandbox, database } = house;
+    const first = await house.start();
+    await clock.sleep(5 * MINUTE);
+    const from = sandbox.arrivals.length;
+    const id = await house.order({ kind: 'resync', lists: ['conversations'] });
+    await clock.sleep(10_000);
+    first.killSwitch.throw();
+    clock.reboot(MINUTE, jump);
+    await house.start();
+    await clock.sleep(2 * MINUTE);
+    expect(await readOrder(database, id)).toMatchObject({ state: 'done', error: null });
+    const pages = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations'));
+    // Two requests can have been under way; the small list may be due again when the clock came up ahead.
+    expect(pages.length).toBeLessThanOrEqual(12 + 4 + 2 + (jump > 0 ? 4 : 0));
+    await expectEqualToService(house);
+  });
+
+  test('while the machine is off keeps nobody waiting in an outage', async () => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox } = house;
+    const first = await house.start();
+    await clock.sleep(20 * MINUTE);
+    sandbox.script(() => 'reset');
+    await clock.sleep(30 * MINUTE);
+    await first.stop();
+    clock.reboot(MINUTE, jump);
+    sandbox.script(undefined);
+    await house.start();
+    await clock.sleep(16 * MINUTE);
+    expect((await house.status()).outage).toBeNull();
+    expect(await house.late()).toEqual([]);
+  });
+
+  test('while the service is out of reach moves the outage along', async () => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    sandbox.script(() => 'reset');
+    await clock.sleep(30 * MINUTE);
+    const { outage } = await house.status();
+    clock.setWall(jump);
+    expect(await requestsIn(house, 2 * MINUTE)).toBeLessThanOrEqual(4);
+    const moved = (await house.status()).outage;
+    expect(Math.abs(moved!.since.getTime() - outage!.since.getTime() - jump)).toBeLessThan(1000);
+    sandbox.script(undefined);
+    await clock.sleep(16 * MINUTE);
+    expect((await house.status()).outage).toBeNull();
+    await clock.sleep(2 * MINUTE);
+    expect(await house.late()).toEqual([]);
+  });
+
+  test('while the budget is spent unlocks nothing and keeps nobody waiting for longer', async () => {
+    const house = await daemonHouse({
+      ...SMALL,
+      limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
+      pollMs: 5 * MINUTE,
+    });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    expect(sandbox.arrivals.length).toBeGreaterThan(28);
+    clock.setWall(jump);
+    await clock.sleep(12 * HOUR);
+    expect(sandbox.arrivals.length).toBeLessThanOrEqual(32);
+    await clock.sleep(12 * HOUR);
+    expect(sandbox.arrivals.length).toBeGreaterThan(45);
+  });
+});
+
+test('a clock that goes back and then forward, again and again, costs no more than its jumps', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock } = house;
+  await house.start();
+  await clock.sleep(HOUR + 7 * MINUTE);
+  for (let times = 0; times < 3; times += 1) {
+    clock.setWall(-3 * HOUR);
+    expect(await requestsIn(house, 30 * MINUTE)).toBeLessThanOrEqual(2 * CONVERSATIONS + WHOLE);
+    clock.setWall(3 * HOUR);
+    expect(await requestsIn(house, 30 * MINUTE)).toBeLessThanOrEqual(2 * CONVERSATIONS + WHOLE);
+  }
+  expect(longestGap(house, 2)).toBeLessThanOrEqual(31);
+});
+
+test.each([
+  ['spring, 23 hours long', '2026-03-28T23:00:00Z', 23],
+  ['autumn, 25 hours long', '2026-10-24T22:00:00Z', 25],
+] as const)('on the day of %s in Berlin every schedule runs as often as its wall clock says', async (_day, midnight, hours) => {
+  const clock = new TestClock(Date.parse(midnight) - 30_000);
+  const house = await daemonHouse({
+    clock,
+    sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
+    timezone: 'Europe/Berlin',
+    schedules: { users: '30 2 * * *' },
+  });
+  await house.start();
+  await clock.sleep(30_000 - 1000);
+  const before = await house.database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
+  await clock.sleep(hours * HOUR);
+  const ran = async (list: string): Promise<number> =>
+    await count(
+      house.database,
+      `sweeps WHERE list = $1 AND id > $2 AND reason = 'schedule' AND state = 'complete'`,
+      list,
+      before[0]!.last,
+    );
+  expect({
+    inboxes: await ran('inboxes'),
+    conversations: await ran('conversations'),
+    tags: await ran('tags'),
+    users: await ran('users'),
+  }).toEqual({ inboxes: hours, conversations: 4 * hours, tags: 4, users: hours === 23 ? 0 : 2 });
+});

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import { type TestHouse, HOUR, MINUTE, daemonHouse } from '../support/daemon.ts';
+import { KEY } from '../support/mirror.ts';
+import { askedSince, count, nthInbox } from '../support/rows.ts';
+import { readOrder } from '../../src/store/orders.ts';
+import type { PassRecord } from '../../src/sync/report.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const POLL = 5000;
+/** 30 pages of one list and 4 of another, beside five short ones. */
+const LONG = { sandbox: { conversations: [300, 40] }, limits: { pageSize: 10 }, pollMs: POLL };
+const SHORT = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 }, pollMs: 30_000 };
+
+async function ended(house: TestHouse, id: number, most = HOUR) {
+  for (const until = house.clock.now() + most; house.clock.now() < until;) {
+    const order = await readOrder(house.database, id);
+    if (order?.finishedAt) return order;
+    await house.clock.sleep(Math.max(POLL, most / 200));
+  }
+  throw new Error(`order ${id} has not ended: ${JSON.stringify(await readOrder(house.database, id))}`);
+}
+
+/** What was asked for more than once. */
+function askedAgain(paths: readonly string[]): string[] {
+  return [...Map.groupBy(paths, (path) => path)].filter(([, times]) => times.length > 1).map(([path]) => path);
+}
+
+async function openSweeps({ database }: TestHouse): Promise<number> {
+  return await count(database, `sweeps WHERE state IN ('running', 'paused')`);
+}
+
+describe('an order in the middle of a scheduled sweep', () => {
+  test('a resync begins the list anew and reads each page once; both finish, and the status shows both on the way', async () => {
+    const house = await daemonHouse(LONG);
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(25_000);
+    expect((await house.status()).lists.some(({ sweep }) => sweep?.reason === 'schedule' && sweep.pages > 5)).toBe(true);
+    const placedAt = clock.now();
+    const id = await house.order({ kind: 'resync' });
+    await clock.sleep(2 * POLL + 3000);
+    const order = await readOrder(house.database, id);
+    expect(order!.startedAt!.getTime() - placedAt).toBeLessThanOrEqual(2 * POLL);
+    const status = await house.status();
+    expect(status.openPasses).toMatchObject([{ id, kind: 'resync', ordered: true }]);
+    expect(status.lists.filter(({ sweep }) => sweep?.reason === 'resync').length).toBeGreaterThan(0);
+    expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
+    const since = sandbox.arrivals.filter(({ at }) => at > order!.startedAt!.getTime() - 500).map(({ path }) => path);
+    expect(askedAgain(since)).toEqual([]);
+    expect(since).toHaveLength(1 + 2 + 2 + 30 + 4);
+    expect(await openSweeps(house)).toBe(0);
+    const asked = sandbox.arrivals.length;
+    await clock.sleep(10 * MINUTE);
+    expect(sandbox.arrivals.length, 'the slot is served').toBe(asked);
+    await expectEqualToService(house);
+  });
+
+  test('a sync goes on with the pages that the scheduled sweep has read', async () => {
+    const house = await daemonHouse(LONG);
+    const { clock, sandbox } = house;
+    const { id: inbox } = nthInbox(sandbox, 0);
+    await house.start();
+    await clock.sleep(25_000);
+    const before = (await house.status()).lists.find(({ list, inboxId }) => list === 'conversations' && inboxId === inbox);
+    expect(before?.sweep?.pages).toBeGreaterThan(5);
+    const id = await house.order();
+    expect(await ended(house, id)).toMatchObject({ state: 'done' });
+    await clock.sleep(10 * MINUTE);
+    const paths = askedSince(sandbox, 0).filter((path) => path.startsWith(`/inboxes/${inbox}/conversations`));
+    expect(askedAgain(paths)).toEqual([]);
+    expect(paths).toHaveLength(30);
+    expect(await openSweeps(house)).toBe(0);
+    await expectEqualToService(house);
+  });
+
+  test('one for other lists goes in front of the scheduled sweeps, which go on beside it', async () => {
+    const house = await daemonHouse(LONG);
+    const { clock, sandbox, database } = house;
+    await house.start();
+    await clock.sleep(20_000);
+    const id = await house.order({ lists: ['tags'] });
+    const { startedAt, finishedAt } = await ended(house, id);
+    expect(finishedAt!.getTime() - startedAt!.getTime()).toBeLessThanOrEqual(4000);
+    const reasons = await database.query<{ reason: string }>(
+      `SELECT reason FROM requests WHERE sent_at > $1 AND sent_at <= $2 ORDER BY id`,
+      startedAt!.toISOString(),
+      finishedAt!.toISOString(),
+    );
+    expect(reasons.filter(({ reason }) => reason === 'schedule').length).toBeLessThanOrEqual(1);
+    await clock.sleep(2 * MINUTE);
+    expect(askedAgain(askedSince(sandbox, 0).filter((path) => path.includes('/conversations')))).toEqual([]);
+    expect(await openSweeps(house)).toBe(0);
+  });
+});
+
+test('two orders are carried out one after the other, the same one placed twice once', async () => {
+  const house = await daemonHouse(SHORT);
+  await house.start();
+  await house.clock.sleep(5 * MINUTE);
+  const from = house.sandbox.arrivals.length;
+  const first = await house.order({ kind: 'resync' });
+  const second = await house.order({ lists: ['users'] });
+  expect(await house.order({ kind: 'resync' })).toBe(first);
+  const [one, two] = [await ended(house, first), await ended(house, second)];
+  expect(one.state).toBe('done');
+  expect(two.state).toBe('done');
+  expect(two.startedAt!.getTime()).toBeGreaterThanOrEqual(one.finishedAt!.getTime());
+  expect(house.sandbox.arrivals.length - from).toBe(1 + 2 + 2 + 3 + 2);
+});
+
+test.each(['stopped', 'killed'] as const)(
+  'an order that is half done when the daemon is %s goes on where it was',
+  async (how) => {
+    const house = await daemonHouse(LONG);
+    const { clock, sandbox } = house;
+    const first = await house.start();
+    await clock.sleep(2 * MINUTE);
+    const from = sandbox.arrivals.length;
+    const id = await house.order({ kind: 'resync' });
+    await clock.sleep(20_000);
+    if (how === 'stopped') await first.stop();
+    else first.killSwitch.throw();
+    expect((await readOrder(house.database, id))?.state).toBe('running');
+    expect((await house.status()).openPasses).toMatchObject([{ id, ordered: true }]);
+    await clock.sleep(5 * MINUTE);
+    await house.start();
+    expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
+    const pages = askedSince(sandbox, from);
+    // Four requests can be under way when it dies.
+    expect(askedAgain(pages).length).toBeLessThanOrEqual(how === 'stopped' ? 0 : 4);
+    expect(await openSweeps(house)).toBe(0);
+    await expectEqualToService(house);
+  },
+);
+
+test('an order that nobody has begun waits for the next daemon', async () => {
+  const house = await daemonHouse(SHORT);
+  const id = await house.order();
+  await house.clock.sleep(HOUR);
+  await house.start();
+  expect(await ended(house, id)).toMatchObject({ state: 'done' });
+  expect(house.sandbox.arrivals, 'what it read need not be read for the schedule').toHaveLength(1 + 2 + 2 + 3);
+});
+
+describe('an order goes on by itself', () => {
+  test('when an outage is over', async () => {
+    const house = await daemonHouse(SHORT);
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    sandbox.script(() => 'reset');
+    await clock.sleep(30 * MINUTE);
+    const from = sandbox.arrivals.length;
+    const id = await house.order({ kind: 'resync' });
+    await clock.sleep(2 * MINUTE);
+    expect(await readOrder(house.database, id), 'it is tried at once, as a person would').toMatchObject({ state: 'running' });
+    expect(sandbox.arrivals.length).toBeGreaterThan(from);
+    await clock.sleep(30 * MINUTE);
+    expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(28);
+    sandbox.script(undefined);
+    expect(await ended(house, id, 20 * MINUTE)).toMatchObject({ state: 'done', error: null });
+    expect((await house.status()).outage).toBeNull();
+    await expectEqualToService(house);
+  });
+
+  test('when the service has asked for a long pause', async () => {
+    const house = await daemonHouse(SHORT);
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    let refused = 0;
+    sandbox.script(() => ((refused += 1) > 1 ? undefined : { status: 429, headers: { 'retry-after': '1800' } }));
+    const first = await house.order({ kind: 'resync' });
+    await clock.sleep(2 * MINUTE);
+    const from = sandbox.arrivals.length;
+    const second = await house.order({ lists: ['tags'] });
+    await clock.sleep(20 * MINUTE);
+    expect(sandbox.arrivals.length).toBe(from);
+    const [one, two] = [await ended(house, first), await ended(house, second)];
+    expect([one.state, two.state]).toEqual(['done', 'done']);
+    expect(sandbox.arrivals.filter(({ status }) => status === 429)).toHaveLength(1);
+  });
+
+  test('when the day has budget again, and takes the reserve with it', async () => {
+    const house = await daemonHouse({
+      ...SHORT,
+      limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
+      pollMs: 5 * MINUTE,
+    });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(4 * HOUR);
+    expect(sandbox.arrivals.length).toBeLessThanOrEqual(32);
+    const id = await house.order({ kind: 'resync' });
+    const again = await house.order({ lists: ['users', 'tags'] });
+    await clock.sleep(2 * HOUR);
+    expect(sandbox.arrivals).toHaveLength(40);
+    expect(await readOrder(house.database, again)).toMatchObject({ finishedAt: null });
+    expect(await ended(house, id, 30 * HOUR)).toMatchObject({ state: 'done' });
+    expect(await ended(house, again, 30 * HOUR)).toMatchObject({ state: 'done' });
+    expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
+    expect(house.said().filter(({ msg }) => msg === 'order waits for the day budget').length).toBeLessThanOrEqual(2);
+  });
+});
+
+test('an order with a refused key fails with that code, and the daemon goes on when the key changes', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(20 * MINUTE);
+  house.key = 'a wrong key';
+  const id = await house.order({ kind: 'resync' });
+  const order = await ended(house, id);
+  expect(order).toMatchObject({ state: 'failed' });
+  expect((order.report as PassRecord).stopped).toMatchObject({ code: 'KEY_REFUSED' });
+  await clock.sleep(HOUR);
+  expect(sandbox.arrivals.filter(({ status }) => status === 401)).toHaveLength(1);
+  house.key = KEY;
+  expect(await ended(house, await house.order())).toMatchObject({ state: 'done' });
+  expect(await house.late()).toEqual([]);
+});
+
+test('an order for an inbox that there is not fails, and the next one is carried out', async () => {
+  const house = await daemonHouse(SHORT);
+  await house.start();
+  await house.clock.sleep(MINUTE);
+  const wrong = await ended(house, await house.order({ lists: ['tags'], inboxId: '4711' }));
+  expect(wrong).toMatchObject({ state: 'failed', error: expect.stringContaining('no inbox 4711') as string });
+  expect((wrong.report as PassRecord).stopped).toMatchObject({ code: 'USAGE' });
+  expect(await ended(house, await house.order({ lists: ['tags'] }))).toMatchObject({ state: 'done' });
+});
+
+test('a list that fails for an order is named in its report and does not stop the others', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox } = house;
+  const { id: inbox } = nthInbox(sandbox, 1);
+  await house.start();
+  await clock.sleep(MINUTE);
+  sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${inbox}/conversations`) ? { status: 500 } : undefined));
+  const order = await ended(house, await house.order({ kind: 'resync' }));
+  expect(order).toMatchObject({ state: 'failed', error: `not complete: conversations/${inbox}` });
+  expect((order.report as PassRecord).lists.filter(({ outcome }) => outcome === 'complete')).toHaveLength(6);
+});

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { HOUR, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { KEY } from '../support/mirror.ts';
+import { nthInbox } from '../support/rows.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+
+/** Minutes until `done` holds; a test that waits for ever would not say why. */
+async function minutesUntil(house: TestHouse, done: () => Promise<boolean> | boolean, most = 240): Promise<number> {
+  for (let minutes = 0; minutes < most; minutes += 1) {
+    if (await done()) return minutes;
+    await house.clock.sleep(MINUTE);
+  }
+  return most;
+}
+
+const isFresh = async (house: TestHouse): Promise<boolean> => (await house.late()).length === 0;
+
+test('an hour without the service costs few requests and few lines, stands in the status, and needs nobody at its end', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(20 * MINUTE);
+  const [from, lines] = [sandbox.arrivals.length, house.said().length];
+  sandbox.script(() => 'reset');
+  await clock.sleep(HOUR);
+  expect((await house.status()).outage).toMatchObject({ cause: expect.stringContaining('ECONNRESET') as string });
+  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(40);
+  expect(house.said().length - lines).toBeLessThanOrEqual(5);
+  const asked = sandbox.arrivals.length;
+  sandbox.script(undefined);
+  expect(await minutesUntil(house, () => sandbox.arrivals.length > asked)).toBeLessThanOrEqual(15);
+  expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(2);
+  expect((await house.status()).outage).toBeNull();
+  expect(house.said().at(-1)?.msg ?? '').not.toBe('');
+  expect(house.said().some(({ msg }) => /answers again, after 1 h/.test(msg))).toBe(true);
+  await expectEqualToService(house);
+});
+
+test('an outage is remembered over a restart: the next daemon does not knock at once', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const first = await house.start();
+  await clock.sleep(20 * MINUTE);
+  sandbox.script(() => 'reset');
+  await clock.sleep(40 * MINUTE);
+  const { outage } = await house.status();
+  await first.stop();
+  const asked = sandbox.arrivals.length;
+  await house.start();
+  await clock.sleep(outage!.until.getTime() - clock.now() - MINUTE);
+  expect(sandbox.arrivals.length).toBe(asked);
+  sandbox.script(undefined);
+  expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(3);
+  expect((await house.status()).outage).toBeNull();
+});
+
+test('an hour of 429s costs at most 8 requests, restarts included', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const first = await house.start();
+  await clock.sleep(20 * MINUTE);
+  const [from, lines] = [sandbox.arrivals.length, house.said().length];
+  sandbox.script(() => ({ status: 429 }));
+  await clock.sleep(25 * MINUTE);
+  await first.stop();
+  await house.start();
+  await clock.sleep(35 * MINUTE);
+  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(8);
+  expect(house.said().length - lines).toBeLessThanOrEqual(10);
+  expect((await house.status()).gate.strikes).toBeGreaterThanOrEqual(3);
+  sandbox.script(undefined);
+  // The breaker's pause of an hour and a fifth is seen through.
+  expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(75);
+  expect(sandbox.arrivals.slice(from).filter(({ status }) => status === 429).length).toBeLessThanOrEqual(8);
+});
+
+test.each(['conversations', 'inboxes'] as const)(
+  'where only a page of %s fails, every other list stays fresh and that one is tried less and less often',
+  async (list) => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox } = house;
+    const { id } = nthInbox(sandbox, 0);
+    const isBroken = (path: string): boolean =>
+      list === 'inboxes'
+        ? path.startsWith('/v1/inboxes?')
+        : path.startsWith(`/v1/inboxes/${id}/conversations?`) && /next_page/.test(path);
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    const lines = house.said().length;
+    sandbox.script(({ path }) => (isBroken(path) ? { status: 500 } : undefined));
+    const from = sandbox.arrivals.length;
+    const late = new Set<string>();
+    for (let minutes = 0; minutes < 200; minutes += 5) {
+      await clock.sleep(5 * MINUTE);
+      for (const line of await house.late()) late.add(line.slice(0, line.indexOf(':')));
+    }
+    expect([...late]).toEqual([list === 'inboxes' ? 'inboxes null' : `conversations ${id}`]);
+    const tried = sandbox.arrivals
+      .slice(from)
+      .filter(({ path }) => isBroken(path))
+      .map(({ at }) => at / MINUTE)
+      .filter((at, index, all) => at - (all[index - 1] ?? 0) > 1);
+    const waits = tried.slice(1).map((at, index) => at - tried[index]!);
+    expect(waits.slice(0, 4).every((wait, index) => wait >= 5 * 2 ** index)).toBe(true);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(62);
+    const told = house
+      .said()
+      .slice(lines)
+      .filter(({ level }) => level >= 40);
+    expect(told.filter(({ msg }) => msg.includes('out of reach')).length).toBeLessThanOrEqual(1);
+    expect(told.some((line) => line.msg.includes('a list cannot be read') && String(line['list']).startsWith(list))).toBe(true);
+    expect((await house.status()).outage).toBeNull();
+    sandbox.script(undefined);
+    expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(61);
+  },
+);
+
+test('a list that the service refuses is tried once a slot, and the others do not wait for it', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const { id } = nthInbox(sandbox, 1);
+  await house.start();
+  await clock.sleep(5 * MINUTE);
+  sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${id}/conversations`) ? { status: 404, body: '{}' } : undefined));
+  const from = sandbox.arrivals.length;
+  await clock.sleep(2 * HOUR);
+  expect(sandbox.arrivals.slice(from).filter(({ status }) => status === 404)).toHaveLength(8);
+  expect((await house.late()).map((line) => line.split(':')[0])).toEqual([`conversations ${id}`]);
+});
+
+test('a refused key shuts the gate with one request, and another key opens it without a restart', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  house.key = 'a wrong key';
+  await house.start();
+  await clock.sleep(3 * HOUR);
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual([401]);
+  expect(house.said(50).map(({ msg }) => msg)).toEqual([expect.stringContaining('the API key is refused')]);
+  house.key = KEY;
+  expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(3);
+  expect((await house.status()).gate, 'the old key is forgotten').toMatchObject({ refusedKey: null, cause: null });
+  await expectEqualToService(house);
+});

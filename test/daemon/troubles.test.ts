@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import type { ListKey } from '../../src/core/lists.ts';
+import { Rests } from '../../src/daemon/rests.ts';
+import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
+import { MINUTE } from '../support/daemon.ts';
+
+const NOW = Date.parse('2026-03-02T12:00:00Z');
+const OPEN = { strikes: 0, pausedAt: null, pausedUntil: null, cause: null, refusedKey: null, refusedAt: null };
+const later = (ms: number): Date => new Date(NOW + ms);
+
+test('a short pause is no trouble, a long one or an open breaker is', () => {
+  const paused = (strikes: number, ms: number) =>
+    troubleOf({ ...OPEN, strikes, pausedUntil: later(ms), cause: '429' }, null, 'key', NOW);
+  expect(paused(1, 5000)).toBeNull();
+  expect(paused(1, 2 * MINUTE)).toBeNull();
+  expect(paused(1, 2 * MINUTE + 1)).toMatchObject({ why: 'pause', until: later(2 * MINUTE + 1) });
+  expect(paused(3, 5000)).toMatchObject({ why: 'pause' });
+  expect(paused(3, 0), 'it is over').toBeNull();
+});
+
+test('a refused key is trouble for that key alone', () => {
+  const gate = { ...OPEN, refusedKey: 'old', cause: 'HTTP 401' };
+  expect(troubleOf(gate, null, 'old', NOW)).toEqual({ why: 'key', cause: 'HTTP 401', until: null });
+  expect(troubleOf(gate, null, 'new', NOW)).toBeNull();
+});
+
+test('an outage is tried again after as long as it has lasted, from half a minute to a quarter of an hour', () => {
+  const first = prolonged(null, 'reset', NOW);
+  expect(first).toEqual({ since: later(0), until: later(MINUTE / 2), cause: 'reset' });
+  const after = (ms: number) => prolonged(first, 'reset', NOW + ms).until.getTime() - NOW - ms;
+  expect([after(40_000), after(5 * MINUTE), after(60 * MINUTE)]).toEqual([40_000, 5 * MINUTE, 15 * MINUTE]);
+});
+
+test('an outage from the future, left by a clock that was ahead, is tried at once', () => {
+  const outage = { since: later(170 * MINUTE), until: later(180 * MINUTE), cause: 'reset' };
+  expect(troubleOf(OPEN, outage, 'key', NOW)).toBeNull();
+  expect(prolonged(outage, 'reset', NOW)).toMatchObject({ since: later(0), until: later(MINUTE / 2) });
+});
+
+test('a list rests twice as long each time it fails, up to an hour, and begins anew when it was read', () => {
+  const rests = new Rests();
+  const key: ListKey = { list: 'tags', inboxId: '1' };
+  const lasts = Array.from({ length: 6 }, () => rests.begin(key, { now: 0, inOutage: false }) / MINUTE);
+  expect(lasts).toEqual([5, 10, 20, 40, 60, 60]);
+  expect([rests.isResting(key, 60 * MINUTE - 1), rests.isResting(key, 60 * MINUTE)]).toEqual([true, false]);
+  rests.end(key);
+  expect(rests.begin(key, { now: 0, inOutage: false })).toBe(5 * MINUTE);
+});
+
+test('after an outage the lists that failed in it are not to blame, unless it was a single one', () => {
+  const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
+  const resting = (rests: Rests) => keys.filter((key) => rests.isResting(key, 1)).map(({ inboxId }) => inboxId);
+  const several = new Rests();
+  for (const [index, key] of keys.entries()) several.begin(key, { now: 0, inOutage: index > 0 });
+  several.serviceIsBack();
+  expect(resting(several)).toEqual(['1']);
+  const single = new Rests();
+  single.begin(keys[0]!, { now: 0, inOutage: true });
+  single.serviceIsBack();
+  single.begin(keys[1]!, { now: 0, inOutage: true });
+  single.serviceIsBack();
+  expect(resting(single)).toEqual(['1', '2']);
+});

@@ -1,0 +1,251 @@
+import { onTestFinished } from 'vitest';
+import { isMirrorError } from '../../src/core/errors.ts';
+import { LIST_NAMES, type ListName } from '../../src/core/lists.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
+import { logPassEvent } from '../../src/daemon/event-log.ts';
+import { keepHouse } from '../../src/daemon/house.ts';
+import { keepLease } from '../../src/daemon/keep-lease.ts';
+import { PATIENCE_MS } from '../../src/daemon/troubles.ts';
+import { createLog } from '../../src/log.ts';
+import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
+import { createClient } from '../../src/service/client.ts';
+import { createGate } from '../../src/service/gate.ts';
+import { connect } from '../../src/service/http.ts';
+import { keyFingerprint } from '../../src/core/secrets.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { acquireLease } from '../../src/store/leases.ts';
+import { placeOrder } from '../../src/store/orders.ts';
+import type { PassSpec } from '../../src/store/passes.ts';
+import type { Database } from '../../src/store/sql.ts';
+import { type MirrorStatus, readStatus } from '../../src/store/status.ts';
+import { type Store, openStore } from '../../src/store/store.ts';
+import type { PassEvent } from '../../src/sync/events.ts';
+import { cronsOf, promiseOf } from '../../src/sync/freshness.ts';
+import { TestClock } from './clock.ts';
+import { KillSwitch } from './kill-switch.ts';
+import { KEY, temporaryDatabase } from './mirror.ts';
+import { freshMirrorFile } from './template.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** The defaults of the environment (DESIGN.md, "Environment"). */
+export const SCHEDULES: Record<ListName, string> = {
+  inboxes: '0 * * * *',
+  users: '20 */6 * * *',
+  tags: '40 */6 * * *',
+  conversations: '*/15 * * * *',
+};
+export const LIMITS = { pageSize: 100, requestsPerSecond: 1, requestsPerDay: 5000, requestsReserved: 250 };
+const HOST = 'test-host';
+
+export interface HouseOptions {
+  readonly clock?: TestClock;
+  readonly sandbox?: Partial<SandboxOptions>;
+  readonly schedules?: Partial<Record<ListName, string>>;
+  readonly timezone?: string;
+  readonly limits?: Partial<typeof LIMITS>;
+  readonly pollMs?: number;
+}
+
+export interface LogLine {
+  readonly level: number;
+  readonly at: number;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** A sandbox, a mirror's file, and the daemons that keep it, one after another. */
+export interface TestHouse {
+  readonly clock: TestClock;
+  readonly sandbox: Sandbox;
+  /** A connection of its own, as a command would have it. */
+  readonly database: Database;
+  readonly logged: LogLine[];
+  readonly events: PassEvent[];
+  /** The key that the next request carries. */
+  key: string;
+  schedules: Record<ListName, string>;
+  timezone: string;
+  limits: typeof LIMITS;
+  start(): Promise<RunningDaemon>;
+  order(spec?: Partial<PassSpec>): Promise<number>;
+  status(): Promise<MirrorStatus>;
+  /** Lists that are not as fresh as promised, with their age in minutes. */
+  late(): Promise<string[]>;
+  said(atLeast?: number): LogLine[];
+}
+
+export interface RunningDaemon {
+  readonly daemon: Daemon;
+  readonly store: Store;
+  readonly database: Database;
+  /** How `run` ended: undefined for well. */
+  readonly ended: Promise<unknown>;
+  /** As SIGTERM does. */
+  stop(): Promise<void>;
+  /** As SIGKILL does: nothing of it ever answers again, and its open transaction is rolled back. */
+  readonly killSwitch: KillSwitch;
+}
+
+/**
+ * All parts are real but the clock, and put together as `start` does it. The service's clock is right whatever the machine's is set to. While a
+ * daemon computes, time stands still.
+ */
+export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse> {
+  const clock = options.clock ?? new TestClock();
+  const begin = clock.now() - clock.monotonic();
+  const path = await freshMirrorFile();
+  const sandbox = createSandbox({
+    rate: 1,
+    perDay: 5000,
+    usersPerInbox: 4,
+    tagsPerInbox: 5,
+    key: KEY,
+    now: () => Math.floor(begin + clock.monotonic()),
+    ...options.sandbox,
+  });
+  const { url, close } = await sandbox.listen();
+  onTestFinished(close);
+  const database = heldBy(clock, await temporaryDatabase(path));
+  const logged: LogLine[] = [];
+  const alive = new Set<number>();
+  let pids = 100;
+
+  const house: TestHouse = {
+    clock,
+    sandbox,
+    database,
+    logged,
+    events: [],
+    key: KEY,
+    schedules: { ...SCHEDULES, ...options.schedules },
+    timezone: options.timezone ?? 'UTC',
+    limits: { ...LIMITS, ...options.limits },
+    start,
+    async order(spec = {}) {
+      const whole: PassSpec = {
+        kind: 'sync',
+        lists: LIST_NAMES,
+        inboxId: null,
+        acceptDeletes: false,
+        requestedBy: 'a test',
+        ...spec,
+      };
+      return (await placeOrder(database, whole, clock.now())).id;
+    },
+    status: () => readStatus(database, clock.now()),
+    async late() {
+      const now = clock.now();
+      const crons = cronsOf(house.schedules, house.timezone);
+      const { lists } = await readStatus(database, now);
+      return lists
+        .filter(
+          ({ list, completeAsOf }) =>
+            completeAsOf === null || now - completeAsOf.getTime() > promiseOf(crons[list], completeAsOf, now),
+        )
+        .map(
+          ({ list, inboxId, completeAsOf }) =>
+            `${list} ${inboxId}: ${completeAsOf === null ? 'never' : (now - completeAsOf.getTime()) / MINUTE}`,
+        );
+    },
+    said: (atLeast = 30) => logged.filter(({ level }) => level >= atLeast),
+  };
+
+  async function start(): Promise<RunningDaemon> {
+    const pid = (pids += 1);
+    alive.add(pid);
+    const opened = await openDatabase(`file:${path}`);
+    await opened.execute('PRAGMA synchronous = OFF');
+    const killSwitch = new KillSwitch(clock, () => alive.delete(pid));
+    const own = killSwitch.database(opened);
+    const lease = await acquireLease(own, {
+      host: HOST,
+      pid,
+      command: 'inbox-mirror start',
+      now: clock.now,
+      isAlive: (other) => alive.has(other),
+    });
+    const kept = keepLease(lease, {
+      database: own,
+      clock: { ...killSwitch.clock(), sleep: killSwitch.sleepSlowly(options.pollMs ?? MINUTE) },
+    });
+    const store = openStore(own, lease);
+    const log = createLog({
+      level: 'debug',
+      keys: () => [house.key],
+      write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
+      pretty: false,
+      colour: false,
+    });
+    const { pageSize, ...limits } = house.limits;
+    const http = connect(url, () => house.key);
+    onTestFinished(http.close);
+    const client = createClient({
+      http: killSwitch.http({ get: (...request) => clock.hold(() => http.get(...request)), close: http.close }),
+      gate: killSwitch.gate(
+        createGate({
+          ledger: store.ledger,
+          clock: killSwitch.gateClock(),
+          key: () => house.key,
+          patienceMs: PATIENCE_MS,
+          random: () => 0.5,
+          ...limits,
+        }),
+      ),
+      pageSize,
+      storePublicPermalink: false,
+    });
+    const daemon = new Daemon({
+      client,
+      store,
+      clock: killSwitch.clock(),
+      log,
+      crons: cronsOf(house.schedules, house.timezone),
+      limits: house.limits,
+      key: () => keyFingerprint(house.key),
+      onEvent(event) {
+        killSwitch.heed(event);
+        house.events.push(event);
+        logPassEvent(event, log, 'debug');
+      },
+      pollMs: options.pollMs ?? MINUTE,
+    });
+    const stopped = new AbortController();
+    const signal = AbortSignal.any([stopped.signal, kept.lost]);
+    void keepHouse(store, { clock: killSwitch.clock(), log, signal });
+    const ended = daemon.run(signal).then(
+      () => (kept.lost.aborted ? (kept.lost.reason as unknown) : undefined),
+      (error: unknown) => error,
+    );
+    let over = false;
+    const stop = async (): Promise<void> => {
+      if (over || killSwitch.dead) return;
+      over = true;
+      stopped.abort();
+      const error = await ended;
+      await daemon.stop();
+      kept.stop();
+      await lease.release();
+      alive.delete(pid);
+      await own.close();
+      if (error !== undefined && !isMirrorError(error, 'LEASE_LOST')) throw error;
+    };
+    onTestFinished(stop);
+    return { daemon, store, database: own, ended, stop, killSwitch };
+  }
+
+  return house;
+}
+
+/** Whoever looks into the mirror finds the moment that it asked for. */
+function heldBy(clock: TestClock, database: Database): Database {
+  return {
+    ...database,
+    query: (text, ...parameters) => clock.hold(() => database.query(text, ...parameters)),
+    execute: (text, ...parameters) => clock.hold(() => database.execute(text, ...parameters)),
+    transaction: (work) => clock.hold(() => database.transaction(work)),
+    typed: (work) => clock.hold(() => database.typed(work)),
+  };
+}

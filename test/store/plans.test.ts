@@ -59,8 +59,11 @@ async function looksOnSqlite(database: Database, text: string, parameters: reado
 }
 
 interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly 'Recheck Cond'?: string;
   readonly Plans?: readonly PlanNode[];
-  readonly [property: string]: unknown;
 }
 
 async function looksOnPostgres(database: Database, text: string, parameters: readonly unknown[]): Promise<Look[]> {
@@ -68,8 +71,8 @@ async function looksOnPostgres(database: Database, text: string, parameters: rea
   const looks: Look[] = [];
   const visit = (node: PlanNode): void => {
     const table = node['Relation Name'];
-    if (typeof table === 'string' && node['Node Type'] !== 'ModifyTable')
-      looks.push({ table, detail: String(node['Index Cond'] ?? node['Recheck Cond'] ?? 'whole') });
+    if (table !== undefined && node['Node Type'] !== 'ModifyTable')
+      looks.push({ table, detail: node['Index Cond'] ?? node['Recheck Cond'] ?? 'whole' });
     for (const inner of node.Plans ?? []) visit(inner);
   };
   visit(row!['QUERY PLAN']![0].Plan);

@@ -8,13 +8,13 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { schemaOf } from './schema.ts';
+import { PROVIDERS, type Provider, schemaOf } from './schema.ts';
 
 const root = join(import.meta.dirname, '..');
 const { bin } = createRequire(import.meta.url)('prisma/package.json') as { bin: { prisma: string } };
 const prismaCli = join(root, 'node_modules/prisma', bin.prisma);
 
-function generate(provider: 'sqlite'): void {
+function generate(provider: Provider): void {
   const work = mkdtempSync(join(tmpdir(), 'inbox-mirror-generate-'));
   try {
     const schemaFile = join(work, 'schema.prisma');
@@ -37,4 +37,4 @@ function generate(provider: 'sqlite'): void {
   }
 }
 
-generate('sqlite');
+for (const provider of PROVIDERS) generate(provider);

@@ -1,60 +1,110 @@
 /**
- * Writes the migration that brings the tables from the newest migration to models.prisma:
- *   node prisma/migrate.ts NAME      writes prisma/sqlite/migrations/<time>_NAME/migration.sql
+ * Writes the migration that brings each provider's tables from its newest migration to models.prisma:
+ *   node prisma/migrate.ts NAME      writes prisma/<provider>/migrations/<time>_NAME/migration.sql
  *   node prisma/migrate.ts --check   exits 1 where models and migrations disagree
+ * Migrations are tried on an SQLite database in memory and on a PostgreSQL server from the registry.
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
-import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils';
+import { PrismaPg } from '@prisma/adapter-pg';
+import {
+  ColumnTypeEnum,
+  type SqlMigrationAwareDriverAdapterFactory,
+  bindMigrationAwareSqlAdapterFactory,
+} from '@prisma/driver-adapter-utils';
+import { type FieldDef, type QueryConfig, type QueryResult, types } from 'pg';
 import { loadEngine, readMigrations } from '../src/store/migrate.ts';
-import { schemaOf } from './schema.ts';
+import { startServer } from './embedded.ts';
+import { PROVIDERS, type Provider, schemaOf } from './schema.ts';
 
-const provider = 'sqlite';
+const CHAR: number = types.builtins.CHAR;
 const [name] = process.argv.slice(2);
 if (name === undefined) throw new Error('usage: node prisma/migrate.ts NAME | --check');
+const stamp = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
 
-const folder = join(import.meta.dirname, provider, 'migrations');
-mkdirSync(folder, { recursive: true });
-writeFileSync(join(folder, 'migration_lock.toml'), `provider = "${provider}"\n`);
-const names = readdirSync(folder, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map((entry) => entry.name)
-  .sort();
+async function migrate(provider: Provider, factory: SqlMigrationAwareDriverAdapterFactory, wanted: string): Promise<void> {
+  const folder = join(import.meta.dirname, provider, 'migrations');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'migration_lock.toml'), `provider = "${provider}"\n`);
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  const engine = await loadEngine(bindMigrationAwareSqlAdapterFactory(factory));
+  const { stdout, exitCode } = await engine.diff({
+    from: { tag: 'migrations', ...readMigrations(folder, names) },
+    to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: schemaOf(provider) }] },
+    script: true,
+    exitCode: true,
+    filters: { externalTables: [], externalEnums: [] },
+  });
 
-const factory = new PrismaBetterSqlite3({ url: ':memory:' });
-const connectToShadowDb = factory.connectToShadowDb.bind(factory);
-// The engine replays a whole migration as one raw statement, which better-sqlite3 refuses; as a script it takes it.
-factory.connectToShadowDb = async () => {
-  const shadow = await connectToShadowDb();
-  const executeRaw = shadow.executeRaw.bind(shadow);
-  shadow.executeRaw = async (query) => {
-    if (query.args.length > 0) return await executeRaw(query);
-    await shadow.executeScript(query.sql);
-    return 0;
+  if (exitCode === 0) console.log(`${provider}: models and migrations agree`);
+  else if (wanted === '--check') {
+    console.error(
+      `${provider}: models.prisma and the migrations disagree; run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
+    );
+    process.exitCode = 1;
+  } else {
+    const target = join(folder, `${stamp}_${wanted}`);
+    mkdirSync(target);
+    writeFileSync(join(target, 'migration.sql'), stdout ?? '');
+    console.log(`wrote ${target}/migration.sql`);
+  }
+}
+
+function inMemory(): SqlMigrationAwareDriverAdapterFactory {
+  const factory = new PrismaBetterSqlite3({ url: ':memory:' });
+  const connectToShadowDb = factory.connectToShadowDb.bind(factory);
+  // The engine replays a whole migration as one raw statement, which better-sqlite3 refuses; as a script it takes it.
+  factory.connectToShadowDb = async () => {
+    const shadow = await connectToShadowDb();
+    const executeRaw = shadow.executeRaw.bind(shadow);
+    shadow.executeRaw = async (query) => {
+      if (query.args.length > 0) return await executeRaw(query);
+      await shadow.executeScript(query.sql);
+      return 0;
+    };
+    return shadow;
   };
-  return shadow;
-};
+  return factory;
+}
 
-const engine = await loadEngine(bindMigrationAwareSqlAdapterFactory(factory));
-const { stdout, exitCode } = await engine.diff({
-  from: { tag: 'migrations', ...readMigrations(folder, names) },
-  to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: schemaOf(provider) }] },
-  script: true,
-  exitCode: true,
-  filters: { externalTables: [], externalEnums: [] },
-});
+/** The adapter does not know PostgreSQL's inner type "char", in which the engine reads what tables there are. */
+function onServer(connectionString: string): SqlMigrationAwareDriverAdapterFactory {
+  const factory = new PrismaPg({ connectionString });
+  const connectToShadowDb = factory.connectToShadowDb.bind(factory);
+  factory.connectToShadowDb = async () => {
+    const shadow = await connectToShadowDb();
+    const pool = shadow.underlyingDriver();
+    const query = pool.query.bind(pool) as (config: QueryConfig) => Promise<QueryResult>;
+    let characters: FieldDef[] = [];
+    const asText = async (config: QueryConfig): Promise<QueryResult> => {
+      const result = await query(config);
+      // A script of several statements has several results, and nobody reads them.
+      characters = (result.fields ?? []).filter(({ dataTypeID }) => dataTypeID === CHAR);
+      for (const field of characters) field.dataTypeID = types.builtins.TEXT;
+      return result;
+    };
+    Object.assign(pool, { query: asText });
+    const queryRaw = shadow.queryRaw.bind(shadow);
+    shadow.queryRaw = async (statement) => {
+      const result = await queryRaw(statement);
+      for (const { name: column } of characters)
+        result.columnTypes[result.columnNames.indexOf(column)] = ColumnTypeEnum.Character;
+      return result;
+    };
+    return shadow;
+  };
+  return factory;
+}
 
-if (exitCode === 0) console.log(`${provider}: models and migrations agree`);
-else if (name === '--check') {
-  console.error(
-    `${provider}: models.prisma and the migrations disagree; run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
-  );
-  process.exitCode = 1;
-} else {
-  const stamp = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
-  const target = join(folder, `${stamp}_${name}`);
-  mkdirSync(target);
-  writeFileSync(join(target, 'migration.sql'), stdout ?? '');
-  console.log(`wrote ${target}/migration.sql`);
+const server = await startServer();
+try {
+  const factories = { sqlite: inMemory, postgresql: () => onServer(server.url('postgres')) };
+  for (const provider of PROVIDERS) await migrate(provider, factories[provider](), name);
+} finally {
+  await server.stop();
+  server.remove();
 }

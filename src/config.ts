@@ -66,7 +66,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
   const config: Config = {
     apiUrl: readApiUrl(read, env, needs.service, faults),
     key: readKey(env, folder, needs.service, faults),
-    databaseUrl: readDatabaseUrl(read, folder),
+    databaseUrl: readDatabaseUrl(read, folder, faults),
     requestsPerSecond: number('REQUESTS_PER_SECOND', 1, 0.001, 10_000, false),
     requestsPerDay: number('REQUESTS_PER_DAY', 5000, 1, 1_000_000_000, true),
     requestsReserved: number('REQUESTS_RESERVED', 250, 0, 1_000_000_000, true),
@@ -165,13 +165,31 @@ export function rereadKey(env: Environment, folder: string): string | null {
   return key;
 }
 
-/** As `file:` and an absolute path. */
-function readDatabaseUrl(read: Read, folder: string): string {
+/** `file:` with an absolute path, or a PostgreSQL server's address. What it says is not shown in a fault where it may hold a password. */
+function readDatabaseUrl(read: Read, folder: string, faults: string[]): string {
+  const name = 'DATABASE_URL';
   const absolute = (url: string): string => `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
-  const expected = 'file:PATH, such as file:./mirror.db (PostgreSQL is not supported yet)';
-  return read('DATABASE_URL', absolute('file:./mirror.db'), expected, (text) =>
-    /^file:./.test(text) ? absolute(text) : undefined,
-  );
+  const expected = 'file:PATH, such as file:./mirror.db, or postgresql://USER:PASSWORD@HOST/DATABASE';
+  return read(name, absolute('file:./mirror.db'), expected, (text) => {
+    if (/^file:./.test(text)) return absolute(text);
+    if (!/[:@]/.test(text)) return undefined;
+    const fault = postgresFault(text, expected);
+    if (fault !== null) faults.push(`${name}: ${fault}; its value is not shown here`);
+    return text;
+  });
+}
+
+/** Why an address is none of a PostgreSQL database; null where it is one. */
+function postgresFault(text: string, expected: string): string | null {
+  if (!/^postgres(ql)?:\/\//.test(text)) return `expected ${expected}`;
+  if (!URL.canParse(text)) return 'is no address; special characters in user and password are written as %XX';
+  const { pathname, searchParams, hash } = new URL(text);
+  if (hash !== '') return 'has a #, which is written as %23';
+  if (!/^\/[^/]+$/.test(pathname)) return `names no database; expected ${expected}`;
+  const schema = searchParams.get('schema');
+  if (schema !== null && !/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/i.test(schema))
+    return 'expected the schema to be of letters, digits and _, not to begin with a digit or pg_, and to have 63 characters at most';
+  return null;
 }
 
 function readSchedule(read: Read, name: string, fallback: string): string {

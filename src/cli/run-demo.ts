@@ -45,7 +45,7 @@ FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversatio
 /** The whole program in a quarter of a minute, on invented data. @returns the exit code */
 export async function runDemo(io: Io, file: string): Promise<number> {
   const path = resolve(io.cwd, file);
-  clearEarlierDemo(path);
+  await clearEarlierDemo(path);
   const sandbox = createSandbox({ conversations: [420, 260, 90], rate: REQUESTS_PER_SECOND, seed: 7 });
   const server = await sandbox.listen();
   try {
@@ -53,11 +53,11 @@ export async function runDemo(io: Io, file: string): Promise<number> {
     heading(io, '1. Mirror the sandbox, a stand-in of the service, into SQLite');
     await sync(demo);
     heading(io, '2. Ask the copy in SQL');
-    for (const { asks, sql } of QUESTIONS) ask(io, path, asks, sql);
+    for (const { asks, sql } of QUESTIONS) await ask(io, path, asks, sql);
     heading(io, `3. Let ${CHANGES} things happen at the service, and sync again`);
     changeSomething(sandbox);
     await sync(demo);
-    ask(io, path, 'What changed?', LATEST_CHANGES);
+    await ask(io, path, 'What changed?', LATEST_CHANGES);
     heading(io, '4. Go on');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
@@ -67,8 +67,8 @@ export async function runDemo(io: Io, file: string): Promise<number> {
 }
 
 /** Makes room for the demo's file. @throws MirrorError `USAGE` where anything but an earlier demo lies there: a real mirror has a history to lose */
-function clearEarlierDemo(path: string): void {
-  if (existsSync(path) && !isDemo(path)) {
+async function clearEarlierDemo(path: string): Promise<void> {
+  if (existsSync(path) && !(await isDemo(path))) {
     throw new MirrorError(
       'USAGE',
       `${path} exists and is not the file of an earlier demo, so it is left alone. Name another with --database.`,
@@ -77,15 +77,15 @@ function clearEarlierDemo(path: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
-function isDemo(path: string): boolean {
+async function isDemo(path: string): Promise<boolean> {
   try {
-    const mirror = openReadOnly(`file:${path}`);
+    const mirror = await openReadOnly(`file:${path}`);
     try {
-      const { rows } = mirror.query(`SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`);
-      const [[all, ours] = []] = [...rows];
+      const { rows } = await mirror.query(`SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`);
+      const [[all, ours] = []] = await Array.fromAsync(rows);
       return all === ours && all !== 0;
     } finally {
-      mirror.close();
+      await mirror.close();
     }
   } catch {
     return false;
@@ -118,13 +118,13 @@ async function sync(io: Io): Promise<void> {
     throw new MirrorError('SERVICE_DOWN', 'The demo stopped short; the lines above say why. Run it again.');
 }
 
-function ask(io: Io, path: string, question: string, sql: string): void {
+async function ask(io: Io, path: string, question: string, sql: string): Promise<void> {
   printLine(io.stdout, `${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
-  const mirror = openReadOnly(`file:${path}`);
+  const mirror = await openReadOnly(`file:${path}`);
   try {
-    printRows(io, mirror.query(sql), 'table');
+    await printRows(io, await mirror.query(sql), 'table');
   } finally {
-    mirror.close();
+    await mirror.close();
   }
   printLine(io.stdout, '');
 }

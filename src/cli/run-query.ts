@@ -4,7 +4,8 @@ import { readConfig, readEnvironment } from '../config.ts';
 import { MirrorError } from '../core/errors.ts';
 import { parseExact } from '../core/json.ts';
 import { plural } from '../core/words.ts';
-import { type Cell, type QueryResult, openReadOnly } from '../store/read-only.ts';
+import type { Cell, QueryResult } from '../store/query-result.ts';
+import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
 import { type Io, printLine } from './io.ts';
@@ -17,20 +18,20 @@ const MOST_TABLE_ROWS = 10_000;
 export async function runQuery(io: Io, argument: string, format: Format): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
   const sql = argument === '-' ? await text(process.stdin) : argument;
-  const mirror = openReadOnly(config.databaseUrl);
+  const mirror = await openReadOnly(config.databaseUrl);
   try {
-    printRows(io, mirror.query(sql), format);
+    await printRows(io, await mirror.query(sql), format);
     return EXIT.done;
   } finally {
-    mirror.close();
+    await mirror.close();
   }
 }
 
 /** Prints rows in a format; all but the table go out one at a time. */
-export function printRows(io: Io, { columns, rows }: QueryResult, format: Format): void {
+export async function printRows(io: Io, { columns, rows }: QueryResult, format: Format): Promise<void> {
   const names = columns.map(({ name }) => name);
   if (format === 'table') {
-    const all = firstOf(rows, MOST_TABLE_ROWS);
+    const all = await firstOf(rows, MOST_TABLE_ROWS);
     const numeric = names.map(
       (_name, index) =>
         all.rows.some((row) => row[index] !== null) &&
@@ -55,18 +56,18 @@ export function printRows(io: Io, { columns, rows }: QueryResult, format: Format
   }
   if (format === 'csv') {
     io.stdout.write(stringify([names]));
-    for (const row of rows) io.stdout.write(stringify([row.map((cell) => (cell === null ? '' : asText(cell)))]));
+    for await (const row of rows) io.stdout.write(stringify([row.map((cell) => (cell === null ? '' : asText(cell)))]));
     return;
   }
   refuseSameNames(names);
   const asObject = (row: Cell[]): string =>
     JSON.stringify(Object.fromEntries(columns.map(({ name, isJson }, index) => [name, asJson(row[index] ?? null, isJson)])));
   if (format === 'ndjson') {
-    for (const row of rows) printLine(io.stdout, asObject(row));
+    for await (const row of rows) printLine(io.stdout, asObject(row));
     return;
   }
   let separator = '[\n  ';
-  for (const row of rows) {
+  for await (const row of rows) {
     io.stdout.write(separator + asObject(row));
     separator = ',\n  ';
   }
@@ -74,9 +75,9 @@ export function printRows(io: Io, { columns, rows }: QueryResult, format: Format
 }
 
 /** Of the rows at most `most`, and whether that was all. */
-function firstOf(rows: Iterable<Cell[]>, most: number): { rows: Cell[][]; complete: boolean } {
+async function firstOf(rows: QueryResult['rows'], most: number): Promise<{ rows: Cell[][]; complete: boolean }> {
   const first: Cell[][] = [];
-  for (const row of rows) {
+  for await (const row of rows) {
     if (first.length === most) return { rows: first, complete: false };
     first.push(row);
   }

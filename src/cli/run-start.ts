@@ -78,13 +78,22 @@ async function standBy(
   signal: AbortSignal,
   { database, clock, log, claim }: Session,
 ): Promise<{ claim: Claim; waited: boolean } | null> {
+  let failing = false;
   for (let waited = false; !signal.aborted; waited = true) {
     try {
       const claimed = await claim(DAEMON_COMMAND);
       if (waited) log.info('took over the mirror');
       return { claim: claimed, waited };
     } catch (error) {
+      if (isMirrorError(error, 'DATABASE')) {
+        // A server that is being restarted comes back.
+        if (!failing) log.error({ cause: error.message }, 'the database cannot be used; trying again every second');
+        failing = true;
+        await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
+        continue;
+      }
       if (!isMirrorError(error, 'LEASE_HELD')) throw error;
+      failing = false;
     }
     if (!waited) {
       const holder = await readLease(database);

@@ -3,9 +3,7 @@ import { type Endpoints, type Role, createEndpoints } from '../daemon/endpoints.
 import type { Metrics } from '../daemon/metrics.ts';
 import { observe } from '../daemon/observe.ts';
 import { changesAfter } from '../store/change-feed.ts';
-import { sqlitePath } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
-import { databaseBytes } from '../store/size.ts';
 import { type Session, claimantOf } from './session.ts';
 
 const LISTEN_AGAIN_MS = 10_000;
@@ -35,7 +33,7 @@ export async function serveEndpoints(
         return observe(database, { now: clock.now(), config, self });
       },
       changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
-      databaseBytes: () => databaseBytes(sqlitePath(config.databaseUrl)),
+      databaseBytes: () => database.bytes(),
     });
     const address = await endpoints.listen();
     listening = endpoints;

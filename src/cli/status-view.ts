@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { readConfig, readEnvironment } from '../config.ts';
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
-import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { ago, count, duration, plural } from '../core/words.ts';
 import { observe } from '../daemon/observe.ts';
 import type { JudgedList, JudgedStatus } from '../daemon/status-judge.ts';
 import { statusAsJson } from '../daemon/status-json.ts';
-import { openDatabase, sqlitePath } from '../store/database.ts';
+import { openDatabase } from '../store/database.ts';
+import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { isAlive } from './machine.ts';
@@ -16,12 +15,8 @@ import { renderTable } from './table.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
-  const path = sqlitePath(config.databaseUrl);
-  if (!existsSync(path))
-    throw new MirrorError(
-      'USAGE',
-      `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
-    );
+  // Whoever only looks makes no mirror.
+  await (await openReadOnly(config.databaseUrl)).close();
   const database = await openDatabase(config.databaseUrl);
   try {
     const now = Date.now();

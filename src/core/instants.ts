@@ -3,12 +3,12 @@ const MILLISECONDS_FROM = 1e11;
 
 /**
  * An epoch in seconds or milliseconds, told apart by size (SERVICE-NOTES.md, "Timestamps"), as ISO 8601 UTC text; null outside the
- * years 0 to 9999 (microseconds, say), whose text would neither sort nor be an instant to a database.
+ * years 1 to 9999 (microseconds, say), whose text would neither sort nor be an instant to a database.
  */
 export function epochToIso(epoch: number): string | null {
   const date = new Date(Math.abs(epoch) >= MILLISECONDS_FROM ? epoch : epoch * 1000);
   const year = date.getUTCFullYear();
-  return year >= 0 && year <= 9999 ? date.toISOString() : null;
+  return year >= 1 && year <= 9999 ? date.toISOString() : null;
 }
 
 /** The provider opened in 2004. */

@@ -44,7 +44,7 @@ export interface EndpointsOptions {
   /** Asks the database something small. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
-  readonly databaseBytes: () => number;
+  readonly databaseBytes: () => number | Promise<number>;
   readonly changes: ChangesEndpointOptions['changes'];
 }
 
@@ -129,7 +129,7 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     return await reply.code(readiness.ready ? 200 : 503).send(readiness);
   });
   server.get('/metrics', async (_request, reply) => {
-    const scrape = { status: await status(), isActive: role() === 'active', databaseBytes: databaseBytes() };
+    const scrape = { status: await status(), isActive: role() === 'active', databaseBytes: await databaseBytes() };
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
   server.get('/status.json', async (_request, reply) => {

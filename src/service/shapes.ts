@@ -16,6 +16,9 @@ const text = z
   .string('is no text')
   .nullish()
   .transform((value) => value ?? null);
+/** It is indexed, and PostgreSQL's indexes take no more than 2,700 bytes. */
+const LONGEST_STATUS = 500;
+const status = text.refine((value) => value === null || value.length <= LONGEST_STATUS, 'is too long');
 const boolean = z
   .boolean('is no boolean')
   .nullish()
@@ -54,7 +57,7 @@ const user = z.looseObject({ id, first_name: text, last_name: text, email: text,
 const tag = z.looseObject({ id, name: text, color_code: text, type: text, created_at: maybeInstant });
 const conversation = z.looseObject({
   id,
-  status: text,
+  status,
   // Unassigned comes as null, nothing, {} or with a null id (SERVICE-NOTES.md).
   assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
   tag_ids: z.array(id, 'is no array').nullish(),

@@ -1,118 +1,17 @@
-import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
-import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
-import { MirrorError } from '../core/errors.ts';
-import { asDatabaseError } from './database-errors.ts';
-import { sqlite } from './dialect.ts';
-import { migrate } from './migrate.ts';
-import type { PrismaClient } from '../generated/sqlite/client.ts';
-import type { Database, Sql } from './sql.ts';
-import { statementsOn } from './statements.ts';
-
-const BUSY_TIMEOUT = 10_000;
-
-/** The path in a `file:` address, relative to the working directory. */
-export function sqlitePath(url: string): string {
-  return resolve(url.replace(/^file:(\/\/(?=\/))?/, ''));
-}
+import type { Database } from './sql.ts';
 
 /**
- * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment").
- * @param url `file:…`
+ * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment"). Each provider's part is loaded only
+ * where it is used.
+ * @param url `file:…` or `postgresql://…`
  * @throws MirrorError `DATABASE` where it cannot be opened, is locked, or was made by a newer program.
  */
 export async function openDatabase(url: string): Promise<Database> {
-  const path = sqlitePath(url);
-  makePrivateFile(path);
-  const factory = new PrismaBetterSqlite3({ url: path, timeout: BUSY_TIMEOUT });
-  const connection = await open(factory, path);
-  const database = serialised(connection, factory, path);
-  try {
-    // WAL lets readers in other processes read while a page is written; FULL keeps the ledger through a power cut.
-    await database.query('PRAGMA journal_mode = WAL');
-    await database.execute('PRAGMA synchronous = FULL');
-    await database.execute('PRAGMA foreign_keys = ON');
-    await migrate(database, factory);
-    return database;
-  } catch (error) {
-    await connection.dispose();
-    throw asDatabaseError(error, path);
-  }
+  if (isPostgres(url)) return await (await import('./database-postgresql.ts')).openPostgres(url);
+  return await (await import('./database-sqlite.ts')).openSqlite(url);
 }
 
-async function open(factory: SqlDriverAdapterFactory, name: string): Promise<SqlDriverAdapter> {
-  try {
-    return await factory.connect();
-  } catch (error) {
-    throw asDatabaseError(error, name);
-  }
-}
-
-/** The content is private: the file is made with mode 0600, and SQLite gives its side files the same. */
-function makePrivateFile(path: string): void {
-  try {
-    if (existsSync(path)) return;
-    closeSync(openSync(path, 'a', 0o600));
-    chmodSync(path, 0o600);
-  } catch (error) {
-    throw new MirrorError(
-      'DATABASE',
-      `Cannot make the database file ${path}: ${error instanceof Error ? error.message : String(error)}. ` +
-        `Check that the folder ${dirname(path)} exists and may be written to, or set DATABASE_URL to another place.`,
-      { cause: error },
-    );
-  }
-}
-
-/**
- * SQLite has one connection here, and what any caller does on it while another's transaction is open would be part of that transaction:
- * a ledger row could vanish in a roll-back. So all work on it goes one after the other.
- */
-function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFactory, name: string): Database {
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const turn = last.then(work).catch((error: unknown) => {
-      throw asDatabaseError(error, name);
-    });
-    last = turn.catch(() => undefined);
-    return turn;
-  };
-  const outside = statementsOn(connection, sqlite);
-  // The typed client shares the connection, and comes only when asked for: it is the heaviest part to load.
-  const shared = { ...namesOf(factory), connect: () => Promise.resolve(connection) };
-  let client: Promise<PrismaClient> | undefined;
-  const loadClient = async (): Promise<PrismaClient> => {
-    const generated = await import('../generated/sqlite/client.ts');
-    return new generated.PrismaClient({ adapter: shared });
-  };
-  return {
-    dialect: sqlite,
-    name,
-    query: (sql, ...parameters) => inTurn(() => outside.query(sql, ...parameters)),
-    execute: (sql, ...parameters) => inTurn(() => outside.execute(sql, ...parameters)),
-    transaction: (work) => inTurn(() => inTransaction(connection, work)),
-    typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
-    close: () => inTurn(() => connection.dispose()),
-  };
-}
-
-function namesOf({ provider, adapterName }: SqlDriverAdapterFactory): Pick<SqlDriverAdapterFactory, 'provider' | 'adapterName'> {
-  return { provider, adapterName };
-}
-
-async function inTransaction<Result>(connection: SqlDriverAdapter, work: (tx: Sql) => Promise<Result>): Promise<Result> {
-  const transaction = await connection.startTransaction();
-  const tx = statementsOn(transaction, sqlite);
-  try {
-    const result = await work(tx);
-    await tx.execute('COMMIT');
-    await transaction.commit();
-    return result;
-  } catch (error) {
-    // A full disk rolls back by itself; then there is nothing left to roll back.
-    await tx.execute('ROLLBACK').catch(() => undefined);
-    await transaction.rollback();
-    throw error;
-  }
+/** Which database an address names. */
+export function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:/.test(url);
 }

@@ -5,7 +5,7 @@ import type { ColumnKind } from '../core/lists.ts';
  * parameters; instants and JSON travel as text.
  */
 export interface Dialect {
-  readonly provider: 'sqlite';
+  readonly provider: 'sqlite' | 'postgresql';
   /** Turns a statement with `$1` parameters and their values into what the database's driver takes. */
   bind(sql: string, parameters: unknown[]): { sql: string; values: unknown[] };
   /** A query for the names of the tables there are, as `name`. */
@@ -14,8 +14,16 @@ export interface Dialect {
   records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
   /** A FROM item `alias(value)` that reads a JSON array of texts. */
   texts(json: string, alias: string): string;
+  /** A condition: the value of `column` is one of the few that the query `values` gives; an index finds the rows. */
+  oneOfFew(column: string, values: string): string;
+  /** A condition: the value of `column` is none of those that the query `values` gives; quick however many there are. */
+  noneOf(column: string, values: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /** The statement with which a transaction begins that no other of the same name may run beside; null where none can. */
+  lock(name: string): string | null;
+  /** The statements that begin the transaction of all migrations; they let in one process at a time. */
+  readonly beginMigration: readonly string[];
   /** Statements with which the database tidies its own files. */
   readonly maintenance: readonly string[];
 }
@@ -38,6 +46,11 @@ export const sqlite: Dialect = {
     return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
+  oneOfFew: (column, values) => `${column} IN (${values})`,
+  noneOf: (column, values) => `${column} NOT IN (${values})`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.
+  lock: () => null,
+  beginMigration: ['BEGIN IMMEDIATE'],
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

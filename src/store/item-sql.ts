@@ -47,7 +47,10 @@ export function itemSql(list: ListName, dialect: Dialect): ItemSql {
         ${written.map((column) => `${column} = excluded.${column}`).join(', ')},
         changed_at = excluded.changed_at, missing_since = NULL, deleted_at = NULL`,
     clear: `UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${ids}`,
-    unseen: `${scope} AND deleted_at IS NULL AND id NOT IN (
-      SELECT seen.value FROM sweep_pages, ${dialect.texts('item_ids', 'seen')} WHERE sweep_id = $2)`,
+    unseen: `${scope} AND deleted_at IS NULL AND ${dialect.noneOf(
+      'id',
+      `
+      SELECT seen.value FROM sweep_pages, ${dialect.texts('item_ids', 'seen')} WHERE sweep_id = $2`,
+    )}`,
   };
 }

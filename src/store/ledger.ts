@@ -9,6 +9,8 @@ const LONGEST_REQUEST_MS = 35_000;
 const QUICK_ANSWER_MS = 1000;
 /** Another process's answer may come at any moment. */
 const POLL_MS = 250;
+/** What grants, pauses or moves the ledger's instants does so alone. */
+const GATE = 'gate';
 /** The name of the lease on the next slot, and how long it is good for: some polls. */
 const TURN = 'slot';
 const TURN_MS = 1000;
@@ -30,10 +32,10 @@ export function ledgerOf(database: Database): Ledger {
   let claimed = false;
   const age = millisecondsBetween('sent_at', '$1');
   // Another process's request blocks until a gap after its answer, or for a while from its start where no answer proves its arrival.
-  const blockedFor = `CASE WHEN status IS NULL THEN $11 ELSE duration_ms + $12 END - ${age}`;
+  const blockedFor = `CASE WHEN status IS NULL THEN CAST($11 AS DOUBLE PRECISION) ELSE duration_ms + CAST($12 AS DOUBLE PRECISION) END - ${age}`;
   // The first condition spares the arithmetic for whatever was answered quickly and long ago.
   const mayBlock = `(sent_at > $16 OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
-  const others = `requests WHERE sent_at > $8 AND ${mayBlock} AND id NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
+  const others = `requests WHERE sent_at > $8 AND ${mayBlock} AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${database.dialect.texts('$10', 'own')}) AND ${blockedFor} > 0`;
   const othersTurn = `SELECT 1 FROM leases WHERE name = '${TURN}' AND holder <> $14 AND expires_at > $1 AND expires_at <= $15`;
   // After a pause one request goes ahead alone: the half-open probe.
   const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > $8 AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
@@ -78,7 +80,10 @@ export function ledgerOf(database: Database): Ledger {
       if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
       const quick = iso(now - limits.gapMs - QUICK_ANSWER_MS - 2);
       const parameters = [...grantParameters(entry, limits, now), holder, iso(now + TURN_MS), quick];
-      const [row] = await database.query<{ id: number; strikes: number | null }>(insert, ...parameters);
+      const [row] = await database.transaction(
+        (tx) => tx.query<{ id: number; strikes: number | null }>(insert, ...parameters),
+        GATE,
+      );
       if (row !== undefined) {
         await dropClaim();
         return { granted: true, id: row.id, probe: (row.strikes ?? 0) > 0 };
@@ -119,7 +124,7 @@ export function ledgerOf(database: Database): Ledger {
           cause,
         );
         return await readState(tx);
-      }),
+      }, GATE),
 
     async endPause(requestId) {
       const ended = await database.execute(
@@ -153,7 +158,7 @@ export function ledgerOf(database: Database): Ledger {
       );
     },
 
-    followClock: (boot, now) => database.transaction((tx) => followClock(tx, database, boot, now)),
+    followClock: (boot, now) => database.transaction((tx) => followClock(tx, database, boot, now), GATE),
   };
 }
 
@@ -163,7 +168,7 @@ function grantParameters(entry: RequestEntry, limits: SlotLimits, now: number): 
   const windows = [iso(now - BUDGET_WINDOW_MS), iso(now - lookBack)];
   // The ledger's instants are whole milliseconds: what it calls a gap may be one short.
   const spaces = [limits.unansweredMs, limits.gapMs + 1];
-  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own), ...spaces, limits.key];
+  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own.map(String)), ...spaces, limits.key];
 }
 
 type Why = Record<'spacing' | 'pause' | 'key_refused' | 'others_turn' | 'probe_out' | 'frees', number | null>;

@@ -31,7 +31,7 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
     );
   }
   if (shipped.every((name) => applied.includes(name))) return;
-  await applyMigrations(folder, shipped, factory);
+  await applyMigrations(folder, shipped, factory, database.dialect.beginMigration);
 }
 
 async function appliedMigrations(database: Database): Promise<string[]> {
@@ -43,7 +43,12 @@ async function appliedMigrations(database: Database): Promise<string[]> {
   return rows.map((row) => row.migration_name);
 }
 
-async function applyMigrations(folder: string, names: string[], factory: SqlDriverAdapterFactory): Promise<void> {
+async function applyMigrations(
+  folder: string,
+  names: string[],
+  factory: SqlDriverAdapterFactory,
+  begin: readonly string[],
+): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
   if (!connection.ok) throw new Error('the schema engine found no connection', { cause: connection.error });
@@ -53,13 +58,13 @@ async function applyMigrations(folder: string, names: string[], factory: SqlDriv
     if (!result.ok) throw new Error(`${sql}: ${JSON.stringify(result.error)}`);
   };
   // Two processes may start at once, and one may be killed half-way: the transaction lets one in and leaves all or nothing.
-  await run('BEGIN IMMEDIATE');
   try {
+    for (const statement of begin) await run(statement);
     const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
     await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
     await run('COMMIT');
   } catch (error) {
-    await run('ROLLBACK');
+    await run('ROLLBACK').catch(() => undefined);
     throw error;
   } finally {
     await adapter.dispose();
@@ -78,11 +83,20 @@ let engineModule: ReturnType<typeof instantiate> | undefined;
 async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> {
   const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg');
   const file = fileURLToPath(new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')));
-  const imports = { './schema_engine_bg.js': engine as unknown as WebAssembly.ModuleImports };
+  const imports = { './schema_engine_bg.js': withLooseTimers(engine) };
   const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
   engine.__wbg_set_wasm(instance.exports);
   (instance.exports['__wbindgen_start'] as () => void)();
   return engine;
+}
+
+/** The engine's patience with locks is a timer that it never clears: alone it must not keep the process. */
+function withLooseTimers(imports: object): WebAssembly.ModuleImports {
+  const entries = Object.entries(imports).map(([name, value]) => {
+    if (!name.startsWith('__wbg_setTimeout')) return [name, value];
+    return [name, (callback: () => void, ms: number) => setTimeout(callback, ms).unref()];
+  });
+  return Object.fromEntries(entries) as WebAssembly.ModuleImports;
 }
 
 /** The migrations as the engine wants to be handed them. */

@@ -53,7 +53,7 @@ export async function placeOrder(database: Database, spec: PassSpec, now: number
     if (placed !== undefined) return { id: placed.id, joined: false };
     const [there] = await tx.query<{ id: number }>(`SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`, ...scope);
     return { id: there?.id ?? 0, joined: true };
-  });
+  }, 'orders');
 }
 
 /** The order that has waited longest, one that was begun before a restart included; null where there is none. */

@@ -1,4 +1,5 @@
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import { storableJson } from '../core/json.ts';
 import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
@@ -42,7 +43,7 @@ export async function beginPass(database: Database, fence: Fence, spec: PassSpec
     const [open] = await tx.query<{ id: number; started_at: Date | null }>(
       `SELECT id, started_at FROM sync_requests
        WHERE state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4
-         AND ($5 IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
+         AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
       spec.kind,
       lists,
       spec.inboxId,
@@ -118,7 +119,7 @@ export async function endPass(
       state,
       error,
       iso(now),
-      report === null ? null : JSON.stringify(report),
+      report === null ? null : storableJson(JSON.stringify(report)),
     );
     if (state === 'done') await endCovered(tx, passId, now);
   });

@@ -1,42 +1,29 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { MirrorError } from '../core/errors.ts';
-import { sqlitePath } from './database.ts';
-
-/** A cell as SQL gives it; a boolean column gives booleans. */
-export type Cell = string | number | bigint | boolean | null | Uint8Array;
-
-/** The answer to a query: rows are read from the database one at a time, as they are asked for. */
-export interface QueryResult {
-  readonly columns: readonly { readonly name: string; readonly isJson: boolean }[];
-  readonly rows: Iterable<Cell[]>;
-}
-
-export interface ReadOnlyMirror {
-  /** @throws MirrorError `USAGE` where the SQL is wrong, writes, or gives no rows */
-  query(sql: string): QueryResult;
-  close(): void;
-}
+import { isPostgres } from './database.ts';
+import { type Cell, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
+import { sqlitePath } from './sqlite-path.ts';
 
 /**
- * Opens the mirror for reading only: the connection itself cannot write, whatever the SQL says.
+ * Opens the mirror for reading only.
  * @throws MirrorError `USAGE` where there is no mirror yet
  */
-export function openReadOnly(url: string): ReadOnlyMirror {
+export async function openReadOnly(url: string): Promise<ReadOnlyMirror> {
+  if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url);
+  return openSqliteReadOnly(url);
+}
+
+/** The connection itself cannot write, whatever the SQL says. */
+function openSqliteReadOnly(url: string): ReadOnlyMirror {
   const path = sqlitePath(url);
-  if (!existsSync(path)) {
-    throw new MirrorError(
-      'USAGE',
-      `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
-    );
-  }
+  if (!existsSync(path)) throw noMirrorYet(path);
   const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
   database.defaultSafeIntegers(true);
   return {
-    query(sql) {
+    async query(sql) {
       const statement = inWords(() => database.prepare(sql));
-      if (!statement.reader)
-        throw new MirrorError('USAGE', 'This statement gives no rows, and the mirror is read-only here. Use SELECT.');
+      if (!statement.reader) throw noRows();
       const columns = statement.columns();
       const booleans = columns.map(({ type }) => type === 'BOOLEAN');
       return {
@@ -44,7 +31,9 @@ export function openReadOnly(url: string): ReadOnlyMirror {
         rows: cells(() => statement.raw().iterate() as Iterable<Cell[]>, booleans),
       };
     },
-    close: () => database.close(),
+    async close() {
+      database.close();
+    },
   };
 }
 
@@ -77,7 +66,7 @@ function inWords<Result>(work: () => Result): Result {
     const code = 'code' in error ? String(error.code) : '';
     const message =
       code === 'SQLITE_READONLY'
-        ? 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.'
+        ? READ_ONLY
         : code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')
           ? 'The mirror cannot be read where it lies: SQLite has to write a small file beside it, and may not. Make the folder writable, or copy the mirror to another.'
           : `The SQL cannot be run: ${error.message}.`;

@@ -26,7 +26,7 @@ export async function lastSightings(
     const rows = await sql.query<{ id: string; fetched_at: Date }>(
       `SELECT held.value AS id, pages.fetched_at
        FROM sweep_pages AS pages, ${dialect.texts('pages.item_ids', 'held')}
-       WHERE pages.sweep_id IN (SELECT id FROM sweeps WHERE ${sinceComplete(nth)})
+       WHERE ${dialect.oneOfFew('pages.sweep_id', `SELECT id FROM sweeps WHERE ${sinceComplete(nth)}`)}
          AND held.value IN (SELECT value FROM ${dialect.texts('$3', 'wanted')})${pages === null ? '' : ' AND pages.page_no BETWEEN $4 AND $5'}
        ORDER BY pages.fetched_at`,
       list,

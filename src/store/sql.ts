@@ -8,14 +8,22 @@ export interface Sql {
   execute(sql: string, ...parameters: unknown[]): Promise<number>;
 }
 
+/** Prisma's typed client, as far as it is used. */
+export type TypedClient = Pick<PrismaClient, 'sync_requests'>;
+
 /** An open mirror. */
 export interface Database extends Sql {
   readonly dialect: Dialect;
   /** For messages: the file or the address, without any password. */
   readonly name: string;
-  /** All of `work` or nothing of it. Inside, only `tx` may be used. */
-  transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /**
+   * All of `work` or nothing of it. Inside, only `tx` may be used; where the database could not let it through beside another's, it is run again.
+   * @param alone names what no two transactions of that name do at the same time, whatever process they are of
+   */
+  transaction<Result>(work: (tx: Sql) => Promise<Result>, alone?: string): Promise<Result>;
   /** Prisma's typed client, for what reads better in it and is not on a page's way. */
-  typed<Result>(work: (client: PrismaClient) => Promise<Result>): Promise<Result>;
+  typed<Result>(work: (client: TypedClient) => Promise<Result>): Promise<Result>;
+  /** Bytes that the mirror takes on disk. */
+  bytes(): Promise<number>;
   close(): Promise<void>;
 }

@@ -33,6 +33,9 @@ function asRows<Row>({ columnNames, columnTypes, rows }: SqlResultSet): Row[] {
 }
 
 const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
+  // Counts and sums, which PostgreSQL gives as text. Ids are text columns and keep every digit.
+  [ColumnTypeEnum.Int64, Number],
+  [ColumnTypeEnum.Numeric, Number],
   [ColumnTypeEnum.DateTime, (value: unknown) => new Date(value as string)],
   [ColumnTypeEnum.Boolean, (value: unknown) => value === true || value === 1],
   [ColumnTypeEnum.Json, (value: unknown) => (typeof value === 'string' ? (JSON.parse(value) as unknown) : value)],

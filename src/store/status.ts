@@ -60,7 +60,7 @@ interface PassRow {
 /** Everything that `status` tells, from the database alone: no request is sent. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
   const window = iso(now - BUDGET_WINDOW_MS);
-  const [budget] = await database.query<{ sent: number; oldest: string | null }>(
+  const [budget] = await database.query<{ sent: number; oldest: string | Date | null }>(
     `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
     window,
   );
@@ -72,7 +72,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   return {
     lists: await readLists(database),
     sent: budget?.sent ?? 0,
-    oldestLeavesAt: budget?.oldest ? new Date(Date.parse(budget.oldest) + BUDGET_WINDOW_MS) : null,
+    oldestLeavesAt: budget?.oldest ? new Date(new Date(budget.oldest).getTime() + BUDGET_WINDOW_MS) : null,
     gate,
     lease: await readLease(database),
     openPasses: passes.map(({ id, kind, ordered, ...row }) => ({

@@ -102,7 +102,7 @@ export async function settleSuspect(
 export async function finishSweep(database: Database, fence: Fence, sweep: Sweep, now: number): Promise<void> {
   await database.transaction(async (tx) => {
     await fence(tx);
-    await completeSweep(tx, sweep, now);
+    await completeSweep(tx, database.dialect, sweep, now);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Reason } from '../core/ledger.ts';
 import type { ListKey, ListName } from '../core/lists.ts';
+import type { Dialect } from './dialect.ts';
 import type { Database, Sql } from './sql.ts';
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
@@ -57,7 +58,7 @@ export async function openSweep(database: Database, fence: Fence, key: ListKey, 
       iso(now),
     );
     if (resumed === 0) {
-      await dropFailed(tx, key);
+      await dropFailed(tx, database.dialect, key);
       await tx.execute(
         `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at) VALUES ($1, $2, $4, 'running', $3, $3)`,
         key.list,
@@ -71,9 +72,9 @@ export async function openSweep(database: Database, fence: Fence, key: ListKey, 
 }
 
 /** Of the sweeps that ended without completing only the newest keeps what it saw: a list that never completes must not fill the disk. */
-async function dropFailed(tx: Sql, { list, inboxId }: ListKey): Promise<void> {
+async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: ListKey): Promise<void> {
   const ended = `SELECT id FROM sweeps WHERE ${sinceComplete(1)} AND state IN ('failed', 'abandoned')`;
-  const older = `sweep_id IN (${ended}) AND sweep_id < (SELECT MAX(id) FROM (${ended}) AS ended)`;
+  const older = `${oneOfFew('sweep_id', ended)} AND sweep_id < (SELECT MAX(id) FROM (${ended}) AS ended)`;
   await tx.execute(`DELETE FROM sweep_pages WHERE ${older}`, list, inboxId);
   await tx.execute(`DELETE FROM rejects WHERE ${THE_LIST} AND ${older}`, list, inboxId);
 }
@@ -164,16 +165,23 @@ export async function abandonSweeps(
 }
 
 /** Marks the sweep complete and drops what only older sweeps needed: pages before the last two complete ones, rejects before this one. */
-export async function completeSweep(tx: Sql, sweep: ListKey & { readonly id: number }, now: number): Promise<void> {
+export async function completeSweep(
+  tx: Sql,
+  { oneOfFew }: Dialect,
+  sweep: ListKey & { readonly id: number },
+  now: number,
+): Promise<void> {
   await tx.execute(
     `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2, error = NULL WHERE id = $1`,
     sweep.id,
     iso(now),
   );
   await tx.execute(
-    `DELETE FROM sweep_pages WHERE sweep_id IN (
-       SELECT id FROM sweeps WHERE ${sinceComplete(3)} AND id NOT IN (
-         SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 2))`,
+    `DELETE FROM sweep_pages WHERE ${oneOfFew(
+      'sweep_id',
+      `SELECT id FROM sweeps WHERE ${sinceComplete(3)} AND id NOT IN (
+         SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 2)`,
+    )}`,
     sweep.list,
     sweep.inboxId,
   );

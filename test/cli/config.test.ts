@@ -31,7 +31,7 @@ test('a bad .env names every bad variable at once and exits 2', async () => {
     [
       'INBOX_API_URL=api.example.com',
       'INBOX_API_KEY="two words"',
-      'DATABASE_URL=postgresql://localhost/mirror',
+      'DATABASE_URL=mysql://me:pa55w0rd@localhost/mirror',
       'REQUESTS_PER_SECOND=fast',
       'REQUESTS_PER_DAY=0',
       'REQUESTS_RESERVED=-1',
@@ -52,6 +52,7 @@ test('a bad .env names every bad variable at once and exits 2', async () => {
   const { exitCode, stderr } = await program.run('sync');
   expect(exitCode).toBe(2);
   expect(stderr).toContain('17 faults');
+  expect(stderr).not.toContain('pa55w0rd');
   for (const name of [
     'INBOX_API_URL',
     'INBOX_API_KEY',
@@ -118,3 +119,23 @@ test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'http
     expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(/INBOX_API_URL/);
   },
 );
+
+test.each([
+  ['postgresql://me:pa55w0rd@db.example:5433/mirror?schema=Support_1&sslmode=require', null],
+  ['postgres:///mirror?host=/var/run/postgresql', null],
+  ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],
+  ['postgresql://me:pa55w0rd#1@db.example/mirror', 'special characters in user and password are written as %XX'],
+  ['postgresql://me:pa55w0rd@db.example', 'names no database'],
+  ['postgresql://me:pa55w0rd@db.example/mirror#here', 'has a #'],
+  ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected the schema to be of letters'],
+  ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected the schema to be of letters'],
+  ['me:pa55w0rd@db.example', 'expected file:PATH'],
+])('DATABASE_URL=%s is taken, or refused without a word of what it says', (url, fault) => {
+  const read = (): string => readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;
+  if (fault === null) {
+    expect(read()).toBe(url);
+    return;
+  }
+  expect(read).toThrow(fault);
+  expect(read).not.toThrow('pa55w0rd');
+});

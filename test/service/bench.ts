@@ -11,6 +11,7 @@ import type { Database } from '../../src/store/sql.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';
 import { TestClock } from '../support/clock.ts';
 import { KEY } from '../support/mirror.ts';
+import { urlOf } from '../support/provider.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
@@ -137,7 +138,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
     sandbox,
     arrived: (count) => until(() => sandbox.arrivals.length >= count),
     async start(path, { way, lockedMs = 0, onSettled, ...options } = {}) {
-      const database = await clock.work(() => openDatabase(`file:${path}`));
+      const database = await clock.work(() => openDatabase(urlOf(path)));
       onTestFinished(() => database.close());
       const held = heldLedger(ledgerOf(database), clock);
       const ledger: Ledger = {

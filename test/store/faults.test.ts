@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
-import { mirrorOf, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
+import { addTrigger, dropTrigger } from '../support/triggers.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 /** Another program's connection to the file. */
@@ -27,7 +29,7 @@ async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-describe('a fault of the disk or the file', () => {
+describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
   test('a full disk stops the pass with a sentence; nothing that was applied is lost, and with room again it goes on', async () => {
     const mirror = await mirrorOf({ path: await freshMirrorFile(), pageSize: 10, sandbox: { conversations: [300] } });
     const { database, sandbox } = mirror;
@@ -86,24 +88,6 @@ describe('a fault of the disk or the file', () => {
     expect(seen()).toBe(45);
   });
 
-  test('a page that cannot be written whole is not written at all', async () => {
-    const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [30] } });
-    await mirror.sync();
-    const inbox = firstInbox(mirror.sandbox);
-    for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, 'changed');
-    await mirror.database.execute(
-      `CREATE TRIGGER refuse BEFORE INSERT ON sweep_pages WHEN (SELECT list FROM sweeps WHERE id = NEW.sweep_id) = 'conversations'
-       BEGIN SELECT RAISE(ABORT, 'refused'); END`,
-    );
-    expect((await mirror.sync()).stopped).not.toBeNull();
-    expect(await count(mirror.database, `conversations WHERE status = 'changed'`)).toBe(0);
-    expect(await changesIn(mirror.database)).toEqual([]);
-    await mirror.database.execute('DROP TRIGGER refuse');
-    expect((await mirror.sync()).stopped).toBeNull();
-    await expectEqualToService(mirror);
-    expect((await changesIn(mirror.database)).length).toBe(30);
-  });
-
   test('a read-only file is named as such', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'inner', 'mirror.db');
@@ -146,8 +130,8 @@ describe('a fault of the disk or the file', () => {
   });
 });
 
-describe('the file', () => {
-  test('and its side files can be read by their owner only', async () => {
+describe('the mirror', () => {
+  test.runIf(ON_SQLITE)('and its side files can be read by their owner only', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     const umask = process.umask(0);
     try {
@@ -164,20 +148,20 @@ describe('the file', () => {
 
   test('that a newer inbox-mirror has made is refused with a sentence and left as it is', async () => {
     const path = await freshMirrorFile();
-    const other = otherProgram(path);
-    other.exec(
+    const other = await temporaryDatabase(path);
+    await other.execute(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
-       VALUES ('x', 'x', '29990101000000_from_the_future', 1, 1, 1)`,
+       SELECT 'x', 'x', '29990101000000_from_the_future', started_at, finished_at, 1 FROM _prisma_migrations LIMIT 1`,
     );
-    await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
       code: 'DATABASE',
       message: expect.stringMatching(/was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/),
     });
   });
 
   test('opened again is as it was, and its migrations are not run twice', async () => {
-    const path = join(temporaryFolder(), 'mirror.db');
-    const first = await openDatabase(`file:${path}`);
+    const path = await newPlace();
+    const first = await openDatabase(urlOf(path));
     await first.execute(`INSERT INTO gate_state (id, strikes) VALUES (1, 7)`);
     const migrations = await first.query('SELECT migration_name FROM _prisma_migrations');
     await first.close();
@@ -186,7 +170,7 @@ describe('the file', () => {
     expect(await second.query('SELECT migration_name FROM _prisma_migrations')).toEqual(migrations);
   });
 
-  test('survives a power cut as far as its settings go: WAL, synced at each commit', async () => {
+  test.runIf(ON_SQLITE)('survives a power cut as far as its settings go: WAL, synced at each commit', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
     expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
@@ -194,7 +178,26 @@ describe('the file', () => {
   });
 });
 
-describe('one connection for all', () => {
+describe('a transaction', () => {
+  test('a page that cannot be written whole is not written at all', async () => {
+    const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [30] } });
+    await mirror.sync();
+    const inbox = firstInbox(mirror.sandbox);
+    for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, 'changed');
+    const refuse = { name: 'refuse', when: 'BEFORE', verb: 'INSERT', table: 'sweep_pages' } as const;
+    await addTrigger(mirror.database, {
+      ...refuse,
+      refuses: `(SELECT list FROM sweeps WHERE id = NEW.sweep_id) = 'conversations'`,
+    });
+    expect((await mirror.sync()).stopped).not.toBeNull();
+    expect(await count(mirror.database, `conversations WHERE status = 'changed'`)).toBe(0);
+    expect(await changesIn(mirror.database)).toEqual([]);
+    await dropTrigger(mirror.database, refuse);
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+    expect((await changesIn(mirror.database)).length).toBe(30);
+  });
+
   test('what others do while a transaction is open is not part of it, and stays when it is rolled back', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     const failing = database.transaction(async (tx) => {

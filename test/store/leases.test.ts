@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/store.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
+import { urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -100,7 +101,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
         },
       }),
     });
-    const other = await openDatabase(`file:${path}`);
+    const other = await openDatabase(urlOf(path));
     const lease = { current: null as Awaited<ReturnType<typeof acquireLease>> | null };
     let rowsThen = -1;
     takeOver = async () => {

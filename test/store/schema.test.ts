@@ -4,9 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { COLUMNS, type ColumnKind, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
+import { ON_SQLITE } from '../support/provider.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
-const SQL_TYPES: Record<ColumnKind, string> = { text: 'TEXT', boolean: 'BOOLEAN', instant: 'DATETIME' };
+const SQL_TYPES: Record<ColumnKind, string> = ON_SQLITE
+  ? { text: 'TEXT', boolean: 'BOOLEAN', instant: 'DATETIME' }
+  : { text: 'text', boolean: 'boolean', instant: 'timestamp(3) with time zone' };
 const KEPT = 'raw, content_hash, first_seen_at, changed_at, missing_since, deleted_at';
 
 /** DESIGN.md, "Tables", word for word; `*` stands for the columns that every mirrored row keeps. */
@@ -30,7 +33,14 @@ interface Column {
   readonly pk: number;
 }
 
+/** As SQLite's `pragma_table_info`. */
+const COLUMNS_OF = `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, CAST(attnotnull AS integer) AS "notnull",
+    COALESCE(array_position(CAST(indkey AS int2[]), attnum) + 1, 0) AS pk
+  FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
+  WHERE attrelid = CAST($1 AS regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`;
+
 async function columnsOf(database: Database, table: string): Promise<Column[]> {
+  if (!ON_SQLITE) return await database.query<Column>(COLUMNS_OF, table);
   return await database.query<Column>(`SELECT name, type, "notnull", pk FROM pragma_table_info('${table}') ORDER BY cid`);
 }
 
@@ -77,10 +87,9 @@ describe('the tables', () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     const schema = readFileSync(join(import.meta.dirname, '../../prisma/models.prisma'), 'utf8');
     const models = [...schema.matchAll(/^model (\w+) \{\n(.*?)^\}/gms)];
-    const tables = await database.query<{ name: string }>(
-      `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> '_prisma_migrations'`,
-    );
-    expect(new Set(models.map(([, name]) => name))).toEqual(new Set(tables.map(({ name }) => name)));
+    const tables = await database.query<{ name: string }>(database.dialect.tableNames);
+    const names = tables.map(({ name }) => name).filter((name) => !/^sqlite_|^_prisma_migrations$/.test(name));
+    expect(new Set(models.map(([, name]) => name))).toEqual(new Set(names));
     for (const [, name, body] of models) {
       const fields = body!
         .split('\n')

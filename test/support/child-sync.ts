@@ -1,4 +1,4 @@
-// A real process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_FILE PAGE_SIZE
+// A real process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
 // Prints the code of what stopped it, or `complete`.
 import { hostname } from 'node:os';
 import { isAlive, systemClock } from '../../src/cli/machine.ts';
@@ -11,10 +11,10 @@ import { acquireLease } from '../../src/store/leases.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runPass } from '../../src/sync/pass.ts';
 
-const [url = '', file = '', pageSize = '100'] = process.argv.slice(2);
+const [url = '', databaseUrl = '', pageSize = '100'] = process.argv.slice(2);
 const key = (): string => 'sandbox-key';
 const clock = systemClock();
-const database = await openDatabase(`file:${file}`);
+const database = await openDatabase(databaseUrl);
 if (url === 'open-only') {
   await database.close();
   console.log('complete');

@@ -15,6 +15,7 @@ import { type Store, openStore } from '../../src/store/store.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
+import { ON_SQLITE, newPostgresDatabase, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
 
@@ -25,9 +26,14 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** A new mirror on a real file. */
-export async function temporaryDatabase(path = join(temporaryFolder(), 'mirror.db')): Promise<Database> {
-  const database = await openDatabase(`file:${path}`);
+/** A place where there is no mirror yet: a path, or an address on PostgreSQL. */
+export async function newPlace(): Promise<string> {
+  return ON_SQLITE ? join(temporaryFolder(), 'mirror.db') : await newPostgresDatabase();
+}
+
+/** A new mirror in a real database. */
+export async function temporaryDatabase(path?: string): Promise<Database> {
+  const database = await openDatabase(urlOf(path ?? (await newPlace())));
   onTestFinished(() => database.close());
   return database;
 }

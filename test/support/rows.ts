@@ -2,6 +2,7 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxInbox } from '../../src/sandbox/world.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { Sql } from '../../src/store/sql.ts';
+import { ON_SQLITE } from './provider.ts';
 import type { ListReport } from '../../src/sync/events.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 
@@ -45,6 +46,11 @@ export async function changesIn(sql: Sql): Promise<ChangeRow[]> {
   return await sql.query<ChangeRow>(
     `SELECT list, item_id, field, old_value, new_value, previously_seen_at, observed_at FROM changes ORDER BY id`,
   );
+}
+
+/** An expression: the text of a field of a row's `raw`. */
+export function rawText(field: string): string {
+  return ON_SQLITE ? `raw ->> '$.${field}'` : `raw ->> '${field}'`;
 }
 
 export async function count(sql: Sql, from: string, ...parameters: unknown[]): Promise<number> {

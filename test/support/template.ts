@@ -4,12 +4,17 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { type MirrorOptions, type TestMirror, mirrorOf, temporaryFolder } from './mirror.ts';
+import { PROVIDER, TEMPLATE, newPostgresDatabase } from './provider.ts';
 
 let folder: string | null = null;
 let made: Promise<string> | null = null;
 
-/** The path of a new, migrated, empty mirror. It is a copy of one that this test file made once: a migration takes a third of a second. */
-export async function freshMirrorFile(): Promise<string> {
+/**
+ * The path of a new, migrated, empty mirror, or its address on PostgreSQL. It is a copy of one that this test file, or the server's start, made
+ * once: a migration takes a third of a second.
+ */
+export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
+  if (provider === 'postgresql') return await newPostgresDatabase(TEMPLATE);
   const path = join(temporaryFolder(), 'mirror.db');
   copyFileSync(await (made ??= makeTemplate()), path);
   return path;
@@ -18,7 +23,7 @@ export async function freshMirrorFile(): Promise<string> {
 /** As `mirrorOf`, from the template, and not waiting for the disk: for tests in which the power stays on. */
 export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), ...options });
-  await mirror.database.execute('PRAGMA synchronous = OFF');
+  if (mirror.database.dialect.provider === 'sqlite') await mirror.database.execute('PRAGMA synchronous = OFF');
   return mirror;
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world.ts';
+import { ON_SQLITE } from './provider.ts';
 import type { Sql } from '../../src/store/sql.ts';
 
 type Row = Record<string, string | boolean | null>;
@@ -14,13 +15,19 @@ interface Tables {
   readonly conversation_tags: Row[];
 }
 
-// Instants are read as the text that stands in the file.
+/** An instant's column as the text that stands in the file, or in the same form from PostgreSQL. */
+function textOf(column: string): string {
+  return ON_SQLITE
+    ? `CAST(${column} AS TEXT) AS ${column}`
+    : `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`;
+}
+
 const QUERIES: Record<keyof Tables, string> = {
   inboxes: `SELECT id, display_name, channel_type, email, inbox_type, is_authorised, source_user_id, source_user_email,
-      CAST(created_at AS TEXT) AS created_at, CAST(updated_at AS TEXT) AS updated_at FROM inboxes WHERE deleted_at IS NULL`,
+      ${textOf('created_at')}, ${textOf('updated_at')} FROM inboxes WHERE deleted_at IS NULL`,
   inbox_users: `SELECT inbox_id, id, first_name, last_name, email, phone_number, is_joined FROM inbox_users WHERE deleted_at IS NULL`,
-  inbox_tags: `SELECT inbox_id, id, name, color_code, type, CAST(created_at AS TEXT) AS created_at FROM inbox_tags WHERE deleted_at IS NULL`,
-  conversations: `SELECT inbox_id, id, status, assignee_type, assignee_id, thread_id, CAST(thread_started_at AS TEXT) AS thread_started_at, permalink
+  inbox_tags: `SELECT inbox_id, id, name, color_code, type, ${textOf('created_at')} FROM inbox_tags WHERE deleted_at IS NULL`,
+  conversations: `SELECT inbox_id, id, status, assignee_type, assignee_id, thread_id, ${textOf('thread_started_at')}, permalink
     FROM conversations WHERE deleted_at IS NULL`,
   conversation_tags: `SELECT links.inbox_id, links.conversation_id, links.tag_id FROM conversation_tags AS links
     JOIN conversations AS c ON c.inbox_id = links.inbox_id AND c.id = links.conversation_id WHERE c.deleted_at IS NULL`,

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { startChild } from '../support/child.ts';
-import { temporaryFolder } from '../support/mirror.ts';
+import { newPlace } from '../support/mirror.ts';
+import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstIds, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -30,7 +30,7 @@ async function syncThroughKills(
 ): Promise<{ kills: number }> {
   let kills = 0;
   for (const moment of [...moments, null]) {
-    const child = startChild(url, path, String(PAGE_SIZE));
+    const child = startChild(url, urlOf(path), String(PAGE_SIZE));
     let arrived = 0;
     sandbox.script((request) => {
       if (moment === null || !counts(request.path)) return undefined;
@@ -53,7 +53,7 @@ async function syncThroughKills(
 }
 
 async function withDatabase(path: string, work: (database: Database) => Promise<void>): Promise<void> {
-  const database = await openDatabase(`file:${path}`);
+  const database = await openDatabase(urlOf(path));
   try {
     await work(database);
   } finally {
@@ -76,7 +76,7 @@ function readAgain(arrivals: readonly { path: string }[]): Map<string, number> {
 describe('SIGKILL', () => {
   test('at any moment of a first sync loses no applied page and reads at most one page per list again', async () => {
     const { sandbox, url } = await listening({ conversations: [155, 95, 60], usersPerInbox: 14, tagsPerInbox: 11 });
-    const path = join(temporaryFolder(), 'mirror.db');
+    const path = await newPlace();
     const moments: Moment[] = [
       [1, 3],
       [4, 0],
@@ -140,25 +140,26 @@ describe('SIGKILL', () => {
     });
   });
 
-  test('while the tables are made leaves a file that the next process can use', async () => {
-    for (const ms of [0, 25, 75, 150]) {
-      const path = join(temporaryFolder(), 'mirror.db');
-      const child = startChild('open-only', path);
-      while (!existsSync(path) && child.process.exitCode === null) await new Promise(setImmediate);
+  test('while the tables are made leaves what the next process can use', async () => {
+    for (const ms of ON_SQLITE ? [0, 25, 75, 150] : [300, 400]) {
+      const path = await newPlace();
+      const child = startChild('open-only', urlOf(path));
+      const begun = (): boolean => !ON_SQLITE || existsSync(path) || child.process.exitCode !== null;
+      while (!begun()) await new Promise(setImmediate);
       const timer = setTimeout(() => child.process.kill('SIGKILL'), ms);
       await child.ended;
       clearTimeout(timer);
       await withDatabase(path, async (database) => {
         expect(await count(database, '_prisma_migrations WHERE finished_at IS NOT NULL')).toBeGreaterThanOrEqual(1);
         expect(await count(database, 'conversations')).toBe(0);
-        expect(await database.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+        if (ON_SQLITE) expect(await database.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
       });
     }
   });
 });
 
-test('several processes that open a new file at once all succeed', async () => {
-  const path = join(temporaryFolder(), 'mirror.db');
-  const children = Array.from({ length: 3 }, () => startChild('open-only', path));
+test('several processes that open a new mirror at once all succeed', async () => {
+  const path = await newPlace();
+  const children = Array.from({ length: 3 }, () => startChild('open-only', urlOf(path)));
   expect(await Promise.all(children.map(({ ended }) => ended))).toEqual(['complete', 'complete', 'complete']);
 });

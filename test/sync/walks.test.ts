@@ -394,7 +394,7 @@ describe('`previously_seen_at`', () => {
     const watched = ids[250]!;
     const checkNextChange = async (status: string): Promise<void> => {
       const [seen] = await mirror.database.query<{ at: Date }>(
-        `SELECT fetched_at AS at FROM sweep_pages, json_each(item_ids) WHERE value = $1 ORDER BY fetched_at DESC LIMIT 1`,
+        `SELECT fetched_at AS at FROM sweep_pages, ${mirror.database.dialect.texts('item_ids', 'ids')} WHERE value = $1 ORDER BY fetched_at DESC LIMIT 1`,
         watched,
       );
       mirror.clock.advance(HOUR);

@@ -1,0 +1,39 @@
+/** Where a mirror lies on a PostgreSQL server. */
+export interface PostgresAddress {
+  /** For the driver, password included. */
+  readonly connectionString: string;
+  readonly schema: string;
+  /** For messages: without the password. */
+  readonly name: string;
+}
+
+/** @param url as `config.ts` has checked it */
+export function addressOf(url: string): PostgresAddress {
+  const address = new URL(url);
+  const { searchParams: parameters } = address;
+  const schema = parameters.get('schema') ?? 'public';
+  // The driver knows no such parameter.
+  parameters.delete('schema');
+  const connectionString = address.href;
+  const user = address.username === '' ? '' : `${decodeURIComponent(address.username)}@`;
+  const host = address.host === '' ? (parameters.get('host') ?? 'localhost') : address.host;
+  return { connectionString, schema, name: `postgresql://${user}${host}${address.pathname}?schema=${schema}` };
+}
+
+/** What the driver is told, whoever opens the connection. */
+export function connectionTo({ connectionString }: PostgresAddress) {
+  return { connectionString, application_name: 'inbox-mirror', connectionTimeoutMillis: 10_000, keepAlive: true };
+}
+
+/** As long as on SQLite a statement waits for what another has locked. */
+const LOCK_TIMEOUT_MS = 10_000;
+
+/**
+ * The statement that each new connection begins with; poolers between us and the server refuse such settings among the start-up
+ * parameters. Prisma's adapter takes every instant for UTC, so UTC is what the server must speak.
+ * @param more further settings
+ */
+export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
+  const settings = [`search_path = "${schema}"`, `TimeZone = 'UTC'`, `lock_timeout = ${LOCK_TIMEOUT_MS}`, ...more];
+  return settings.map((setting) => `SET ${setting}`).join('; ');
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { newPlace } from '../support/mirror.ts';
+import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
+
+interface OnPostgres extends TestProgram {
+  readonly url: string;
+}
+
+/** The program with its mirror on PostgreSQL; nothing that it ever prints has the password. */
+async function onPostgres(): Promise<OnPostgres> {
+  const url = `${await newPlace()}?schema=mirror`;
+  const program = await testProgram({ conversations: [12] }, { DATABASE_URL: url });
+  const { password } = new URL(url);
+  return {
+    ...program,
+    url,
+    async run(...argv): Promise<Ran> {
+      const ran = await program.run(...argv);
+      for (const form of [password, decodeURIComponent(password)]) expect(ran.stdout + ran.stderr).not.toContain(form);
+      return ran;
+    },
+  };
+}
+
+test('sync, resync, status, doctor and query work as on SQLite, and none prints the password', async () => {
+  const program = await onPostgres();
+  const before = await program.run('status');
+  expect(before.exitCode).toBe(2);
+  expect(before.stderr).toMatch(/There is no mirror at postgresql:\/\/postgres@127\.0\.0\.1:\d+\/\w+\?schema=mirror yet/);
+
+  expect((await program.run('sync')).exitCode).toBe(0);
+  expect((await program.run('resync', '--json')).exitCode).toBe(0);
+  expect((await program.run('status')).stdout).toContain('fresh');
+  expect((await program.run('status', '--json')).exitCode).toBe(0);
+  expect((await program.run('doctor')).stdout).toMatch(/database .*opens and its tables are up to date/);
+  const { stdout } = await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson');
+  expect(stdout).toBe('{"n":12}\n');
+});
+
+test('a database that cannot be opened ends a command with 1 and a sentence', async () => {
+  const program = await onPostgres();
+  program.env['DATABASE_URL'] = program.url.replace(/:\d+\//, ':1/');
+  for (const command of [['sync'], ['status'], ['query', 'SELECT 1'], ['doctor']]) {
+    const { exitCode, stdout, stderr } = await program.run(...command);
+    expect(exitCode).toBe(1);
+    expect(stdout + stderr).toContain('cannot be reached');
+  }
+});
+
+describe('query', () => {
+  test('gives numbers, booleans, instants and JSON as SQLite does, every digit kept', async () => {
+    const program = await onPostgres();
+    await program.run('sync');
+    const sql = `SELECT 9007199254740993 AS big, 2::bigint AS small, 1.50 AS fraction, avg(n) AS mean, 123456789012345678901234567890 AS huge, true AS yes,
+      timestamptz '2026-03-02 10:00:00+02' AS at, '{"a": 12345678901234567890.5}'::jsonb AS json, NULL AS nothing, '\\x00ff'::bytea AS bytes,
+      'NaN'::float8 AS nan FROM generate_series(1, 2) AS n`;
+    const { stdout } = await program.run('query', sql, '--format', 'ndjson');
+    expect(stdout.trim()).toBe(
+      `{"big":"9007199254740993","small":2,"fraction":1.5,"mean":1.5,"huge":"123456789012345678901234567890","yes":true,` +
+        `"at":"2026-03-02T08:00:00.000Z","json":{"a":12345678901234567890.5},"nothing":null,"bytes":"x'00ff'","nan":"NaN"}`,
+    );
+  });
+
+  test('reads as many rows as there are, a few at a time', async () => {
+    const program = await onPostgres();
+    await program.run('sync');
+    const { stdout } = await program.run('query', 'SELECT n FROM generate_series(1, 2500) AS n', '--format', 'csv');
+    expect(stdout.trim().split('\n')).toEqual(['n', ...Array.from({ length: 2500 }, (_, index) => String(index + 1))]);
+    expect((await program.run('query', 'SELECT n FROM generate_series(1, 20000) AS n')).stderr).toContain(
+      'more rows than a table shows',
+    );
+  });
+
+  test('refuses whatever writes or is wrong with a sentence and exit code 2, and nothing is changed', async () => {
+    const program = await onPostgres();
+    await program.run('sync');
+    for (const sql of [
+      'DELETE FROM conversations',
+      'WITH gone AS (DELETE FROM conversations RETURNING 1) SELECT * FROM gone',
+      'SELECT 1; COMMIT; DELETE FROM conversations',
+      'COMMIT; DELETE FROM conversations',
+      'COMMIT',
+      `SELECT set_config('transaction_read_only', 'off', false), set_config('default_transaction_read_only', 'off', false)`,
+      `SET transaction_read_only = off`,
+      `SELECT nextval('changes_id_seq')`,
+      'DROP TABLE conversations',
+      'SELECT * FROM nowhere',
+      'SELECT 1 / 0',
+      'selec',
+    ]) {
+      const { exitCode, stderr } = await program.run('query', sql);
+      expect(stderr, sql).toMatch(/^error: (The mirror is read-only here|This statement gives no rows|The SQL cannot be run)/);
+      expect(exitCode).toBe(2);
+    }
+    expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout).toBe(
+      '{"n":12}\n',
+    );
+  });
+});

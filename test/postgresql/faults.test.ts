@@ -1,0 +1,179 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startServer } from '../../prisma/embedded.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { openReadOnly } from '../../src/store/read-only.ts';
+import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
+import { count } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { addTrigger } from '../support/triggers.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+/** The password of the server's first user, in each form in which it could be written. */
+const PASSWORD = decodeURIComponent(new URL(postgresUrl('x')).password);
+const FORMS = [PASSWORD, encodeURIComponent(PASSWORD)];
+
+/** What opening a mirror fails with; neither it nor what caused it has the password. */
+async function failureOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
+  const error = (await work.then(
+    () => undefined,
+    (failure: unknown) => failure,
+  )) as Error & { code: string };
+  const all = `${error.stack} ${JSON.stringify(error.cause)} ${String(error.cause)}`;
+  for (const form of FORMS) expect(all).not.toContain(form);
+  return { code: error.code, message: error.message };
+}
+
+function changed(url: string, change: (address: URL) => void): string {
+  const address = new URL(url);
+  change(address);
+  return address.href;
+}
+
+let roles = 0;
+
+/** The address of a database for a new role, which the statements call `me`. */
+async function asRole(url: string, ...grants: string[]): Promise<string> {
+  const role = `role_${process.pid}_${(roles += 1)}`;
+  for (const statement of [`CREATE ROLE me LOGIN PASSWORD 'weak'`, ...grants])
+    await onServer(statement.replaceAll(/\bme\b/g, role), url);
+  onTestFinished(() => onServer(`DROP OWNED BY ${role}; DROP ROLE ${role}`, url));
+  return changed(url, (address) => {
+    address.username = role;
+    address.password = 'weak';
+  });
+}
+
+describe('what keeps a mirror from being opened is said in a sentence', () => {
+  test('no server', async () => {
+    const url = changed(await newPlace(), (address) => (address.port = '1'));
+    expect(await failureOf(openDatabase(url))).toEqual({
+      code: 'DATABASE',
+      message: expect.stringMatching(
+        /^The database postgresql:\/\/postgres@127\.0\.0\.1:1\/\w+\?schema=public cannot be reached\. .* then\.$/,
+      ),
+    });
+  });
+
+  test('no such host', async () => {
+    const url = changed(await newPlace(), (address) => (address.hostname = 'nowhere.invalid'));
+    expect(await failureOf(openDatabase(url))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('cannot be reached'),
+    });
+  });
+
+  test('a wrong password', async () => {
+    const url = changed(await newPlace(), (address) => (address.password = 'wr0ng-one'));
+    const { code, message } = await failureOf(openDatabase(url));
+    expect(code).toBe('DATABASE');
+    expect(message).toContain('refuses this user or password');
+    expect(message).not.toContain('wr0ng-one');
+  });
+
+  test('no such database', async () => {
+    expect(await failureOf(openDatabase(postgresUrl('nowhere')))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('does not exist: the server has no database of this name'),
+    });
+  });
+
+  test('no rights', async () => {
+    const url = await asRole(await newPlace());
+    expect(await failureOf(openDatabase(url))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(/gives this user too few rights.*permission denied for schema public/),
+    });
+  });
+
+  test('too many connections', async () => {
+    const url = await asRole(await freshMirrorFile(), 'ALTER ROLE me CONNECTION LIMIT 0');
+    expect(await failureOf(openDatabase(url))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('takes no more connections'),
+    });
+  });
+});
+
+test.each([
+  ['53100', 'the disk is full'],
+  ['55P03', 'is locked by another program'],
+  ['25006', 'is read-only here'],
+  ['53200', 'is short of memory'],
+  ['57014', 'has stopped the statement'],
+  ['58030', 'cannot read or write its files'],
+])('a write that the server refuses with %s stops the pass with a sentence: %s', async (state, sentence) => {
+  const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
+  const refuses = `TRUE THEN RAISE EXCEPTION 'so it is' USING ERRCODE = '${state}'; END IF; IF FALSE`;
+  await addTrigger(mirror.database, { name: 'refuse', when: 'BEFORE', verb: 'INSERT', table: 'sweep_pages', refuses });
+  expect((await mirror.sync()).stopped).toMatchObject({ code: 'DATABASE', message: expect.stringContaining(sentence) });
+});
+
+test('a server that is restarted in the middle of a sync stops it with a sentence; the same process then goes on', async () => {
+  const server = await startServer();
+  onTestFinished(() => server.remove());
+  onTestFinished(() => server.stop());
+  const mirror = await mirrorOf({ path: server.url('postgres'), pageSize: 10, sandbox: { conversations: [95] } });
+  let stopping: Promise<void> | undefined;
+  mirror.sandbox.script(() => {
+    if (mirror.sandbox.arrivals.length === 7) stopping = server.stop();
+    return undefined;
+  });
+  const { stopped } = await mirror.sync();
+  expect(stopped).toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringMatching(/has closed the connection|cannot be reached/),
+  });
+  await stopping;
+  await expect(mirror.sync()).rejects.toMatchObject({ code: 'DATABASE', message: expect.stringContaining('cannot be reached') });
+  await server.start();
+  mirror.sandbox.script(undefined);
+  expect((await mirror.sync()).stopped).toBeNull();
+  await expectEqualToService(mirror);
+  expect(await count(mirror.database, 'requests')).toBeGreaterThanOrEqual(mirror.sandbox.arrivals.length);
+});
+
+test('a reader in the middle of a transaction neither holds up a sync nor sees half of it', async () => {
+  const path = await freshMirrorFile();
+  const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
+  const reader = await openReadOnly(path);
+  onTestFinished(() => reader.close());
+  const { rows } = await reader.query(`SELECT count(*) FROM conversations, generate_series(1, 2000)`);
+  expect((await mirror.sync()).stopped).toBeNull();
+  expect(await Array.fromAsync(rows)).toEqual([[0]]);
+});
+
+describe('a mirror in a schema of its own', () => {
+  test('is made where the schema is missing, several processes at once, and keeps to itself', async () => {
+    const url = await newPostgresDatabase();
+    const [one, other] = [`${url}?schema=Support_1`, `${url}?schema=support_1`];
+    const opened = await Promise.all([one, one, one, other].map((address) => openDatabase(address)));
+    for (const database of opened) onTestFinished(() => database.close());
+    await opened[0]!.execute(`INSERT INTO gate_state (id) VALUES (1)`);
+    expect(await count(opened[1]!, 'gate_state')).toBe(1);
+    expect(await count(opened[3]!, 'gate_state')).toBe(0);
+    const tables = await opened[3]!.query(`SELECT 1 FROM pg_tables WHERE schemaname = 'public'`);
+    expect(tables).toEqual([]);
+    expect(await opened[0]!.bytes()).toBeGreaterThan(100_000);
+  });
+
+  test('needs no rights but those on it', async () => {
+    const url = await newPostgresDatabase();
+    const address = `${await asRole(url, 'CREATE SCHEMA own AUTHORIZATION me')}?schema=own`;
+    const mirror = await mirrorOf({ path: address, sandbox: { conversations: [5] } });
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+  });
+});
+
+test('instants are read in UTC, whatever time zone the server is set to', async () => {
+  const url = await freshMirrorFile();
+  await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET TimeZone = 'Asia/Kolkata'`);
+  const database = await temporaryDatabase(url);
+  const at = new Date('2026-03-02T08:00:00.123Z');
+  await database.execute(`INSERT INTO gate_state (id, paused_at) VALUES (1, $1)`, at.toISOString());
+  expect(await database.query(`SELECT paused_at FROM gate_state`)).toEqual([{ paused_at: at }]);
+  const reader = await openReadOnly(url);
+  onTestFinished(() => reader.close());
+  expect(await Array.fromAsync((await reader.query('SELECT paused_at FROM gate_state')).rows)).toEqual([[at.toISOString()]]);
+});

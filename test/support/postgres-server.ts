@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startServer } from '../../prisma/embedded.ts';
+import { TEMPLATE, onServer } from './provider.ts';
+
+/** One PostgreSQL server for all tests of a run, and in it a mirror without content to copy. */
+export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+  const server = await startServer([
+    'max_connections=200',
+    'autovacuum=off',
+    'jit=off',
+    'synchronous_commit=off',
+    'full_page_writes=off',
+  ]);
+  await onServer(`CREATE DATABASE ${TEMPLATE}`, server.url('postgres'));
+  // In a process of its own: the module runner of this one does not load the schema engine.
+  execFileSync(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), 'open-only', server.url(TEMPLATE)]);
+  provide('postgres', server.url('DATABASE'));
+  return async () => {
+    await server.stop();
+    server.remove();
+  };
+}

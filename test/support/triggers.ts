@@ -1,0 +1,32 @@
+import type { Sql } from '../../src/store/sql.ts';
+import { ON_SQLITE } from './provider.ts';
+
+export interface Trigger {
+  readonly name: string;
+  readonly when: 'BEFORE' | 'AFTER';
+  readonly verb: 'INSERT' | 'UPDATE' | 'DELETE';
+  readonly table: string;
+  /** A statement, or for `refuses` a condition on the `NEW` row that fails the write. */
+  readonly does?: string;
+  readonly refuses?: string;
+}
+
+/** Has the database itself do something with every row that is written, or refuse it. */
+export async function addTrigger(sql: Sql, { name, when, verb, table, does = '', refuses = '' }: Trigger): Promise<void> {
+  if (ON_SQLITE) {
+    const condition = refuses === '' ? '' : `WHEN ${refuses}`;
+    const body = refuses === '' ? does : `SELECT RAISE(ABORT, 'refused')`;
+    await sql.execute(`CREATE TRIGGER ${name} ${when} ${verb} ON ${table} ${condition} BEGIN ${body}; END`);
+    return;
+  }
+  const body = refuses === '' ? `${does};` : `IF ${refuses} THEN RAISE EXCEPTION 'refused'; END IF;`;
+  const result = verb === 'DELETE' ? 'OLD' : 'NEW';
+  await sql.execute(
+    `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ${body.replaceAll("'", "''")} RETURN ${result}; END'`,
+  );
+  await sql.execute(`CREATE TRIGGER ${name} ${when} ${verb} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${name}()`);
+}
+
+export async function dropTrigger(sql: Sql, { name, table }: Pick<Trigger, 'name' | 'table'>): Promise<void> {
+  await sql.execute(ON_SQLITE ? `DROP TRIGGER ${name}` : `DROP TRIGGER ${name} ON ${table}`);
+}

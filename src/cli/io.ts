@@ -4,6 +4,8 @@ import { withoutKey } from '../core/secrets.ts';
 /** A stream of text to a person or a file. */
 export interface Output {
   write(text: string): unknown;
+  /** Where `write` gives false, whoever writes much waits for `drain`. */
+  once?(event: 'drain', listener: () => void): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
 }

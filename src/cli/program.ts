@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { isMirrorError } from '../core/errors.ts';
+import { addChanges } from './changes.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
@@ -29,7 +30,7 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
       'after',
       '\nExit codes: 0 done, 1 unexpected, 2 bad usage or configuration, 3 key refused,\n4 stopped short but resumable, 5 status: stale or parked, 130 interrupted.\nWith no account: inbox-mirror demo',
     );
-  for (const add of [addStart, addSync, addResync, addStatus, addQuery, addDoctor, addLookup, addSandbox, addDemo])
+  for (const add of [addStart, addSync, addResync, addStatus, addQuery, addChanges, addDoctor, addLookup, addSandbox, addDemo])
     add(program, run);
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
   try {

@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Clock } from '../core/clock.ts';
 import { MirrorError, isMirrorError } from '../core/errors.ts';
 import type { Log } from '../log.ts';
+import { type ChangesEndpointOptions, addChangesEndpoint } from './changes-endpoint.ts';
 import { isOurHost } from './host-check.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
@@ -23,6 +24,7 @@ const INDEX = `/healthz      whether the process and its database answer
 /readyz       whether every list is as fresh as promised
 /metrics      for Prometheus
 /status.json  what \`inbox-mirror status --json\` prints
+/changes      ?since_id= what changed, one JSON object a line; waits up to wait= seconds
 `;
 
 /** `standby`: another process holds the lease. */
@@ -35,7 +37,7 @@ export interface EndpointsOptions {
   /** Names beside `host` that a request's `Host` header may have, in lower case. */
   readonly allowedHosts: readonly string[];
   readonly version: string;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
@@ -43,6 +45,7 @@ export interface EndpointsOptions {
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
   readonly databaseBytes: () => number | Promise<number>;
+  readonly changes: ChangesEndpointOptions['changes'];
 }
 
 export interface Endpoints {
@@ -62,6 +65,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   server.server.maxConnections = MOST_CONNECTIONS;
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   addRoutes(server, options);
+  addChangesEndpoint(server, options);
   return {
     async listen() {
       try {

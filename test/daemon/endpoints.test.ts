@@ -207,6 +207,7 @@ test.each([
     ping: async () => undefined,
     status,
     databaseBytes: () => 0,
+    changes: async () => [],
   });
   await expect(second.listen()).rejects.toMatchObject({ code: 'CONFIG', message: expect.stringMatching(message) });
 });
@@ -294,7 +295,7 @@ test('the key is in no answer, whatever the service says', async () => {
 });
 
 test('after close nobody listens', async () => {
-  const clock = { monotonic: () => 0 };
+  const clock = { monotonic: () => 0, sleep: async () => undefined };
   const log = createLog({ level: 'silent', keys: () => [], write: () => undefined, pretty: false, colour: false });
   const endpoints = createEndpoints({
     host: '127.0.0.1',
@@ -308,6 +309,7 @@ test('after close nobody listens', async () => {
     ping: async () => undefined,
     status: async () => Promise.reject(new Error('none')),
     databaseBytes: () => 0,
+    changes: async () => [],
   });
   const url = await endpoints.listen();
   expect((await fetch(`${url}/healthz`)).status).toBe(200);

@@ -1,0 +1,143 @@
+import { stringify } from 'csv-stringify/sync';
+import { readConfig, readEnvironment } from '../config.ts';
+import type { Clock } from '../core/clock.ts';
+import { MirrorError } from '../core/errors.ts';
+import { asNdjson, changeAsJson } from '../daemon/change-json.ts';
+import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newestChanges } from '../store/change-feed.ts';
+import { openExisting } from '../store/read-only.ts';
+import type { Sql } from '../store/sql.ts';
+import type { ChangesOptions } from './changes.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Format } from './formats.ts';
+import { type Io, type Output, printLine } from './io.ts';
+import { systemClock } from './machine.ts';
+import { parseSince } from './since.ts';
+import { renderTable } from './table.ts';
+
+const AT_ONCE = 1000;
+const SHOWN_IN_A_TABLE = 100;
+const POLL_MS = 500;
+
+/** Prints changes, and with `--follow` goes on until it is stopped. @returns the exit code */
+export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+  const clock = systemClock();
+  const wanted = readOptions(options, clock.now());
+  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const database = await openExisting(config.databaseUrl);
+  try {
+    const printer = printerOf(io.stdout, options.format);
+    const next = await printPast(database, wanted, printer);
+    if (options.follow) await follow({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
+    await printer.end();
+    return io.signal.aborted ? EXIT.interrupted : EXIT.done;
+  } finally {
+    await database.close();
+  }
+}
+
+interface Wanted {
+  readonly filter: ChangeFilter;
+  /** Null where no place to begin at was named. */
+  readonly afterId: number | null;
+  readonly limit: number | null;
+  readonly onlyNew: boolean;
+  readonly inTable: boolean;
+}
+
+function readOptions(options: ChangesOptions, now: number): Wanted {
+  const { follow = false, since, sinceId, limit, list, inbox, item, field, format } = options;
+  if (follow && format === 'json')
+    throw new MirrorError('USAGE', 'A JSON list that never ends is no JSON: with --follow use --format ndjson.');
+  return {
+    filter: { list, inboxId: inbox, itemId: item, field, since: since === undefined ? undefined : parseSince(since, now) },
+    afterId: sinceId === undefined ? (since === undefined ? null : 0) : wholeNumber('--since-id', sinceId),
+    limit: limit === undefined ? null : wholeNumber('--limit', limit),
+    onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
+    inTable: format === 'table',
+  };
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text))
+    throw new MirrorError('USAGE', `${name}: expected a whole number, but got ${JSON.stringify(text)}.`);
+  return Number(text);
+}
+
+/** Prints what is there already. @returns the id after which to go on */
+async function printPast(sql: Sql, { filter, afterId, limit, onlyNew, inTable }: Wanted, printer: Printer): Promise<number> {
+  // Read first: what comes meanwhile is printed by whoever follows, not lost.
+  const last = await lastChangeId(sql);
+  if (onlyNew) return last;
+  if (afterId === null && (limit !== null || inTable)) {
+    const newest = await newestChanges(sql, filter, limit ?? SHOWN_IN_A_TABLE);
+    await printer.print(newest);
+    return Math.max(last, newest.at(-1)?.id ?? 0);
+  }
+  let after = afterId ?? 0;
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  while (left > 0) {
+    const changes = await changesAfter(sql, after, filter, Math.min(AT_ONCE, left));
+    await printer.print(changes);
+    after = changes.at(-1)?.id ?? after;
+    left -= changes.length;
+    if (changes.length < AT_ONCE) break;
+  }
+  return after;
+}
+
+async function follow(
+  { sql, clock, signal }: { sql: Sql; clock: Clock; signal: AbortSignal },
+  { filter, afterId }: Wanted & { readonly afterId: number },
+  printer: Printer,
+): Promise<void> {
+  for (let after = afterId; !signal.aborted;) {
+    const changes = await changesAfter(sql, after, filter, AT_ONCE);
+    await printer.print(changes);
+    after = changes.at(-1)?.id ?? after;
+    if (changes.length < AT_ONCE) await clock.sleep(POLL_MS, signal).catch(() => undefined);
+  }
+}
+
+/** Prints changes as they come; a reader that is slower than the mirror is waited for. */
+interface Printer {
+  print(changes: readonly ChangeRecord[]): Promise<void>;
+  end(): Promise<void>;
+}
+
+function printerOf(output: Output, format: Format): Printer {
+  let printed = 0;
+  const begin = (first: string, other: string): string => (printed === 0 ? first : other);
+  const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
+    ndjson: asNdjson,
+    csv: (changes) => begin(stringify([COLUMNS]), '') + stringify(changes.map((change) => Object.values(changeAsJson(change)))),
+    json: (changes) => begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
+    table: (changes) => `${asTable(output, changes, printed === 0)}\n`,
+  };
+  return {
+    async print(changes) {
+      if (changes.length === 0) return;
+      const text = forms[format](changes);
+      printed += changes.length;
+      const taken = output.write(text);
+      if (taken === false && output.once !== undefined) await new Promise<void>((resolve) => output.once?.('drain', resolve));
+    },
+    async end() {
+      if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
+      else if (printed === 0 && format === 'csv') output.write(stringify([COLUMNS]));
+      else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
+    },
+  };
+}
+
+/** Aligned in itself; what follows has no titles again. */
+function asTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
+  const rows = changes.map((change) => Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))));
+  const lines = renderTable(
+    output,
+    COLUMNS.map((title) => ({ title })),
+    rows,
+  );
+  return titled ? lines : lines.slice(lines.indexOf('\n') + 1);
+}
+
+const COLUMNS = ['id', 'observed_at', 'previously_seen_at', 'list', 'inbox_id', 'item_id', 'field', 'old_value', 'new_value'];

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { type Served, served } from './served.ts';
+
+interface Line {
+  readonly id: number;
+  readonly list: string;
+  readonly field: string;
+}
+
+async function withHistory(): Promise<Served> {
+  const all = await served();
+  await all.sync();
+  all.mirror.sandbox.applyEvents(40);
+  await all.sync();
+  return all;
+}
+
+async function lines(all: Served, query: string): Promise<Line[]> {
+  const { status, body } = await all.ask(`/changes${query}`);
+  expect(status).toBe(200);
+  return body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+}
+
+test('changes come oldest first, page by page, each exactly once', async () => {
+  const all = await withHistory();
+  const whole = await lines(all, '');
+  expect(whole.length).toBeGreaterThan(20);
+  const pieces: Line[] = [];
+  for (let id = '0'; ;) {
+    const { body, headers } = await all.ask(`/changes?since_id=${id}&limit=7`);
+    expect(headers['content-type']).toContain('application/x-ndjson');
+    if (body === '') break;
+    pieces.push(
+      ...body
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line),
+    );
+    id = String(headers['x-last-id']);
+  }
+  expect(pieces).toEqual(whole);
+  expect(await lines(all, '?list=conversations&field=status')).toEqual(
+    whole.filter(({ list, field }) => list === 'conversations' && field === 'status'),
+  );
+});
+
+test('where there are none yet it waits for them, and answers as soon as there are', async () => {
+  const all = await withHistory();
+  const last = (await lines(all, '')).at(-1)?.id ?? 0;
+  const before = all.clock.monotonic();
+  expect(await lines(all, `?since_id=${last}&wait=20`)).toEqual([]);
+  expect(all.clock.monotonic() - before).toBe(20_000);
+  all.mirror.sandbox.applyEvents(5);
+  const waiting = lines(all, `?since_id=${last}&wait=25`);
+  await all.sync();
+  // Whether it came before the pass or after it: the next answer has what this one has not.
+  const first = await waiting;
+  const rest = await lines(all, `?since_id=${first.at(-1)?.id ?? last}`);
+  expect([...first, ...rest].map(({ id }) => id)[0]).toBe(last + 1);
+});
+
+test.each(['?since_id=-1', '?since_id=x', '?limit=10001', '?wait=26', '?list=mails', '?since=2026', '?inbox_id='])(
+  '%s is refused with a sentence',
+  async (query) => {
+    const { status, json } = await (await served()).ask(`/changes${query}`);
+    expect([status, json]).toEqual([400, { error: expect.stringContaining('This cannot be asked for') }]);
+  },
+);

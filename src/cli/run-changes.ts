@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';
 import { readConfig, readEnvironment } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import { asNdjson, changeAsJson } from '../daemon/change-json.ts';
 import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newestChanges } from '../store/change-feed.ts';
-import { openDatabase, sqlitePath } from '../store/database.ts';
+import { openExisting } from '../store/read-only.ts';
 import type { Sql } from '../store/sql.ts';
 import type { ChangesOptions } from './changes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -24,13 +23,7 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   const clock = systemClock();
   const wanted = readOptions(options, clock.now());
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
-  const path = sqlitePath(config.databaseUrl);
-  if (!existsSync(path))
-    throw new MirrorError(
-      'USAGE',
-      `There is no mirror at ${path} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
-    );
-  const database = await openDatabase(config.databaseUrl);
+  const database = await openExisting(config.databaseUrl);
   try {
     const printer = printerOf(io.stdout, options.format);
     const next = await printPast(database, wanted, printer);

@@ -6,8 +6,7 @@ import { ago, count, duration, plural } from '../core/words.ts';
 import { observe } from '../daemon/observe.ts';
 import type { JudgedList, JudgedStatus } from '../daemon/status-judge.ts';
 import { statusAsJson } from '../daemon/status-json.ts';
-import { openDatabase } from '../store/database.ts';
-import { openReadOnly } from '../store/read-only.ts';
+import { openExisting } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { isAlive } from './machine.ts';
@@ -15,9 +14,7 @@ import { renderTable } from './table.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
-  // Whoever only looks makes no mirror.
-  await (await openReadOnly(config.databaseUrl)).close();
-  const database = await openDatabase(config.databaseUrl);
+  const database = await openExisting(config.databaseUrl);
   try {
     const now = Date.now();
     const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { MirrorError } from '../core/errors.ts';
-import { isPostgres } from './database.ts';
+import { isPostgres, openDatabase } from './database.ts';
 import { type Cell, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
+import type { Database } from './sql.ts';
 import { sqlitePath } from './sqlite-path.ts';
 
 /**
@@ -12,6 +13,15 @@ import { sqlitePath } from './sqlite-path.ts';
 export async function openReadOnly(url: string): Promise<ReadOnlyMirror> {
   if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url);
   return openSqliteReadOnly(url);
+}
+
+/**
+ * As `openDatabase`, for whoever only looks and so makes no mirror.
+ * @throws MirrorError `USAGE` where there is none yet
+ */
+export async function openExisting(url: string): Promise<Database> {
+  await (await openReadOnly(url)).close();
+  return await openDatabase(url);
 }
 
 /** The connection itself cannot write, whatever the SQL says. */

@@ -16,6 +16,10 @@ export interface Dialect {
   texts(json: string, alias: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /** An expression for the instant so many seconds before `now` (ISO 8601; null: the database's own clock). */
+  instantAgo(seconds: number, now: string | null): string;
+  /** A query for the columns of all tables and views, in order: `name` of the table, `kind` (`table` or `view`), `column_name`. */
+  readonly allColumns: string;
   /** Statements with which the database tidies its own files. */
   readonly maintenance: readonly string[];
 }
@@ -39,5 +43,8 @@ export const sqlite: Dialect = {
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
+  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
+    FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

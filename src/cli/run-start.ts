@@ -118,7 +118,8 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
   });
   const house = new AbortController();
   try {
-    void keepHouse(store, { clock, log, signal: AbortSignal.any([signal, house.signal]) });
+    const { database } = session;
+    void keepHouse(store, { database, settings: config }, { clock, log, signal: AbortSignal.any([signal, house.signal]) });
     await daemon.run(signal);
     if (!io.signal.aborted) throw signal.reason;
     log.info('stopping after the page in hand');

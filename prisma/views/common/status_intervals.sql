@@ -66,14 +66,14 @@ SELECT own.inbox_id, own.item_id AS conversation_id, own.value AS status,
   CASE WHEN stays.from_at > own.from_at THEN stays.from_at ELSE own.from_at END AS from_at,
   CASE
     WHEN stays.from_at > own.from_at THEN stays.gone_at
-    WHEN own.field = 'status' THEN (SELECT begun.previously_seen_at FROM changes AS begun WHERE begun.id = own.change_id)
+    WHEN own.field = 'status' AND (own.before_at IS NULL OR own.before_at <> own.from_at) THEN (SELECT begun.previously_seen_at FROM changes AS begun WHERE begun.id = own.change_id)
     -- What came was not there when the complete sweep before began, nor when it was last seen to be gone.
-    WHEN own.field = 'presence' THEN coalesce(
-      (SELECT CASE WHEN sweeps.started_at < own.before_at THEN own.before_at ELSE sweeps.started_at END
+    WHEN own.change_id IS NOT NULL THEN coalesce(
+      (SELECT CASE WHEN own.field = 'presence' AND sweeps.started_at < own.before_at THEN own.before_at ELSE sweeps.started_at END
        FROM changes AS begun
        JOIN sweeps ON sweeps.list = 'conversations' AND sweeps.inbox_id = begun.inbox_id AND sweeps.state = 'complete' AND sweeps.id < begun.sweep_id
        WHERE begun.id = own.change_id ORDER BY sweeps.id DESC LIMIT 1),
-      own.before_at)
+      CASE WHEN own.field = 'presence' THEN own.before_at END)
   END AS from_earliest,
   CASE WHEN own.to_at IS NULL OR stays.to_at < own.to_at THEN stays.to_at ELSE own.to_at END AS to_at,
   (own.change_id IS NULL AND (stays.from_at IS NULL OR stays.from_at <= own.from_at)) AS is_lower_bound

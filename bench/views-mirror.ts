@@ -138,7 +138,8 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
     change('assignee_id', null, assignee);
   }
   if (within(1)) change('tags', null, String(700 + first));
-  while (left > 1 && within(3)) turn(status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open');
+  while (left > 1 && within(3))
+    turn(status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open');
   if (status !== 'closed' && random() < 0.95 && within(3)) turn('closed');
   if (random() < 0.02 && within(30)) {
     change('presence', 'present', 'missing');

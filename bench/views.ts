@@ -43,7 +43,9 @@ try {
   }
   const database = new SqliteDatabase(file, { readonly: true });
   const results = VIEW_NAMES.map((view) => measure(database, view, Number(values.runs)));
-  const one = database.prepare<[], { inbox_id: string; id: string }>(`SELECT inbox_id, id FROM conversations LIMIT 1 OFFSET 5000`).get();
+  const one = database
+    .prepare<[], { inbox_id: string; id: string }>(`SELECT inbox_id, id FROM conversations LIMIT 1 OFFSET 5000`)
+    .get();
   const where = `WHERE inbox_id = '${one?.inbox_id}' AND conversation_id = '${one?.id}'`;
   for (const view of ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'])
     results.push(measure(database, `${view} ${where}`, Number(values.runs), `${view}, of one conversation`));
@@ -52,7 +54,12 @@ try {
     console.log(
       aligned([
         ['view', 'rows', 'seconds', 'aim'],
-        ...results.map(({ view, rows, seconds, aim }) => [view, String(rows), seconds.toFixed(3), aim === null ? '' : `< ${aim}`]),
+        ...results.map(({ view, rows, seconds, aim }) => [
+          view,
+          String(rows),
+          seconds.toFixed(3),
+          aim === null ? '' : `< ${aim}`,
+        ]),
       ]),
     );
   if (values.plans) for (const { view, plan } of results) console.log(`\n${view}\n  ${plan.join('\n  ')}`);

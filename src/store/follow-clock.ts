@@ -42,7 +42,12 @@ export async function followClock(
       columns: ['requested_at', 'started_at', 'heartbeat_at'],
       which: open,
     });
-    await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: ['due_since', 'due_before'], which: 'due_since IS NOT NULL' });
+    await move(tx, dialect, moved, {
+      table: 'schedules',
+      key: 'list',
+      columns: ['due_since', 'due_before'],
+      which: 'due_since IS NOT NULL',
+    });
     await move(tx, dialect, moved, { table: 'gate_state', columns: ['outage_since', 'outage_until'], which: 'id = 1' });
   }
   await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));

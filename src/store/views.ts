@@ -90,7 +90,8 @@ function expand(sql: string, { millisecondsBetween, instantAgo }: Dialect, now: 
     .replaceAll(
       /\bSTATUS_OF\(([\w.]+)\)/g,
       // The service says `close`, its readers say `closed` (SERVICE-NOTES.md, "Statuses").
-      (_call, status: string) => `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
+      (_call, status: string) =>
+        `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
     )
     .replaceAll(
       /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,

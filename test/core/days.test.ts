@@ -6,7 +6,11 @@ const HOUR = 3_600_000;
 
 function hours(timezone: string, day: string): unknown {
   const at = Date.parse(`${day}T12:00:00Z`);
-  return daysBetween(timezone, at, at).map((one) => [one.day, new Date(one.startsAt).toISOString(), (one.endsAt - one.startsAt) / HOUR]);
+  return daysBetween(timezone, at, at).map((one) => [
+    one.day,
+    new Date(one.startsAt).toISOString(),
+    (one.endsAt - one.startsAt) / HOUR,
+  ]);
 }
 
 test('in Berlin the day on which clocks go forward has 23 hours, and the one on which they go back 25', () => {
@@ -24,7 +28,15 @@ test('a day may begin at one in the morning, at a quarter past an hour of UTC, o
 });
 
 test('days follow each other without gap or overlap, and show their own date from first to last millisecond', () => {
-  const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'Pacific/Chatham', 'America/St_Johns');
+  const zones = fc.constantFrom(
+    'UTC',
+    'Europe/Berlin',
+    'America/New_York',
+    'Australia/Lord_Howe',
+    'Asia/Kathmandu',
+    'Pacific/Chatham',
+    'America/St_Johns',
+  );
   fc.assert(
     fc.property(zones, fc.integer({ min: Date.UTC(2024), max: Date.UTC(2030) }), fc.nat(400), (timezone, from, many) => {
       const to = from + many * 24 * HOUR;

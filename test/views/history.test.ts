@@ -25,7 +25,13 @@ async function lived(
 
 async function stretches(mirror: TestMirror, view: string, column: string, id: string): Promise<unknown[]> {
   const rows = await ask(mirror, `SELECT * FROM ${view} WHERE conversation_id = '${id}' ORDER BY from_at`);
-  return rows.map((row) => [row[column], minute(row['from_earliest']), minute(row['from_at']), minute(row['to_at']), row['is_lower_bound']]);
+  return rows.map((row) => [
+    row[column],
+    minute(row['from_earliest']),
+    minute(row['from_at']),
+    minute(row['to_at']),
+    row['is_lower_bound'],
+  ]);
 }
 
 const setStatus =
@@ -94,7 +100,13 @@ describe('status_intervals', () => {
     expect(await ask(mirror, `SELECT appeared, removed FROM flow_daily`)).toEqual([{ appeared: 2, removed: 2 }]);
     mirror.sandbox.world.removeInbox([...mirror.sandbox.world.inboxes.keys()][0]!);
     await mirror.sync();
-    expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual(['open', '10:00', '12:00', '13:00', 0]);
+    expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual([
+      'open',
+      '10:00',
+      '12:00',
+      '13:00',
+      0,
+    ]);
     expect(await ask(mirror, `SELECT * FROM backlog_daily`)).toEqual([]);
   });
 });
@@ -135,7 +147,9 @@ test('reopens count what was closed and opened again, not that closed is spelt a
     setStatus('closed'),
     setStatus('pending', 1),
   );
-  expect(await ask(mirror, `SELECT * FROM reopens`)).toEqual([{ inbox_id: inboxId, conversation_id: ids[0], closes: 2, reopens: 1 }]);
+  expect(await ask(mirror, `SELECT * FROM reopens`)).toEqual([
+    { inbox_id: inboxId, conversation_id: ids[0], closes: 2, reopens: 1 },
+  ]);
   expect(await ask(mirror, `SELECT * FROM flow_daily`)).toEqual([
     { day: '2026-03-02', inbox_id: inboxId, appeared: 0, closed: 2, reopened: 1, removed: 0 },
   ]);
@@ -163,7 +177,13 @@ test('assignments tell when the first one was, and hand-overs to another, with w
   const told = (id: string): unknown => {
     const row = rows.find((one) => one['conversation_id'] === id);
     const hours = row?.['seconds_to_first'] === null ? null : Math.round(Number(row?.['seconds_to_first']) / 3600);
-    return [minute(row?.['first_assigned_at']), hours, row?.['reassignments'], row?.['distinct_assignees'], row?.['is_lower_bound']];
+    return [
+      minute(row?.['first_assigned_at']),
+      hours,
+      row?.['reassignments'],
+      row?.['distinct_assignees'],
+      row?.['is_lower_bound'],
+    ];
   };
   expect(rows.length).toBe(4);
   expect(told(ids[0]!)).toEqual(['09:00', 1, 1, 2, 1]);

@@ -51,14 +51,15 @@ test('assignee_workload counts what is open and pending, by name, and by id wher
   world.setStatus(inbox.id, ids[0]!, 'pending');
   world.setStatus(inbox.id, ids[1]!, 'closed');
   await mirror.sync();
-  const rows = await ask(mirror, `SELECT assignee_id, assignee, open, pending FROM assignee_workload ORDER BY length(assignee_id), assignee_id`);
-  expect(rows).toEqual(
-    [
-      { assignee_id: '4711', assignee: null, open: 1, pending: 0 },
-      { assignee_id: ada, assignee: 'Ada Byron', open: 1, pending: 1 },
-      { assignee_id: bob, assignee: 'bob@mail.test', open: 1, pending: 0 },
-    ],
+  const rows = await ask(
+    mirror,
+    `SELECT assignee_id, assignee, open, pending FROM assignee_workload ORDER BY length(assignee_id), assignee_id`,
   );
+  expect(rows).toEqual([
+    { assignee_id: '4711', assignee: null, open: 1, pending: 0 },
+    { assignee_id: ada, assignee: 'Ada Byron', open: 1, pending: 1 },
+    { assignee_id: bob, assignee: 'bob@mail.test', open: 1, pending: 0 },
+  ]);
 });
 
 test('unassigned_age counts from when the assignee went, from the coming, or from the first sight as a lower bound', async () => {
@@ -75,8 +76,13 @@ test('unassigned_age counts from when the assignee went, from the coming, or fro
   const { id: fresh } = world.addConversation(inbox.id, { status: 'pending', assignee: null });
   await mirror.sync();
   mirror.clock.advance(30 * MINUTE);
-  const rows = await ask(mirror, `SELECT *, age_seconds / 60 AS minutes FROM unassigned_age ORDER BY since, length(conversation_id), conversation_id`);
-  expect(rows.map((row) => [row['conversation_id'], row['status'], minute(row['since']), row['minutes'], row['is_lower_bound']])).toEqual([
+  const rows = await ask(
+    mirror,
+    `SELECT *, age_seconds / 60 AS minutes FROM unassigned_age ORDER BY since, length(conversation_id), conversation_id`,
+  );
+  expect(
+    rows.map((row) => [row['conversation_id'], row['status'], minute(row['since']), row['minutes'], row['is_lower_bound']]),
+  ).toEqual([
     [inbox.conversations.order[3], 'open', '08:00', 90, 1],
     ...[
       [freed, 'open', '09:00', 30, 0],
@@ -116,7 +122,10 @@ test('tag_volume counts live conversations, those not closed besides, unused tag
   world.removeConversation(inbox.id, c!);
   world.removeTag(inbox.id, bug!);
   await mirror.sync();
-  const rows = await ask(mirror, `SELECT tag_id, conversations, not_closed FROM tag_volume ORDER BY conversations DESC, not_closed DESC`);
+  const rows = await ask(
+    mirror,
+    `SELECT tag_id, conversations, not_closed FROM tag_volume ORDER BY conversations DESC, not_closed DESC`,
+  );
   expect(rows).toEqual([
     { tag_id: vip, conversations: 2, not_closed: 1 },
     { tag_id: bug, conversations: 1, not_closed: 1 },

@@ -4,7 +4,18 @@ import type { World } from '../../src/sandbox/world.ts';
 import { quickMirror } from '../support/template.ts';
 import { HOUR, ask } from './support.ts';
 
-const KINDS = ['status', 'status', 'assign', 'unassign', 'add', 'remove', 'return', 'remove-inbox', 'return-inbox', 'add-inbox'] as const;
+const KINDS = [
+  'status',
+  'status',
+  'assign',
+  'unassign',
+  'add',
+  'remove',
+  'return',
+  'remove-inbox',
+  'return-inbox',
+  'add-inbox',
+] as const;
 
 interface Happening {
   readonly kind: (typeof KINDS)[number];
@@ -21,7 +32,11 @@ const happening: fc.Arbitrary<Happening> = fc.record({
 });
 
 /** Makes things happen; keeps what went, so that it can come back. */
-function makeHappen(world: World, gone: { inboxes: string[]; rows: [string, string][] }, { kind, inbox: nth, row, other }: Happening): void {
+function makeHappen(
+  world: World,
+  gone: { inboxes: string[]; rows: [string, string][] },
+  { kind, inbox: nth, row, other }: Happening,
+): void {
   const inboxes = [...world.inboxes.values()];
   if (kind === 'return-inbox') {
     const id = gone.inboxes.pop();
@@ -98,8 +113,8 @@ test('after any history the intervals tell at every instant what a sync saw then
         const status = await intervals(mirror, 'status');
         const assignee = await intervals(mirror, 'assignee_id');
         for (const { at, seen } of sightings) {
-          expect(at_(status, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.status]).sort()));
-          expect(at_(assignee, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.assignee]).sort()));
+          expect(seenAt(status, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.status] as const).sort()));
+          expect(seenAt(assignee, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.assignee] as const).sort()));
         }
         for (const all of [status, assignee]) {
           for (const [index, one] of all.entries()) {
@@ -138,7 +153,7 @@ async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Prom
 }
 
 /** What the intervals say of an instant. */
-function at_(all: readonly Interval[], at: string): Map<string, string | null> {
+function seenAt(all: readonly Interval[], at: string): Map<string, string | null> {
   const then = all.filter(({ from, to }) => from <= at && (to === null || to > at));
   expect(new Set(then.map(({ key }) => key)).size).toBe(then.length);
   return new Map(then.map(({ key, value }) => [key, value] as const).sort());
@@ -162,7 +177,10 @@ async function expectDays(mirror: Mirror, sightings: readonly { at: string; seen
     const day = told.get(String(row['day'])) ?? new Map<string, number>();
     told.set(String(row['day']), day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])));
   }
-  const flows = await ask(mirror, `SELECT day, CAST(sum(appeared - removed) AS INTEGER) AS net FROM flow_daily GROUP BY day ORDER BY day`);
+  const flows = await ask(
+    mirror,
+    `SELECT day, CAST(sum(appeared - removed) AS INTEGER) AS net FROM flow_daily GROUP BY day ORDER BY day`,
+  );
   let before: number | null = null;
   const known = new Set<string>();
   for (const { day, net } of flows) {

@@ -53,11 +53,14 @@ WITH
   ),
   -- A gone inbox's conversations are counted as if it were there; its days are left out below.
   present AS (
-    SELECT conversations.inbox_id, STATUS_OF(conversations.status) AS status, count(*) AS n
-    FROM inboxes
-    JOIN conversations ON conversations.inbox_id = inboxes.id
-    WHERE conversations.deleted_at IS NULL OR conversations.deleted_at = inboxes.deleted_at
-    GROUP BY conversations.inbox_id, STATUS_OF(conversations.status)
+    SELECT inbox_id, STATUS_OF(status) AS status, sum(n) AS n FROM (
+      SELECT inboxes.id AS inbox_id, conversations.status, count(*) AS n
+      FROM inboxes
+      CROSS JOIN conversations
+      WHERE conversations.inbox_id = inboxes.id AND (conversations.deleted_at IS NULL OR conversations.deleted_at = inboxes.deleted_at)
+      GROUP BY inboxes.id, conversations.status
+    ) AS as_it_came
+    GROUP BY inbox_id, STATUS_OF(status)
   ),
   kinds AS (SELECT inbox_id, status FROM present UNION SELECT inbox_id, status FROM differences),
   known AS (

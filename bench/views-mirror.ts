@@ -106,12 +106,12 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
   const inbox = INBOXES[SHARES[Math.floor(random() * SHARES.length)] ?? 0] ?? '';
   const first = Math.floor(random() * TAGS);
   let at = came;
-  let left = CHANGES_EACH;
+  const left = { changes: CHANGES_EACH };
   let status = 'open';
   let assignee: string | null = null;
   let gone: string | null = null;
   const change = (field: string, from: string | null, to: string | null): void => {
-    left -= 1;
+    left.changes -= 1;
     write(
       `INSERT INTO staged (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value) VALUES (?, ?, 'conversations', ?, ?, ?, ?, ?)`,
       iso(at),
@@ -138,7 +138,7 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
     change('assignee_id', null, assignee);
   }
   if (within(1)) change('tags', null, String(700 + first));
-  while (left > 1 && within(3))
+  while (left.changes > 1 && within(3))
     turn(status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open');
   if (status !== 'closed' && random() < 0.95 && within(3)) turn('closed');
   if (random() < 0.02 && within(30)) {

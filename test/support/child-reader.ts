@@ -4,12 +4,12 @@ import { createInterface } from 'node:readline';
 import SqliteDatabase from 'better-sqlite3';
 import { VIEW_NAMES } from '../../src/store/catalogue.ts';
 
-let isWanted = true;
-createInterface({ input: process.stdin }).on('close', () => (isWanted = false));
+const stop = new AbortController();
+createInterface({ input: process.stdin }).on('close', () => stop.abort());
 let rounds = 0;
 const database = new SqliteDatabase(process.argv[2], { readonly: true, timeout: 5000 });
 console.log('reading');
-while (isWanted) {
+while (!stop.signal.aborted) {
   for (const view of VIEW_NAMES) database.prepare(`SELECT * FROM ${view}`).all();
   rounds += 1;
   await new Promise(setImmediate);

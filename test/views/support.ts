@@ -4,7 +4,7 @@ import type { TestMirror } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
+const DAY = 24 * HOUR;
 
 /** Asks a view as it answers at the test clock's time; instants come as ISO 8601 text, whole numbers and truths as numbers. */
 export async function ask(

@@ -17,6 +17,8 @@ export interface Config {
   readonly pageSize: number;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
+  /** In which time zone the views cut days. */
+  readonly reportTimezone: string;
   readonly http: {
     readonly host: string;
     readonly port: number;
@@ -78,9 +80,8 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
       tags: readSchedule(read, 'SCHEDULE_TAGS', '40 */6 * * *'),
       conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', '*/15 * * * *'),
     },
-    timezone: read('SCHEDULE_TIMEZONE', 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) =>
-      isTimezone(text) ? text : undefined,
-    ),
+    timezone: readTimezone(read, 'SCHEDULE_TIMEZONE'),
+    reportTimezone: readTimezone(read, 'REPORT_TIMEZONE'),
     http: {
       host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) => (/\s/.test(text) ? undefined : text)),
       port: number('HTTP_PORT', 8787, 0, 65_535, true),
@@ -223,6 +224,10 @@ function readWebhook(read: Read, env: Environment, faults: string[]): Config['we
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');
   return url === null ? null : { url, secret };
+}
+
+function readTimezone(read: Read, name: string): string {
+  return read(name, 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) => (isTimezone(text) ? text : undefined));
 }
 
 function isTimezone(text: string): boolean {

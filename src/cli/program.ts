@@ -12,6 +12,7 @@ import { addSandbox } from './sandbox.ts';
 import { addStart } from './start.ts';
 import { addStatus } from './status.ts';
 import { addSync } from './sync.ts';
+import { addTables } from './tables.ts';
 
 /** The whole program: arguments in, exit code out. Known errors print a sentence, bugs print a stack; neither prints the key. */
 export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {
@@ -30,7 +31,19 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
       'after',
       '\nExit codes: 0 done, 1 unexpected, 2 bad usage or configuration, 3 key refused,\n4 stopped short but resumable, 5 status: stale or parked, 130 interrupted.\nWith no account: inbox-mirror demo',
     );
-  for (const add of [addStart, addSync, addResync, addStatus, addQuery, addChanges, addDoctor, addLookup, addSandbox, addDemo])
+  for (const add of [
+    addStart,
+    addSync,
+    addResync,
+    addStatus,
+    addQuery,
+    addTables,
+    addChanges,
+    addDoctor,
+    addLookup,
+    addSandbox,
+    addDemo,
+  ])
     add(program, run);
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
   try {

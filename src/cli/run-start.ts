@@ -130,7 +130,7 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
   const house = new AbortController();
   try {
     const beside = AbortSignal.any([signal, house.signal]);
-    void keepHouse(store, { clock, log, signal: beside });
+    void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
     const { webhook } = config;
     if (webhook !== null) void deliverChanges({ store, clock, log, post: postByHttp, webhook, signal: beside });
     await daemon.run(signal);

@@ -10,6 +10,7 @@ import { connect } from '../service/http.ts';
 import { openDatabase } from '../store/database.ts';
 import { type Claimant, type Lease, acquireLease } from '../store/leases.ts';
 import { ledgerOf } from '../store/ledger.ts';
+import { keepReport } from '../store/report.ts';
 import type { Database } from '../store/sql.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { type Io, usesColour } from './io.ts';
@@ -63,6 +64,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const releases: (() => unknown)[] = [];
   const database = await openDatabase(config.databaseUrl);
   releases.push(() => database.close());
+  await keepReport(database, config, clock.now());
   const ledger = ledgerOf(database);
   if (!options.unattended) await ledger.allowKey();
   const http = connect(config.apiUrl ?? '', keys.current);

@@ -1,19 +1,23 @@
 import type { Clock } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
 import type { Log } from '../log.ts';
+import { type ReportSettings, keepReport } from '../store/report.ts';
+import type { Database } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 
 const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 24 * 3_600_000;
 
-/** Tidies the mirror a minute after the start and once a day from then on, until the signal. Never rejects. */
+/** Tidies the mirror, and keeps days for the views ready, a minute after the start and once a day from then on, until the signal. Never rejects. */
 export async function keepHouse(
   store: Pick<Store, 'housekeep'>,
+  { database, settings }: { database: Database; settings: ReportSettings },
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
 ): Promise<void> {
   for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
     try {
       await clock.sleep(wait, signal);
+      await keepReport(database, settings, clock.now());
       log.info({ ...(await store.housekeep(clock.now())) }, 'housekeeping done');
     } catch (error) {
       if (signal.aborted) return;

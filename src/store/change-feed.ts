@@ -42,12 +42,12 @@ interface ChangeRow {
  * too: whoever keeps the last id that it has seen misses none and sees none twice.
  */
 export async function changesAfter(sql: Sql, afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-  return await select(sql, filter, { where: 'id > $1', order: 'id', first: afterId, limit });
+  return await select(sql, filter, { afterId, order: 'id', limit });
 }
 
 /** The newest `limit` changes, oldest first. */
 export async function newestChanges(sql: Sql, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-  const newest = await select(sql, filter, { where: '$1 = $1', order: 'id DESC', first: 0, limit });
+  const newest = await select(sql, filter, { afterId: 0, order: 'id DESC', limit });
   return newest.toReversed();
 }
 
@@ -60,10 +60,11 @@ export async function lastChangeId(sql: Sql): Promise<number> {
 async function select(
   sql: Sql,
   { list, inboxId, itemId, field, since }: ChangeFilter,
-  { where, order, first, limit }: { where: string; order: string; first: number; limit: number },
+  { afterId, order, limit }: { afterId: number; order: string; limit: number },
 ): Promise<ChangeRecord[]> {
-  const parameters: unknown[] = [first];
-  const conditions = [where];
+  const parameters: unknown[] = [afterId];
+  // Whoever asks may name an id that no column could hold.
+  const conditions = ['id > CAST($1 AS BIGINT)'];
   const equal = { list, inbox_id: inboxId, item_id: itemId, field };
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);

@@ -24,6 +24,10 @@ export interface Dialect {
   lock(name: string): string | null;
   /** The statements that begin the transaction of all migrations; they let in one process at a time. */
   readonly beginMigration: readonly string[];
+  /** An expression for the instant so many seconds before `now` (ISO 8601; null: the database's own clock). */
+  instantAgo(seconds: number, now: string | null): string;
+  /** A query for the columns of all tables and views, in order: `name` of the table, `kind` (`table` or `view`), `column_name`. */
+  readonly allColumns: string;
   /** Statements with which the database tidies its own files. */
   readonly maintenance: readonly string[];
 }
@@ -52,5 +56,8 @@ export const sqlite: Dialect = {
   // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],
+  instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
+  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
+    FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

@@ -8,6 +8,7 @@ const CLOCK_TOLERANCE_MS = 1000;
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
+const SLOT_TIMES = ['due_since', 'due_before'];
 /** The newest of each list and state, and those among which a pass looks for the last sign of life. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) OR id > (SELECT max(id) FROM sweeps) - 1000)`;
 const OPEN_PASSES = `state IN ('open', 'running')`;
@@ -69,7 +70,7 @@ export async function followClock(
 async function moveSweeps(tx: Sql, dialect: Dialect, moved: number): Promise<void> {
   await move(tx, dialect, moved, { table: 'sweeps', columns: SWEEP_TIMES, which: RECENT_SWEEPS });
   await move(tx, dialect, moved, { table: 'sync_requests', columns: PASS_TIMES, which: OPEN_PASSES });
-  await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: ['due_since'], which: 'due_since IS NOT NULL' });
+  await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: SLOT_TIMES, which: 'due_since IS NOT NULL' });
   await move(tx, dialect, moved, { table: 'gate_state', columns: ['outage_since', 'outage_until'], which: 'id = 1' });
   for (const table of Object.values(TABLES)) await moveSuspicions(tx, moved, table);
 }

@@ -5,6 +5,7 @@ import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/dri
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
 import { MirrorError } from '../core/errors.ts';
 import type { Database } from './sql.ts';
+import { bringViews, dropViews } from './views.ts';
 
 /** From src/store or dist/store alike, the migrations lie two folders up. */
 const MIGRATIONS = join(import.meta.dirname, '../../prisma');
@@ -12,7 +13,7 @@ const NO_FILTERS = { externalTables: [], externalEnums: [] };
 
 /**
  * Brings the tables up to date with Prisma's own schema engine in its WebAssembly build, all migrations in one transaction.
- * Where nothing is to be done, the engine is not even loaded.
+ * Where nothing is to be done, the engine is not even loaded. Then the views.
  * @throws MirrorError `DATABASE` for a database that a newer program has migrated.
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
@@ -30,13 +31,21 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
         'Nothing was changed; update this program, or set DATABASE_URL to another database.',
     );
   }
-  if (shipped.every((name) => applied.includes(name))) return;
-  await applyMigrations(folder, shipped, factory, database.dialect.beginMigration);
+  if (!shipped.every((name) => applied.includes(name))) {
+    // A view would hinder a migration that rebuilds a table under it.
+    if (await hasTable(database, 'settings')) await dropViews(database);
+    await applyMigrations(folder, shipped, factory, database.dialect.beginMigration);
+  }
+  await bringViews(database);
+}
+
+async function hasTable(database: Database, table: string): Promise<boolean> {
+  const tables = await database.query<{ name: string }>(database.dialect.tableNames);
+  return tables.some(({ name }) => name === table);
 }
 
 async function appliedMigrations(database: Database): Promise<string[]> {
-  const tables = await database.query<{ name: string }>(database.dialect.tableNames);
-  if (!tables.some(({ name }) => name === '_prisma_migrations')) return [];
+  if (!(await hasTable(database, '_prisma_migrations'))) return [];
   const rows = await database.query<{ migration_name: string }>(
     `SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   );

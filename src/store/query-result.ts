@@ -1,4 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
+import type { Dialect } from './dialect.ts';
 
 /** A cell as SQL gives it; a boolean column gives booleans, and what has no form of its own is text. */
 export type Cell = string | number | bigint | boolean | null | Uint8Array;
@@ -10,6 +11,7 @@ export interface QueryResult {
 }
 
 export interface ReadOnlyMirror {
+  readonly dialect: Dialect;
   /** @throws MirrorError `USAGE` where the SQL is wrong, writes, or gives no rows */
   query(sql: string): Promise<QueryResult>;
   close(): Promise<void>;

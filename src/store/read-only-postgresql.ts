@@ -1,6 +1,7 @@
 import { Client, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
 import { MirrorError } from '../core/errors.ts';
+import { postgresql } from './dialect-postgresql.ts';
 import { addressOf, connectionTo, sessionOf } from './postgres-address.ts';
 import { asPostgresError } from './postgres-errors.ts';
 import { type Cell, type QueryResult, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
@@ -42,6 +43,7 @@ export async function openPostgresReadOnly(url: string): Promise<ReadOnlyMirror>
     throw asPostgresError(error, address.name);
   }
   return {
+    dialect: postgresql,
     async query(sql) {
       // As one prepared statement, which holds no second one that could end the transaction first.
       const cursor = client.query(

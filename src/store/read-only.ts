@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { MirrorError } from '../core/errors.ts';
 import { isPostgres, openDatabase } from './database.ts';
+import { sqlite } from './dialect.ts';
 import { type Cell, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
 import type { Database } from './sql.ts';
 import { sqlitePath } from './sqlite-path.ts';
@@ -31,6 +32,7 @@ function openSqliteReadOnly(url: string): ReadOnlyMirror {
   const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
   database.defaultSafeIntegers(true);
   return {
+    dialect: sqlite,
     async query(sql) {
       const statement = inWords(() => database.prepare(sql));
       if (!statement.reader) throw noRows();

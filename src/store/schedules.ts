@@ -31,7 +31,8 @@ export async function writeSchedule(database: Database, fence: Fence, schedule: 
     await tx.execute(
       `INSERT INTO schedules (list, expression, timezone, next_at, due_since) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
-         next_at = excluded.next_at, due_since = excluded.due_since`,
+         next_at = excluded.next_at, due_since = excluded.due_since,
+         due_before = CASE WHEN excluded.due_since > schedules.due_since THEN schedules.due_since ELSE schedules.due_before END`,
       list,
       expression,
       timezone,

@@ -17,6 +17,7 @@ test('without anything but address and key every variable has its default', () =
     requestsReserved: 250,
     pageSize: 100,
     timezone: 'UTC',
+    reportTimezone: 'UTC',
     http: { host: '127.0.0.1', port: 8787, allowedHosts: [] },
     logLevel: 'info',
     storePublicPermalink: false,

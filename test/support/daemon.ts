@@ -214,7 +214,11 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     });
     const stopped = new AbortController();
     const signal = AbortSignal.any([stopped.signal, kept.lost]);
-    void keepHouse(store, { clock: killSwitch.clock(), log, signal });
+    void keepHouse(
+      store,
+      { database: own, settings: { ...house.limits, reportTimezone: 'UTC' } },
+      { clock: killSwitch.clock(), log, signal },
+    );
     const ended = daemon.run(signal).then(
       () => (kept.lost.aborted ? (kept.lost.reason as unknown) : undefined),
       (error: unknown) => error,

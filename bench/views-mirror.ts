@@ -1,0 +1,178 @@
+import SqliteDatabase from 'better-sqlite3';
+import { openDatabase } from '../src/store/database.ts';
+import { keepReport } from '../src/store/report.ts';
+import { bringViews, dropViews } from '../src/store/views.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const YEARS_MS = 3 * 365 * DAY_MS;
+/** Inboxes are not alike: of ten conversations so many are in each. */
+const SHARES = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4];
+const INBOXES = ['51001', '51002', '51003', '51004', '51005'];
+const USERS = 20;
+const TAGS = 30;
+const CHANGES_EACH = 5;
+
+type Write = (sql: string, ...values: unknown[]) => void;
+
+/** Fills a new SQLite file with invented conversations over three years, some five changes each, a tenth of them from before the first sweep. */
+export async function buildMirror(path: string, conversations: number, now: number): Promise<void> {
+  const mirror = await openDatabase(`file:${path}`);
+  await dropViews(mirror);
+  const database = new SqliteDatabase(path);
+  database.pragma('synchronous = OFF');
+  database.pragma('cache_size = -400000');
+  const indexes = database
+    .prepare<[], { name: string; sql: string }>(
+      `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('changes', 'conversations', 'conversation_tags')`,
+    )
+    .all();
+  for (const { name } of indexes) database.exec(`DROP INDEX ${name}`);
+  const statements = new Map<string, SqliteDatabase.Statement>();
+  const write: Write = (sql, ...values) => {
+    const statement = statements.get(sql) ?? database.prepare(sql);
+    statements.set(sql, statement);
+    statement.run(...values);
+  };
+  database.exec('CREATE TEMP TABLE staged AS SELECT * FROM changes');
+  database.exec('BEGIN');
+  invent(write, conversations, now);
+  // Changes are written as they are seen: in the order of time.
+  database.exec(`INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, sweep_id)
+    SELECT observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, 1 FROM staged ORDER BY observed_at`);
+  database.exec('COMMIT');
+  database.exec('DROP TABLE staged');
+  for (const { sql } of indexes) if (!sql.includes('IF NOT EXISTS') && !/changes_(lives|days)/.test(sql)) database.exec(sql);
+  database.close();
+  await bringViews(mirror);
+  await keepReport(mirror, { reportTimezone: 'Europe/Berlin', requestsPerDay: 5000, requestsReserved: 250 }, now);
+  for (const statement of mirror.dialect.maintenance) await mirror.query(statement);
+  await mirror.close();
+}
+
+function invent(write: Write, conversations: number, now: number): void {
+  const start = now - YEARS_MS;
+  const begun = iso(start);
+  for (const inbox of INBOXES) {
+    write(
+      `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, '{}', '', ?, ?)`,
+      inbox,
+      `Inbox ${inbox}`,
+      begun,
+      begun,
+    );
+    write(
+      `INSERT INTO sweeps (list, inbox_id, reason, state, inserted, started_at, heartbeat_at, finished_at) VALUES ('conversations', ?, 'schedule', 'complete', 1, ?, ?, ?)`,
+      inbox,
+      begun,
+      begun,
+      begun,
+    );
+    for (let user = 0; user < USERS; user++)
+      write(
+        `INSERT INTO inbox_users (inbox_id, id, first_name, last_name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, 'Ada', ?, '{}', '', ?, ?)`,
+        inbox,
+        String(9000 + user),
+        `No. ${user}`,
+        begun,
+        begun,
+      );
+    for (let tag = 0; tag < TAGS; tag++)
+      write(
+        `INSERT INTO inbox_tags (inbox_id, id, name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, ?, '{}', '', ?, ?)`,
+        inbox,
+        String(700 + tag),
+        `Tag ${tag}`,
+        begun,
+        begun,
+      );
+  }
+  const random = numbers(42);
+  const old = Math.floor(conversations / 10);
+  for (let nth = 0; nth < conversations; nth++) {
+    const came = nth < old ? start : start + ((YEARS_MS - DAY_MS / 24) * (nth - old)) / (conversations - old);
+    live(write, random, { id: String(100_000_000 + nth * 7), came, isOld: nth < old, now });
+  }
+}
+
+interface Life {
+  readonly id: string;
+  readonly came: number;
+  readonly isOld: boolean;
+  readonly now: number;
+}
+
+/** One conversation: it comes, gets somebody and tags, goes to and fro between statuses, is mostly closed in the end and seldom goes. */
+function live(write: Write, random: () => number, { id, came, isOld, now }: Life): void {
+  const inbox = INBOXES[SHARES[Math.floor(random() * SHARES.length)] ?? 0] ?? '';
+  const first = Math.floor(random() * TAGS);
+  let at = came;
+  const left = { changes: CHANGES_EACH };
+  let status = 'open';
+  let assignee: string | null = null;
+  let gone: string | null = null;
+  const change = (field: string, from: string | null, to: string | null): void => {
+    left.changes -= 1;
+    write(
+      `INSERT INTO staged (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value) VALUES (?, ?, 'conversations', ?, ?, ?, ?, ?)`,
+      iso(at),
+      to === 'present' ? null : iso(at - DAY_MS / 96),
+      inbox,
+      id,
+      field,
+      from,
+      to,
+    );
+  };
+  const within = (days: number): boolean => {
+    const next = at + days * DAY_MS * random();
+    if (next < now) at = next;
+    return next < now;
+  };
+  const turn = (to: string): void => {
+    change('status', status, to);
+    status = to;
+  };
+  if (!isOld) change('presence', 'missing', 'present');
+  if (random() < 0.9 && within(0.2)) {
+    assignee = String(9000 + Math.floor(random() * USERS));
+    change('assignee_id', null, assignee);
+  }
+  if (within(1)) change('tags', null, String(700 + first));
+  while (left.changes > 1 && within(3))
+    turn(status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open');
+  if (status !== 'closed' && random() < 0.95 && within(3)) turn('closed');
+  if (random() < 0.02 && within(30)) {
+    change('presence', 'present', 'missing');
+    gone = iso(at);
+  }
+  for (const tag of random() < 0.5 ? [first] : [first, (first + 1) % TAGS])
+    write(`INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) VALUES (?, ?, ?)`, inbox, id, String(700 + tag));
+  const link = `https://inbox.example/conversations/${id}`;
+  write(
+    `INSERT INTO conversations (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at, changed_at, deleted_at)
+     VALUES (?, ?, ?, 'user', ?, ?, ?, ?, ?, ?, ?)`,
+    inbox,
+    id,
+    status,
+    assignee,
+    link,
+    JSON.stringify({ id, status, assignee: { assignee_type: 'user', assignee_id: assignee }, private_permalink: link }),
+    `0123456789abcdef0123456789abcdef${id}`,
+    iso(came),
+    iso(at),
+    gone,
+  );
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+/** The same numbers from 0 to 1 at every run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

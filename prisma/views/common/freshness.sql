@@ -1,0 +1,34 @@
+CREATE VIEW freshness AS
+WITH
+  lists AS (
+    SELECT 'inboxes' AS list, NULL AS inbox_id
+    UNION ALL SELECT 'users', id FROM inboxes WHERE deleted_at IS NULL
+    UNION ALL SELECT 'tags', id FROM inboxes WHERE deleted_at IS NULL
+    UNION ALL SELECT 'conversations', id FROM inboxes WHERE deleted_at IS NULL
+  ),
+  completed AS (
+    SELECT list, inbox_id, finished_at FROM sweeps
+    WHERE id IN (SELECT max(id) FROM sweeps WHERE state = 'complete' GROUP BY list, inbox_id)
+  ),
+  aged AS (
+    SELECT lists.list, lists.inbox_id, completed.finished_at AS complete_as_of,
+      MILLISECONDS_BETWEEN(completed.finished_at, NOW()) / 1000 AS age_seconds
+    FROM lists
+    LEFT JOIN completed ON completed.list = lists.list AND coalesce(completed.inbox_id, '') = coalesce(lists.inbox_id, '')
+  )
+SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
+  CASE
+    WHEN aged.complete_as_of IS NULL THEN 'never'
+    WHEN schedules.list IS NULL THEN 'unknown'
+    -- No promise is shorter than two minutes.
+    WHEN aged.age_seconds <= 120 THEN 'fresh'
+    -- Two slots have passed since: the two that were noted, or the last one and one that nobody noted,
+    -- or the next one and as long again.
+    WHEN aged.complete_as_of < schedules.due_before THEN 'stale'
+    WHEN aged.complete_as_of < schedules.due_since AND schedules.next_at <= NOW() THEN 'stale'
+    WHEN schedules.next_at <= NOW()
+      AND MILLISECONDS_BETWEEN(schedules.next_at, NOW()) >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) THEN 'stale'
+    ELSE 'fresh'
+  END AS state
+FROM aged
+LEFT JOIN schedules ON schedules.list = aged.list

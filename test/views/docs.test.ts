@@ -1,0 +1,115 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { renderTable } from '../../src/cli/table.ts';
+import { TABLE_SENTENCES, VIEW_SENTENCES } from '../../src/store/catalogue.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
+import { freshMirrorFile, quickMirror } from '../support/template.ts';
+import { HOUR, ask } from './support.ts';
+
+const DOCS = join(import.meta.dirname, '../../docs');
+const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');
+const tablesDoc = readFileSync(join(DOCS, 'tables.md'), 'utf8');
+
+async function columns(): Promise<Map<string, string[]>> {
+  const database = await temporaryDatabase(await freshMirrorFile());
+  const rows = await database.query<{ name: string; kind: string; column_name: string }>(database.dialect.allColumns);
+  const named = rows.filter(({ name }) => !/^(sqlite_|_prisma_)/.test(name));
+  return new Map(
+    [...Map.groupBy(named, ({ name, kind }) => `${kind} ${name}`)].map(([name, of]) => [name, of.map((one) => one.column_name)]),
+  );
+}
+
+test('docs/sql.md has every view with its sentence and its columns in order', async () => {
+  const views = [...(await columns())].filter(([name]) => name.startsWith('view '));
+  const documented = new Map(
+    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(([, name, sentence, rows]) => [
+      name!,
+      { sentence, columns: [...rows!.matchAll(/^\| `(\w+)`/gm)].map(([, column]) => column) },
+    ]),
+  );
+  expect(Object.fromEntries(documented)).toEqual(
+    Object.fromEntries(views.map(([name, of]) => [name.slice(5), { sentence: VIEW_SENTENCES[name.slice(5)], columns: of }])),
+  );
+});
+
+test('every table has a sentence, and docs/tables.md has every table with every column', async () => {
+  const tables = [...(await columns())].filter(([name]) => name.startsWith('table '));
+  expect(tables.map(([name]) => name.slice(6)).sort()).toEqual(Object.keys(TABLE_SENTENCES).sort());
+  // What every mirrored table ends in is told once.
+  const shared = new Set(['raw', 'content_hash', 'first_seen_at', 'changed_at', 'missing_since', 'deleted_at']);
+  for (const [name, of] of tables) {
+    const told = tablesDoc
+      .split('\n')
+      .filter((line) => line.startsWith(`| \`${name.slice(6)}\` `) || line.startsWith(`\`${name.slice(6)}\`: `));
+    expect({ name, lines: told.length }).toEqual({ name, lines: 1 });
+    const paragraph = tablesDoc.slice(tablesDoc.indexOf(told[0]!)).split(/\n\n|\n\|/)[0]!;
+    for (const column of of.filter((one) => !shared.has(one))) expect(paragraph).toContain(`\`${column}\``);
+  }
+});
+
+const QUESTION = /^## (.*)\n\n(?:[^`\n].*\n\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
+
+test('the cookbook has fifteen questions, and each gets the answer that stands there', async () => {
+  const mirror = await livelyMirror();
+  const questions = [...sqlDoc.matchAll(QUESTION)];
+  expect(questions.length).toBe(15);
+  let written = sqlDoc;
+  for (const [block, title, sql, answer] of questions) {
+    const rows = await ask(mirror, sql!);
+    expect(rows.length, title).toBeGreaterThan(0);
+    const got = asTable(rows);
+    // UPDATE_DOCS=1 writes the answers down, for a person to read before they are committed.
+    if (process.env['UPDATE_DOCS'] === '1')
+      written = written.replace(block, block.replace(`\`\`\`\n${answer}\`\`\`\n`, `\`\`\`\n${got}\n\`\`\`\n`));
+    else expect(`${title}\n${answer}`).toBe(`${title}\n${got}\n`);
+  }
+  if (written !== sqlDoc) writeFileSync(join(DOCS, 'sql.md'), written);
+});
+
+function asTable(rows: readonly Record<string, unknown>[]): string {
+  const names = Object.keys(rows[0] ?? {});
+  const titles = names.map((title) => ({
+    title,
+    align: rows.every((row) => typeof row[title] === 'number') ? ('right' as const) : ('left' as const),
+  }));
+  return renderTable(
+    { write: () => true },
+    titles,
+    rows.map((row) => names.map((name) => (row[name] === null ? 'NULL' : String(row[name] as string | number)))),
+  );
+}
+
+/** A working week of a small account, read every three hours. */
+async function livelyMirror(): Promise<TestMirror> {
+  const mirror = await quickMirror({
+    sandbox: { seed: 11, conversations: [24, 10], usersPerInbox: 4, tagsPerInbox: 4, idType: 'string' },
+  });
+  const { world } = mirror.sandbox;
+  let state = 3;
+  const next = (below: number): number =>
+    Math.floor(((state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32) * below);
+  for (const inbox of world.inboxes.values())
+    for (const id of inbox.conversations.order)
+      if (next(4) === 0) Object.assign(world.conversation(inbox.id, id), { status: 'open', assignee: null });
+  await mirror.sync();
+  const end = Date.parse('2026-03-06T18:00:00.000Z');
+  for (let at = Date.parse('2026-03-02T09:00:00.000Z'); at <= end; at += 3 * HOUR) {
+    mirror.clock.advance(Math.max(0, at - 10_000 - mirror.clock.now()));
+    const night = at % (24 * HOUR) < 8 * HOUR;
+    for (const inbox of night ? [] : world.inboxes.values()) {
+      const ids = inbox.conversations.order;
+      const any = (): string => ids[next(ids.length)]!;
+      world.setStatus(inbox.id, any(), ['pending', 'closed', 'open', 'closed'][next(4)]!);
+      world.assign(inbox.id, any(), inbox.users.order[next(inbox.users.order.length)]!);
+      if (next(3) === 0) world.addConversation(inbox.id, { status: 'open', assignee: null });
+      const newest = inbox.conversations.order.at(-1)!;
+      if (next(2) === 0) world.assign(inbox.id, newest, inbox.users.order[next(4)]!);
+      if (next(5) === 0) world.setStatus(inbox.id, newest, 'pending');
+    }
+    await mirror.sync();
+  }
+  mirror.clock.advance(end - mirror.clock.now());
+  return mirror;
+}

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest';
+import type { TestMirror } from '../support/mirror.ts';
+import { firstIds, firstInbox } from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
+import { HOUR, ask, minute } from './support.ts';
+
+/** A mirror of one inbox of open, unassigned conversations, and what happens in it hour by hour: `happen` is done at 09:00, 10:00 … and synced. */
+async function lived(
+  conversations: number,
+  ...happen: ((mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => void)[]
+): Promise<{ mirror: TestMirror; inboxId: string; ids: string[] }> {
+  const mirror = await quickMirror({ sandbox: { conversations: [conversations], usersPerInbox: 3, tagsPerInbox: 2 } });
+  const inbox = firstInbox(mirror.sandbox);
+  for (const row of inbox.conversations.values()) Object.assign(row, { status: 'open', assignee: null });
+  const ids = firstIds(inbox.conversations, conversations);
+  await mirror.sync();
+  for (const [nth, one] of happen.entries()) {
+    mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + nth * HOUR - mirror.clock.now());
+    one(mirror, inbox, ids);
+    await mirror.sync();
+  }
+  mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + happen.length * HOUR - mirror.clock.now());
+  return { mirror, inboxId: inbox.id, ids };
+}
+
+async function stretches(mirror: TestMirror, view: string, column: string, id: string): Promise<unknown[]> {
+  const rows = await ask(mirror, `SELECT * FROM ${view} WHERE conversation_id = '${id}' ORDER BY from_at`);
+  return rows.map((row) => [
+    row[column],
+    minute(row['from_earliest']),
+    minute(row['from_at']),
+    minute(row['to_at']),
+    row['is_lower_bound'],
+  ]);
+}
+
+const setStatus =
+  (status: string, nth = 0) =>
+  ({ sandbox }: TestMirror, { id }: { id: string }, ids: string[]): void =>
+    sandbox.world.setStatus(id, ids[nth]!, status);
+
+describe('status_intervals', () => {
+  test('begin at the first sight as a lower bound, then between the sighting before and the one that saw the change', async () => {
+    const { mirror, ids } = await lived(1, setStatus('pending'), setStatus('close'), setStatus('closed'), setStatus('snoozed'));
+    expect(await stretches(mirror, 'status_intervals', 'status', ids[0]!)).toEqual([
+      ['open', null, '08:00', '09:00', 1],
+      ['pending', '08:00', '09:00', '10:00', 0],
+      ['closed', '09:00', '10:00', '12:00', 0],
+      ['snoozed', '11:00', '12:00', null, 0],
+    ]);
+  });
+
+  test('of a new conversation begin after the list was last read without it, with the status in which it came', async () => {
+    let fresh = '';
+    const { mirror } = await lived(
+      1,
+      () => undefined,
+      ({ sandbox }, { id }) => (fresh = sandbox.world.addConversation(id, { status: 'pending' }).id),
+      ({ sandbox }, { id }) => sandbox.world.setStatus(id, fresh, 'open'),
+    );
+    expect(await stretches(mirror, 'status_intervals', 'status', fresh)).toEqual([
+      ['pending', '09:00', '10:00', '11:00', 0],
+      ['open', '10:00', '11:00', null, 0],
+    ]);
+  });
+
+  test('end when the conversation is seen to be gone; a return begins a new one with what it came back with', async () => {
+    const { mirror, ids } = await lived(
+      1,
+      ({ sandbox }, { id }, [a]) => void sandbox.world.removeConversation(id, a!),
+      () => undefined,
+      ({ sandbox }, { id }, [a]) => {
+        sandbox.world.restoreConversation(id, a!);
+        sandbox.world.setStatus(id, a!, 'closed');
+      },
+    );
+    expect(await stretches(mirror, 'status_intervals', 'status', ids[0]!)).toEqual([
+      ['open', null, '08:00', '09:00', 1],
+      ['closed', '10:00', '11:00', null, 0],
+    ]);
+  });
+
+  test("end with their inbox's tombstone and begin anew with its return", async () => {
+    const { mirror, ids } = await lived(
+      2,
+      setStatus('pending', 1),
+      ({ sandbox }, { id }) => void sandbox.world.removeInbox(id),
+      () => undefined,
+      ({ sandbox }, { id }) => void sandbox.world.restoreInbox(id),
+    );
+    expect(await stretches(mirror, 'status_intervals', 'status', ids[0]!)).toEqual([
+      ['open', null, '08:00', '10:00', 1],
+      ['open', '10:00', '12:00', null, 0],
+    ]);
+    expect(await stretches(mirror, 'status_intervals', 'status', ids[1]!)).toEqual([
+      ['open', null, '08:00', '09:00', 1],
+      ['pending', '08:00', '09:00', '10:00', 0],
+      ['pending', '10:00', '12:00', null, 0],
+    ]);
+    expect(await ask(mirror, `SELECT appeared, removed FROM flow_daily`)).toEqual([{ appeared: 2, removed: 2 }]);
+    mirror.sandbox.world.removeInbox([...mirror.sandbox.world.inboxes.keys()][0]!);
+    await mirror.sync();
+    expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual([
+      'open',
+      '10:00',
+      '12:00',
+      '13:00',
+      0,
+    ]);
+    expect(await ask(mirror, `SELECT * FROM backlog_daily`)).toEqual([]);
+  });
+});
+
+test('assignee_intervals tell of times with nobody, too', async () => {
+  let people: string[] = [];
+  const assign = (nth: number | null) => (mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => {
+    people = firstIds(inbox.users, 2);
+    mirror.sandbox.world.assign(inbox.id, ids[0]!, nth === null ? null : people[nth]!);
+  };
+  const { mirror, ids } = await lived(1, assign(0), assign(null), assign(1));
+  expect(await stretches(mirror, 'assignee_intervals', 'assignee_id', ids[0]!)).toEqual([
+    [null, null, '08:00', '09:00', 1],
+    [people[0], '08:00', '09:00', '10:00', 0],
+    [null, '09:00', '10:00', '11:00', 0],
+    [people[1], '10:00', '11:00', null, 0],
+  ]);
+});
+
+test('time_in_status adds up all visits, the one that lasts included', async () => {
+  const { mirror, ids } = await lived(1, setStatus('pending'), setStatus('open'));
+  const rows = await ask(
+    mirror,
+    `SELECT status, CAST(round(seconds / 3600.0) AS INTEGER) AS hours, visits, is_lower_bound FROM time_in_status WHERE conversation_id = '${ids[0]}' ORDER BY status`,
+  );
+  expect(rows).toEqual([
+    { status: 'open', hours: 2, visits: 2, is_lower_bound: 1 },
+    { status: 'pending', hours: 1, visits: 1, is_lower_bound: 0 },
+  ]);
+});
+
+test('reopens count what was closed and opened again, not that closed is spelt another way', async () => {
+  const { mirror, inboxId, ids } = await lived(
+    2,
+    setStatus('close'),
+    setStatus('closed'),
+    setStatus('open'),
+    setStatus('closed'),
+    setStatus('pending', 1),
+  );
+  expect(await ask(mirror, `SELECT * FROM reopens`)).toEqual([
+    { inbox_id: inboxId, conversation_id: ids[0], closes: 2, reopens: 1 },
+  ]);
+  expect(await ask(mirror, `SELECT * FROM flow_daily`)).toEqual([
+    { day: '2026-03-02', inbox_id: inboxId, appeared: 0, closed: 2, reopened: 1, removed: 0 },
+  ]);
+});
+
+test('assignments tell when the first one was, and hand-overs to another, with whoever had nobody from the start as a lower bound', async () => {
+  let fresh = '';
+  const { mirror, ids } = await lived(
+    3,
+    ({ sandbox: { world } }, inbox, [a]) => {
+      world.assign(inbox.id, a!, inbox.users.order[0]!);
+      fresh = world.addConversation(inbox.id, { assignee: null }).id;
+    },
+    ({ sandbox: { world } }, inbox, [a]) => {
+      world.assign(inbox.id, a!, null);
+      world.assign(inbox.id, fresh, inbox.users.order[1]!);
+    },
+    ({ sandbox: { world } }, inbox, [a]) => {
+      world.assign(inbox.id, a!, inbox.users.order[0]!);
+      world.assign(inbox.id, fresh, inbox.users.order[2]!);
+    },
+    ({ sandbox: { world } }, inbox, [a]) => world.assign(inbox.id, a!, inbox.users.order[1]!),
+  );
+  const rows = await ask(mirror, `SELECT * FROM assignments`);
+  const told = (id: string): unknown => {
+    const row = rows.find((one) => one['conversation_id'] === id);
+    const hours = row?.['seconds_to_first'] === null ? null : Math.round(Number(row?.['seconds_to_first']) / 3600);
+    return [
+      minute(row?.['first_assigned_at']),
+      hours,
+      row?.['reassignments'],
+      row?.['distinct_assignees'],
+      row?.['is_lower_bound'],
+    ];
+  };
+  expect(rows.length).toBe(4);
+  expect(told(ids[0]!)).toEqual(['09:00', 1, 1, 2, 1]);
+  expect(told(ids[1]!)).toEqual([null, null, 0, 0, 1]);
+  expect(told(fresh)).toEqual(['10:00', 1, 1, 2, 0]);
+});
+
+describe('the daily views', () => {
+  test('cut days in the time zone of the report', async () => {
+    const { mirror, inboxId, ids } = await lived(2);
+    const { world } = mirror.sandbox;
+    mirror.clock.advance(Date.parse('2026-03-02T23:30:00Z') - mirror.clock.now());
+    world.setStatus(inboxId, ids[0]!, 'closed');
+    const { id: fresh } = world.addConversation(inboxId, { status: 'pending' });
+    await mirror.sync();
+    mirror.clock.advance(24 * HOUR);
+    world.removeConversation(inboxId, fresh);
+    world.setStatus(inboxId, ids[0]!, 'open');
+    await mirror.sync();
+    const backlog = `SELECT day, status, conversations FROM backlog_daily ORDER BY day, status`;
+    const flow = `SELECT day, appeared, closed, reopened, removed FROM flow_daily ORDER BY day`;
+    const day = (name: string, ...[closed, open, pending]: number[]): unknown[] => [
+      { day: name, status: 'closed', conversations: closed },
+      { day: name, status: 'open', conversations: open },
+      { day: name, status: 'pending', conversations: pending },
+    ];
+    expect(await ask(mirror, backlog)).toEqual([...day('2026-03-02', 1, 1, 1), ...day('2026-03-03', 0, 2, 0)]);
+    expect(await ask(mirror, flow)).toEqual([
+      { day: '2026-03-02', appeared: 1, closed: 1, reopened: 0, removed: 0 },
+      { day: '2026-03-03', appeared: 0, closed: 0, reopened: 1, removed: 1 },
+    ]);
+    // In Berlin it is half past midnight.
+    expect(await ask(mirror, backlog, 'Europe/Berlin')).toEqual([
+      ...day('2026-03-02', 0, 2, 0),
+      ...day('2026-03-03', 1, 1, 1),
+      ...day('2026-03-04', 0, 2, 0),
+    ]);
+    expect((await ask(mirror, flow, 'Europe/Berlin')).map((row) => row['removed'])).toEqual([0, 0, 1]);
+  });
+
+  test('leave out the days before a list was first complete', async () => {
+    const mirror = await quickMirror({ sandbox: { conversations: [3] } });
+    const inbox = firstInbox(mirror.sandbox);
+    await mirror.sync({ lists: ['inboxes'] });
+    expect(await ask(mirror, `SELECT * FROM backlog_daily`)).toEqual([]);
+    mirror.clock.advance(48 * HOUR);
+    await mirror.sync();
+    const days = await ask(mirror, `SELECT day, CAST(sum(conversations) AS INTEGER) AS n FROM backlog_daily GROUP BY day`);
+    expect(days).toEqual([{ day: '2026-03-04', n: inbox.conversations.size }]);
+  });
+});

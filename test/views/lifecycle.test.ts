@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { VIEW_NAMES } from '../../src/store/catalogue.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { keepReport } from '../../src/store/report.ts';
+import type { Database } from '../../src/store/sql.ts';
+import { dropViews } from '../../src/store/views.ts';
+import { startChild } from '../support/child.ts';
+import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
+import { mirrorFile, testProgram } from '../support/program.ts';
+import { count, firstInbox } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+
+async function viewsOf(database: Database): Promise<string[]> {
+  const rows = await database.query<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name`);
+  return rows.map(({ name }) => name);
+}
+
+test('a new mirror has the views, and opening it again writes nothing', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
+  const version = async (): Promise<unknown> => await database.query('PRAGMA data_version');
+  const before = await version();
+  await (await openDatabase(`file:${path}`)).close();
+  expect(await version()).toEqual(before);
+});
+
+test("another release's views are replaced when the mirror is opened, a view of the user's own stays", async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  await dropViews(database);
+  await database.execute(`CREATE VIEW backlog_now AS SELECT 1 AS old`);
+  await database.execute(`CREATE VIEW of_another_release AS SELECT 1 AS old`);
+  await database.execute(`CREATE VIEW my_own AS SELECT count(*) AS n FROM conversations`);
+  await database.execute(
+    `INSERT INTO settings (name, value) VALUES ('views', '{"hash":"another","names":["backlog_now","of_another_release"]}')`,
+  );
+  await (await openDatabase(`file:${path}`)).close();
+  expect(await viewsOf(database)).toEqual([...VIEW_NAMES, 'my_own'].sort());
+  expect(await database.query(`SELECT open FROM backlog_now`)).toEqual([]);
+});
+
+test('processes that bring the views at once all succeed', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  await dropViews(database);
+  const children = [1, 2, 3].map(() => startChild('open-only', path));
+  expect(await Promise.all(children.map(({ ended }) => ended))).toEqual(['complete', 'complete', 'complete']);
+  expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
+});
+
+test('a mirror from before the views is migrated: its rows stay, and the views are made', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  await database.execute(
+    `INSERT INTO schedules (list, expression, timezone, next_at) VALUES ('tags', '0 * * * *', 'UTC', '2026-03-02T08:00:00.000Z')`,
+  );
+  await dropViews(database);
+  for (const undo of [
+    'DROP TABLE settings',
+    'DROP TABLE report_days',
+    'DROP INDEX changes_lives',
+    'DROP INDEX changes_days',
+    'ALTER TABLE schedules DROP COLUMN due_before',
+    'DROP INDEX conversations_inbox_id_status_deleted_at_assignee_id_id_idx',
+    'CREATE INDEX conversations_inbox_id_status_idx ON conversations(inbox_id, status)',
+    `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_views'`,
+  ])
+    await database.execute(undo);
+  const migrated = await temporaryDatabase(path);
+  expect(await viewsOf(migrated)).toEqual([...VIEW_NAMES].sort());
+  expect(await count(migrated, 'schedules')).toBe(1);
+});
+
+test('a migration that is still to come finds no view in its way', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  // As if the last migration had not been applied, with views there: they are dropped first and made again.
+  await database.execute(
+    `UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = 1 WHERE migration_name LIKE '%_views'`,
+  );
+  await expect(openDatabase(`file:${path}`)).rejects.toThrow();
+  expect(await viewsOf(database)).toEqual([]);
+  await database.execute(
+    `UPDATE _prisma_migrations SET finished_at = 1, rolled_back_at = NULL WHERE migration_name LIKE '%_views'`,
+  );
+  await database.execute(`DELETE FROM _prisma_migrations WHERE finished_at IS NULL`);
+  await (await openDatabase(`file:${path}`)).close();
+  expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
+});
+
+test('days are kept from the first sighting to a month ahead, written once, and cut anew for another time zone', async () => {
+  const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
+  const settings = { reportTimezone: 'UTC', requestsPerDay: 5000, requestsReserved: 250 };
+  const day = 24 * 3_600_000;
+  await keepReport(database, settings, clock.now());
+  const begins = async (): Promise<string | undefined> =>
+    (
+      await database.query<{ starts_at: Date }>(`SELECT starts_at FROM report_days ORDER BY day LIMIT 1`)
+    )[0]?.starts_at.toISOString();
+  expect(await begins()).toBe('2026-03-02T00:00:00.000Z');
+  const many = await count(database, 'report_days');
+  await keepReport(database, settings, clock.now() + 25 * day);
+  expect(await count(database, 'report_days')).toBe(many);
+  await keepReport(database, settings, clock.now() + 40 * day);
+  expect(await count(database, 'report_days')).toBe(many + 40);
+  await keepReport(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
+  expect(await begins()).toBe('2026-03-02T05:00:00.000Z');
+  // The clocks go forward on 8 March there.
+  const short = await database.query(`SELECT day FROM report_days WHERE julianday(ends_at) - julianday(starts_at) < 0.99`);
+  expect(short).toEqual([{ day: '2026-03-08' }]);
+});
+
+test('a process that asks every view without pause never keeps a sync from writing, nor fails itself', async () => {
+  const path = await freshMirrorFile();
+  const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [60] } });
+  const inbox = firstInbox(mirror.sandbox);
+  await mirror.sync();
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/child-reader.ts'), path], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let errors = '';
+  child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+  const lines: string[] = [];
+  const output = createInterface({ input: child.stdout });
+  output.on('line', (line) => lines.push(line));
+  await once(output, 'line');
+  for (let round = 0; round < 5; round++) {
+    for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, round % 2 === 0 ? 'closed' : 'open');
+    const { stopped } = await mirror.sync();
+    expect(stopped).toBeNull();
+  }
+  const closed = once(child, 'close');
+  child.stdin.end();
+  const [code] = (await closed) as [number];
+  expect({ code, errors }).toEqual({ code: 0, errors: '' });
+  expect(Number(lines.at(-1))).toBeGreaterThan(0);
+});
+
+test('`tables` prints every table and view with its columns and its sentence, as text and as JSON', async () => {
+  const program = await testProgram({ conversations: [5] }, { REPORT_TIMEZONE: 'Europe/Berlin' });
+  expect((await program.run('tables')).exitCode).toBe(2);
+  await program.run('sync');
+  const { stdout, exitCode } = await program.run('tables', '--json');
+  const tables = JSON.parse(stdout) as { name: string; kind: string; description: string; columns: string[] }[];
+  expect(exitCode).toBe(0);
+  expect(tables.filter(({ kind }) => kind === 'view').map(({ name }) => name)).toEqual(VIEW_NAMES);
+  expect(tables.filter(({ description, columns }) => description === '' || columns.length === 0)).toEqual([]);
+  expect((await program.run('tables')).stdout).toContain(
+    'reopens (view)  How often each conversation was closed and opened again.\n    inbox_id, conversation_id, closes, reopens\n',
+  );
+  const database = await temporaryDatabase(mirrorFile(program));
+  expect(await database.query(`SELECT value FROM settings WHERE name = 'report_timezone'`)).toEqual([{ value: 'Europe/Berlin' }]);
+});

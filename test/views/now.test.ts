@@ -1,0 +1,182 @@
+import { expect, test } from 'vitest';
+import { mirrorOf } from '../support/mirror.ts';
+import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
+import { freshMirrorFile, quickMirror } from '../support/template.ts';
+import { HOUR, MINUTE, ask, minute } from './support.ts';
+
+const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
+
+/** A mirror of one inbox whose conversations are all open and assigned to nobody. */
+async function plainMirror(conversations = [6]) {
+  const mirror = await quickMirror({ sandbox: { ...SMALL, conversations } });
+  for (const inbox of mirror.sandbox.world.inboxes.values())
+    for (const row of inbox.conversations.values()) Object.assign(row, { status: 'open', assignee: null, tag_ids: [] });
+  return mirror;
+}
+
+test('backlog_now counts by status, takes close and closed for one, and lets no unknown status vanish', async () => {
+  const mirror = await plainMirror([6, 2]);
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const other = nthInbox(mirror.sandbox, 1);
+  const [a, b, c, d, gone] = firstIds(inbox.conversations, 5);
+  world.setStatus(inbox.id, a!, 'close');
+  world.setStatus(inbox.id, b!, 'closed');
+  world.setStatus(inbox.id, c!, 'pending');
+  world.setStatus(inbox.id, d!, 'snoozed');
+  world.assign(inbox.id, c!, inbox.users.order[0]!);
+  await mirror.sync();
+  world.removeConversation(inbox.id, gone!);
+  await mirror.sync();
+  const found = await ask(mirror, `SELECT * FROM backlog_now ORDER BY open, inbox_id`);
+  expect(found).toEqual([
+    { inbox_id: inbox.id, inbox: inbox.display_name, open: 1, pending: 1, closed: 2, other: 1, unassigned: 2 },
+    { inbox_id: other.id, inbox: other.display_name, open: 2, pending: 0, closed: 0, other: 0, unassigned: 2 },
+  ]);
+  world.removeInbox(other.id);
+  await mirror.sync();
+  expect((await ask(mirror, `SELECT inbox_id FROM backlog_now`)).map((row) => row['inbox_id'])).toEqual([inbox.id]);
+});
+
+test('assignee_workload counts what is open and pending, by name, and by id where the user is not known', async () => {
+  const mirror = await plainMirror();
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const ids = firstIds(inbox.conversations, 5);
+  const [ada, bob] = firstIds(inbox.users, 2);
+  Object.assign(inbox.users.get(ada!)!, { first_name: 'Ada', last_name: 'Byron' });
+  Object.assign(inbox.users.get(bob!)!, { first_name: '', last_name: '', email: 'bob@mail.test' });
+  for (const [nth, user] of [ada, ada, ada, bob].entries()) world.assign(inbox.id, ids[nth]!, user!);
+  inbox.conversations.get(ids[4]!)!.assignee = { assignee_type: 'user', assignee_id: '4711' };
+  world.setStatus(inbox.id, ids[0]!, 'pending');
+  world.setStatus(inbox.id, ids[1]!, 'closed');
+  await mirror.sync();
+  const rows = await ask(
+    mirror,
+    `SELECT assignee_id, assignee, open, pending FROM assignee_workload ORDER BY length(assignee_id), assignee_id`,
+  );
+  expect(rows).toEqual([
+    { assignee_id: '4711', assignee: null, open: 1, pending: 0 },
+    { assignee_id: ada, assignee: 'Ada Byron', open: 1, pending: 1 },
+    { assignee_id: bob, assignee: 'bob@mail.test', open: 1, pending: 0 },
+  ]);
+});
+
+test('unassigned_age counts from when the assignee went, from the coming, or from the first sight as a lower bound', async () => {
+  const mirror = await plainMirror([4]);
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const [freed, closed, taken] = firstIds(inbox.conversations, 4);
+  world.assign(inbox.id, freed!, inbox.users.order[0]!);
+  world.setStatus(inbox.id, closed!, 'close');
+  world.assign(inbox.id, taken!, inbox.users.order[0]!);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  world.assign(inbox.id, freed!, null);
+  const { id: fresh } = world.addConversation(inbox.id, { status: 'pending', assignee: null });
+  await mirror.sync();
+  mirror.clock.advance(30 * MINUTE);
+  const rows = await ask(
+    mirror,
+    `SELECT *, age_seconds / 60 AS minutes FROM unassigned_age ORDER BY since, length(conversation_id), conversation_id`,
+  );
+  expect(
+    rows.map((row) => [row['conversation_id'], row['status'], minute(row['since']), row['minutes'], row['is_lower_bound']]),
+  ).toEqual([
+    [inbox.conversations.order[3], 'open', '08:00', 90, 1],
+    ...[
+      [freed, 'open', '09:00', 30, 0],
+      [fresh, 'pending', '09:00', 30, 0],
+    ].sort(([a], [b]) => String(a).length - String(b).length || (String(a) < String(b) ? -1 : 1)),
+  ]);
+  const [now] = await ask(mirror, `SELECT unassigned FROM backlog_now`);
+  expect(now).toEqual({ unassigned: rows.length });
+});
+
+test('unassigned_age begins anew when the inbox has come back', async () => {
+  const mirror = await plainMirror([1]);
+  const { world } = mirror.sandbox;
+  const { id } = firstInbox(mirror.sandbox);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  world.removeInbox(id);
+  await mirror.sync();
+  expect(await ask(mirror, `SELECT * FROM unassigned_age`)).toEqual([]);
+  mirror.clock.advance(HOUR);
+  world.restoreInbox(id);
+  await mirror.sync();
+  const [row] = await ask(mirror, `SELECT since, is_lower_bound FROM unassigned_age`);
+  expect([minute(row?.['since']), row?.['is_lower_bound']]).toEqual(['10:00', 0]);
+});
+
+test('tag_volume counts live conversations, those not closed besides, unused tags as none, and tags it does not know', async () => {
+  const mirror = await plainMirror();
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const [a, b, c, d] = firstIds(inbox.conversations, 4);
+  const [vip, bug, unused] = firstIds(inbox.tags, 3);
+  for (const id of [a, b, c]) world.tag(inbox.id, id!, vip!);
+  world.tag(inbox.id, d!, bug!);
+  world.setStatus(inbox.id, b!, 'closed');
+  await mirror.sync();
+  world.removeConversation(inbox.id, c!);
+  world.removeTag(inbox.id, bug!);
+  await mirror.sync();
+  const rows = await ask(
+    mirror,
+    `SELECT tag_id, conversations, not_closed FROM tag_volume ORDER BY conversations DESC, not_closed DESC`,
+  );
+  expect(rows).toEqual([
+    { tag_id: vip, conversations: 2, not_closed: 1 },
+    { tag_id: bug, conversations: 1, not_closed: 1 },
+    { tag_id: unused, conversations: 0, not_closed: 0 },
+  ]);
+  world.untag(inbox.id, d!, bug!);
+  await mirror.sync();
+  expect((await ask(mirror, `SELECT tag_id FROM tag_volume`)).map((row) => row['tag_id'])).not.toContain(bug);
+});
+
+test('budget tells what the last 24 hours sent and what was refused, held against the configuration', async () => {
+  const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: SMALL });
+  await mirror.sync();
+  const sent = mirror.sandbox.arrivals.length;
+  await mirror.database.execute(`UPDATE requests SET status = 429 WHERE id = 1`);
+  expect(await ask(mirror, `SELECT * FROM budget`)).toEqual([
+    { window_hours: 24, sent, limit: 5000, reserved: 250, left: 5000 - sent, throttled: 1 },
+  ]);
+  mirror.clock.advance(25 * HOUR);
+  expect(await ask(mirror, `SELECT sent, "left", throttled FROM budget`)).toEqual([{ sent: 0, left: 5000, throttled: 0 }]);
+});
+
+test('freshness is never, unknown without schedules, fresh until the second slot and stale from it on', async () => {
+  const mirror = await plainMirror([1]);
+  const states = async (): Promise<unknown[]> =>
+    (await ask(mirror, `SELECT state FROM freshness WHERE list = 'conversations'`)).map((row) => row['state']);
+  const [before] = await ask(mirror, `SELECT * FROM freshness`);
+  expect(before).toEqual({ list: 'inboxes', inbox_id: null, complete_as_of: null, age_seconds: null, state: 'never' });
+  await mirror.sync();
+  expect(await states()).toEqual(['unknown']);
+  const slot = async (next: number, due: number): Promise<void> =>
+    await mirror.store.writeSchedule({
+      list: 'conversations',
+      expression: '*/15 * * * *',
+      timezone: 'UTC',
+      nextAt: new Date(next),
+      dueSince: new Date(due),
+    });
+  const begun = Date.parse('2026-03-02T08:00:00.000Z');
+  await slot(begun + 15 * MINUTE, begun);
+  expect(await states()).toEqual(['fresh']);
+  mirror.clock.advance(16 * MINUTE);
+  await slot(begun + 30 * MINUTE, begun + 15 * MINUTE);
+  expect(await states()).toEqual(['fresh']);
+  // The daemon has gone: the slot of half past was noted by nobody.
+  mirror.clock.advance(15 * MINUTE);
+  expect(await states()).toEqual(['stale']);
+  await slot(begun + 45 * MINUTE, begun + 30 * MINUTE);
+  expect(await states()).toEqual(['stale']);
+  const [row] = await ask(mirror, `SELECT age_seconds / 60 AS minutes FROM freshness WHERE list = 'conversations'`);
+  expect(row).toEqual({ minutes: 31 });
+  await mirror.sync();
+  expect(await states()).toEqual(['fresh']);
+});

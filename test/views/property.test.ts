@@ -1,0 +1,202 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { World } from '../../src/sandbox/world.ts';
+import { quickMirror } from '../support/template.ts';
+import { HOUR, ask } from './support.ts';
+
+const KINDS = [
+  'status',
+  'status',
+  'assign',
+  'unassign',
+  'add',
+  'remove',
+  'return',
+  'remove-inbox',
+  'return-inbox',
+  'add-inbox',
+] as const;
+
+interface Happening {
+  readonly kind: (typeof KINDS)[number];
+  readonly inbox: number;
+  readonly row: number;
+  readonly other: number;
+}
+
+const happening: fc.Arbitrary<Happening> = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  inbox: fc.nat(7),
+  row: fc.nat(97),
+  other: fc.nat(97),
+});
+
+/** Makes things happen; keeps what went, so that it can come back. */
+function makeHappen(
+  world: World,
+  gone: { inboxes: string[]; rows: [string, string][] },
+  { kind, inbox: nth, row, other }: Happening,
+): void {
+  const inboxes = [...world.inboxes.values()];
+  if (kind === 'return-inbox') {
+    const id = gone.inboxes.pop();
+    if (id !== undefined) world.restoreInbox(id);
+    return;
+  }
+  const inbox = inboxes[nth % inboxes.length];
+  if (inbox === undefined) return;
+  const conversation = [...inbox.conversations.values()][row % inbox.conversations.size];
+  const user = inbox.users.order[other % inbox.users.order.length] ?? null;
+  if (kind === 'add') world.addConversation(inbox.id);
+  else if (kind === 'add-inbox' && inboxes.length < 3) {
+    const { id } = world.addInbox();
+    for (let left = 0; left < 4; left++) world.addConversation(id);
+  } else if (kind === 'remove-inbox') {
+    world.removeInbox(inbox.id);
+    gone.inboxes.push(inbox.id);
+  } else if (kind === 'return') {
+    const at = gone.rows.findIndex(([id]) => id === inbox.id);
+    const [back] = at === -1 ? [] : gone.rows.splice(at, 1);
+    if (back !== undefined) world.restoreConversation(...back);
+  } else if (conversation === undefined) return;
+  else if (kind === 'status')
+    world.setStatus(inbox.id, conversation.id, ['open', 'pending', 'closed', 'close', 'snoozed'][other % 5] ?? '');
+  else if (kind === 'assign') world.assign(inbox.id, conversation.id, user);
+  else if (kind === 'unassign') world.assign(inbox.id, conversation.id, null);
+  else if (kind === 'remove') {
+    world.removeConversation(inbox.id, conversation.id);
+    gone.rows.push([inbox.id, conversation.id]);
+  }
+}
+
+/** What there is: `inbox/conversation` to status and assignee. */
+function look(world: World): Map<string, { status: string; assignee: string | null }> {
+  const seen = new Map<string, { status: string; assignee: string | null }>();
+  for (const inbox of world.inboxes.values())
+    for (const { id, status, assignee } of inbox.conversations.values())
+      seen.set(`${inbox.id}/${id}`, {
+        status: status === 'close' ? 'closed' : status,
+        assignee: assignee?.assignee_id === undefined ? null : assignee.assignee_id,
+      });
+  return seen;
+}
+
+interface Interval {
+  readonly key: string;
+  readonly value: string | null;
+  readonly from: string;
+  readonly earliest: string | null;
+  readonly to: string | null;
+}
+
+test('after any history the intervals tell at every instant what a sync saw then, never overlap and leave no gap but absence, and the days agree with them', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(1000),
+      fc.array(fc.record({ hours: fc.integer({ min: 1, max: 40 }), happenings: fc.array(happening, { maxLength: 12 }) }), {
+        minLength: 1,
+        maxLength: 6,
+      }),
+      async (seed, history) => {
+        const mirror = await quickMirror({ sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 } });
+        const { world } = mirror.sandbox;
+        const gone = { inboxes: [], rows: [] };
+        const sightings: { at: string; seen: ReturnType<typeof look> }[] = [];
+        for (const { hours, happenings } of [{ hours: 1, happenings: [] }, ...history]) {
+          mirror.clock.advance(hours * HOUR);
+          for (const one of happenings) makeHappen(world, gone, one);
+          const { stopped } = await mirror.sync();
+          expect(stopped).toBeNull();
+          mirror.clock.advance(1000);
+          sightings.push({ at: new Date(mirror.clock.now()).toISOString(), seen: look(world) });
+        }
+        const status = await intervals(mirror, 'status');
+        const assignee = await intervals(mirror, 'assignee_id');
+        for (const { at, seen } of sightings) {
+          expect(seenAt(status, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.status] as const)));
+          expect(seenAt(assignee, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.assignee] as const)));
+        }
+        for (const all of [status, assignee]) {
+          for (const [index, one] of all.entries()) {
+            const before = all[index - 1];
+            expect(one.to === null || one.to > one.from).toBe(true);
+            expect(one.earliest === null || one.earliest <= one.from).toBe(true);
+            if (before === undefined || before.key !== one.key) continue;
+            expect(before.to).not.toBeNull();
+            expect((before.to ?? '') <= one.from).toBe(true);
+            // Without absence between them the next one is another.
+            if (before.to === one.from) expect(before.value).not.toBe(one.value);
+          }
+        }
+        // Both kinds of intervals cover the same time: the conversation's presence.
+        expect(presence(status)).toEqual(presence(assignee));
+        await expectDays(mirror, sightings);
+        await mirror.database.close();
+      },
+    ),
+    { numRuns: Number(process.env['HISTORIES'] ?? 15) },
+  );
+}, 120_000);
+
+type Mirror = Awaited<ReturnType<typeof quickMirror>>;
+
+async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Promise<Interval[]> {
+  const view = column === 'status' ? 'status_intervals' : 'assignee_intervals';
+  const rows = await ask(mirror, `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`);
+  return rows.map((row) => ({
+    key: `${String(row['inbox_id'])}/${String(row['conversation_id'])}`,
+    value: row[column] as string | null,
+    from: row['from_at'] as string,
+    earliest: row['from_earliest'] as string | null,
+    to: row['to_at'] as string | null,
+  }));
+}
+
+/** What the intervals say of an instant. */
+function seenAt(all: readonly Interval[], at: string): Map<string, string | null> {
+  const then = all.filter(({ from, to }) => from <= at && (to === null || to > at));
+  expect(new Set(then.map(({ key }) => key)).size).toBe(then.length);
+  return new Map(then.map(({ key, value }) => [key, value] as const));
+}
+
+/** From when to when each conversation was there, whatever it was. */
+function presence(all: readonly Interval[]): string[] {
+  const stays: [key: string, from: string, to: string | null][] = [];
+  for (const { key, from, to } of all) {
+    const last = stays.at(-1);
+    if (last !== undefined && last[0] === key && last[2] === from) last[2] = to;
+    else stays.push([key, from, to]);
+  }
+  return stays.map((stay) => JSON.stringify(stay));
+}
+
+/** The backlog at the end of a day is what the last sync of that day or before saw, and the flow is what makes the difference. */
+async function expectDays(mirror: Mirror, sightings: readonly { at: string; seen: ReturnType<typeof look> }[]): Promise<void> {
+  const told = new Map<string, Map<string, number>>();
+  for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`)) {
+    const day = told.get(String(row['day'])) ?? new Map<string, number>();
+    told.set(String(row['day']), day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])));
+  }
+  const flows = await ask(
+    mirror,
+    `SELECT day, CAST(sum(appeared - removed) AS INTEGER) AS net FROM flow_daily GROUP BY day ORDER BY day`,
+  );
+  let before: number | null = null;
+  const known = new Set<string>();
+  for (const { day, net } of flows) {
+    const last = sightings.findLast(({ at }) => at.slice(0, 10) <= String(day));
+    const expected = new Map<string, number>();
+    for (const [key, { status }] of last?.seen ?? []) {
+      const cell = `${key.split('/')[0]} ${status}`;
+      expected.set(cell, (expected.get(cell) ?? 0) + 1);
+    }
+    expect(new Map(told.get(String(day)) ?? [])).toEqual(expected);
+    const total = last?.seen.size ?? 0;
+    const inboxes = new Set([...(last?.seen.keys() ?? [])].map((key) => key.split('/')[0] ?? ''));
+    // A new inbox's first sweep is a baseline: what it brings did not appear.
+    const isBaseline = [...inboxes].some((inbox) => !known.has(inbox));
+    for (const inbox of inboxes) known.add(inbox);
+    if (before !== null && !isBaseline) expect({ day, net }).toEqual({ day, net: total - before });
+    before = total;
+  }
+}

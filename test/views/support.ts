@@ -1,0 +1,31 @@
+import { keepReport } from '../../src/store/report.ts';
+import { stopViewsAt } from '../../src/store/views.ts';
+import type { TestMirror } from '../support/mirror.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Asks a view as it answers at the test clock's time; instants come as ISO 8601 text, whole numbers and truths as numbers. */
+export async function ask(
+  { database, clock }: Pick<TestMirror, 'database' | 'clock'>,
+  sql: string,
+  reportTimezone = 'UTC',
+): Promise<Record<string, unknown>[]> {
+  await keepReport(database, { reportTimezone, requestsPerDay: 5000, requestsReserved: 250 }, clock.now());
+  await stopViewsAt(database, new Date(clock.now()).toISOString());
+  const rows = await database.query<Record<string, unknown>>(sql);
+  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])));
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+/** The whole minute (`08:15`) of an instant on the tests' first day, or `day 2 08:15`. A sync takes some milliseconds of the test clock's time. */
+export function minute(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const day = (Date.parse(value.slice(0, 10)) - Date.parse('2026-03-02')) / DAY + 1;
+  return `${day === 1 ? '' : `day ${day} `}${value.slice(11, 16)}`;
+}

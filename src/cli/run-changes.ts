@@ -27,7 +27,7 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   try {
     const printer = printerOf(io.stdout, options.format);
     const next = await printPast(database, wanted, printer);
-    if (options.follow) await follow({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
+    if (options.follow) await printNew({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -85,7 +85,7 @@ async function printPast(sql: Sql, { filter, afterId, limit, onlyNew, inTable }:
   return after;
 }
 
-async function follow(
+async function printNew(
   { sql, clock, signal }: { sql: Sql; clock: Clock; signal: AbortSignal },
   { filter, afterId }: Wanted & { readonly afterId: number },
   printer: Printer,

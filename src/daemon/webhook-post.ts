@@ -18,7 +18,7 @@ export const postByHttp: Post = async (url, headers, body) => {
       throwHttpErrors: false,
       timeout: { request: TIME_OUT_MS },
     });
-    request.on('downloadProgress', ({ transferred }: { transferred: number }) => {
+    void request.on('downloadProgress', ({ transferred }: { transferred: number }) => {
       if (transferred > LONGEST_BODY) enough.abort();
     });
     const { statusCode, headers: answered } = await request;

@@ -15,6 +15,10 @@ const CAUSES: [RegExp, string][] = [
     /^(42501|3F000)|permission denied/i,
     'gives this user too few rights. Let the user own the schema, or make and change tables in it',
   ],
+  [
+    /^2BP01/,
+    'has views of your own on views of the mirror, which this program has newer ones of. Nothing was changed; drop yours, run the command again, and make them anew',
+  ],
   [/^53300|^53400/, 'takes no more connections. Nothing is lost; close some, or raise the server’s max_connections'],
   [/^53100|no space left/i, 'cannot grow: the disk is full. Nothing is lost; free some space and run the command again'],
   [/^53/, 'is short of memory or another resource. Nothing is lost; run the command again when the server is less busy'],

@@ -90,10 +90,10 @@ test('a receiver that fails is asked more and more seldom, nothing overtakes, an
   await until(mirror, () => mirror.clock.monotonic() > 5000);
   const from = mirror.clock.now();
   const all = await changed(mirror, 40);
-  await until(mirror, () => taken.length > 0);
+  await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
   // 5 s, 30 s and 3 min at least.
   expect(mirror.clock.now() - from).toBeGreaterThan(215_000);
-  expect(asked.length).toBe(4);
+  expect(asked.length - taken.length).toBe(3);
   expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
   await stop();
   expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([

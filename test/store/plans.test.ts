@@ -88,7 +88,8 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
     `INSERT INTO inbox_users (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
     `INSERT INTO inbox_tags (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
     `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) SELECT $1, n, 1 FROM generate_series(1000000, 1150000) AS n`,
-    `INSERT INTO changes (list, inbox_id, item_id, field, observed_at) SELECT 'conversations', $1, n, 'status', now() FROM ${many}`,
+    `INSERT INTO changes (list, inbox_id, item_id, field, new_value, observed_at)
+     SELECT 'conversations', $1, n, CASE n % 2 WHEN 0 THEN 'presence' ELSE 'status' END, CASE n % 2 WHEN 0 THEN 'missing' ELSE 'closed' END, now() FROM ${many}`,
     `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) SELECT n / 100, n % 100, '["1", "2"]', now() FROM ${many}`,
     `INSERT INTO rejects (sweep_id, list, inbox_id, reason, raw, seen_at) SELECT n, 'tags', n, 'x', '{}', now() FROM ${many}`,
     `INSERT INTO requests (sent_at, method, path, reason) SELECT now(), 'GET', '/', 'schedule' FROM ${many}`,

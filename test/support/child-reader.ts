@@ -1,18 +1,21 @@
-// A real process that asks every view again and again, read-only, until its stdin ends: node child-reader.ts DATABASE_FILE
+// A real process that asks every view again and again, read-only, until its stdin ends: node child-reader.ts DATABASE_URL
 // Prints how often it went round.
 import { createInterface } from 'node:readline';
-import SqliteDatabase from 'better-sqlite3';
 import { VIEW_NAMES } from '../../src/store/catalogue.ts';
+import { openReadOnly } from '../../src/store/read-only.ts';
 
 const stop = new AbortController();
 createInterface({ input: process.stdin }).on('close', () => stop.abort());
 let rounds = 0;
-const database = new SqliteDatabase(process.argv[2], { readonly: true, timeout: 5000 });
+const mirror = await openReadOnly(process.argv[2] ?? '');
 console.log('reading');
 while (!stop.signal.aborted) {
-  for (const view of VIEW_NAMES) database.prepare(`SELECT * FROM ${view}`).all();
+  for (const view of VIEW_NAMES) {
+    const { rows } = await mirror.query(`SELECT * FROM ${view}`);
+    for await (const row of rows) if (row.length === 0) throw new Error(`${view} has no columns`);
+  }
   rounds += 1;
   await new Promise(setImmediate);
 }
-database.close();
+await mirror.close();
 console.log(rounds);

@@ -9,23 +9,30 @@ import { keepReport } from '../../src/store/report.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { dropViews } from '../../src/store/views.ts';
 import { startChild } from '../support/child.ts';
-import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
-import { mirrorFile, testProgram } from '../support/program.ts';
+import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { testProgram } from '../support/program.ts';
+import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 async function viewsOf(database: Database): Promise<string[]> {
-  const rows = await database.query<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name`);
-  return rows.map(({ name }) => name);
+  const rows = await database.query<{ name: string; kind: string }>(database.dialect.allColumns);
+  return [...new Set(rows.filter(({ kind }) => kind === 'view').map(({ name }) => name))].sort();
 }
 
 test('a new mirror has the views, and opening it again writes nothing', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
-  const version = async (): Promise<unknown> => await database.query('PRAGMA data_version');
+  // What is made anew has another number on PostgreSQL.
+  const version = async (): Promise<unknown> =>
+    await database.query(
+      ON_SQLITE
+        ? 'PRAGMA data_version'
+        : `SELECT relname, CAST(oid AS TEXT) AS oid FROM pg_class WHERE relkind = 'v' ORDER BY oid`,
+    );
   const before = await version();
-  await (await openDatabase(`file:${path}`)).close();
+  await (await openDatabase(urlOf(path))).close();
   expect(await version()).toEqual(before);
 });
 
@@ -39,16 +46,31 @@ test("another release's views are replaced when the mirror is opened, a view of 
   await database.execute(
     `INSERT INTO settings (name, value) VALUES ('views', '{"hash":"another","names":["backlog_now","of_another_release"]}')`,
   );
-  await (await openDatabase(`file:${path}`)).close();
+  await (await openDatabase(urlOf(path))).close();
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES, 'my_own'].sort());
   expect(await database.query(`SELECT open FROM backlog_now`)).toEqual([]);
 });
+
+test.skipIf(ON_SQLITE)(
+  "views of the user's own on the program's views are never dropped: a sentence asks for it, and nothing is changed",
+  async () => {
+    const path = await freshMirrorFile();
+    const database = await temporaryDatabase(path);
+    await database.execute(`CREATE VIEW my_own AS SELECT open FROM backlog_now`);
+    await database.execute(`UPDATE settings SET value = replace(value, '"hash":"', '"hash":"another ') WHERE name = 'views'`);
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(/views of your own.*cannot drop view backlog_now/) as unknown,
+    });
+    expect(await viewsOf(database)).toEqual([...VIEW_NAMES, 'my_own'].sort());
+  },
+);
 
 test('processes that bring the views at once all succeed', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   await dropViews(database);
-  const children = [1, 2, 3].map(() => startChild('open-only', path));
+  const children = [1, 2, 3].map(() => startChild('open-only', urlOf(path)));
   expect(await Promise.all(children.map(({ ended }) => ended))).toEqual(['complete', 'complete', 'complete']);
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
@@ -81,15 +103,15 @@ test('a migration that is still to come finds no view in its way', async () => {
   const database = await temporaryDatabase(path);
   // As if the last migration had not been applied, with views there: they are dropped first and made again.
   await database.execute(
-    `UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = 1 WHERE migration_name LIKE '%_views'`,
+    `UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = CURRENT_TIMESTAMP WHERE migration_name LIKE '%_views'`,
   );
-  await expect(openDatabase(`file:${path}`)).rejects.toThrow();
+  await expect(openDatabase(urlOf(path))).rejects.toThrow();
   expect(await viewsOf(database)).toEqual([]);
   await database.execute(
-    `UPDATE _prisma_migrations SET finished_at = 1, rolled_back_at = NULL WHERE migration_name LIKE '%_views'`,
+    `UPDATE _prisma_migrations SET finished_at = CURRENT_TIMESTAMP, rolled_back_at = NULL WHERE migration_name LIKE '%_views'`,
   );
   await database.execute(`DELETE FROM _prisma_migrations WHERE finished_at IS NULL`);
-  await (await openDatabase(`file:${path}`)).close();
+  await (await openDatabase(urlOf(path))).close();
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
@@ -111,7 +133,8 @@ test('days are kept from the first sighting to a month ahead, written once, and 
   await keepReport(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
   expect(await begins()).toBe('2026-03-02T05:00:00.000Z');
   // The clocks go forward on 8 March there.
-  const short = await database.query(`SELECT day FROM report_days WHERE julianday(ends_at) - julianday(starts_at) < 0.99`);
+  const length = database.dialect.millisecondsBetween('starts_at', 'ends_at');
+  const short = await database.query(`SELECT day FROM report_days WHERE ${length} < ${day - 60_000}`);
   expect(short).toEqual([{ day: '2026-03-08' }]);
 });
 
@@ -120,7 +143,7 @@ test('a process that asks every view without pause never keeps a sync from writi
   const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [60] } });
   const inbox = firstInbox(mirror.sandbox);
   await mirror.sync();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/child-reader.ts'), path], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/child-reader.ts'), urlOf(path)], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, NODE_OPTIONS: '' },
   });
@@ -144,7 +167,8 @@ test('a process that asks every view without pause never keeps a sync from writi
 });
 
 test('`tables` prints every table and view with its columns and its sentence, as text and as JSON', async () => {
-  const program = await testProgram({ conversations: [5] }, { REPORT_TIMEZONE: 'Europe/Berlin' });
+  const place = await newPlace();
+  const program = await testProgram({ conversations: [5] }, { REPORT_TIMEZONE: 'Europe/Berlin', DATABASE_URL: urlOf(place) });
   expect((await program.run('tables')).exitCode).toBe(2);
   await program.run('sync');
   const { stdout, exitCode } = await program.run('tables', '--json');
@@ -155,6 +179,6 @@ test('`tables` prints every table and view with its columns and its sentence, as
   expect((await program.run('tables')).stdout).toContain(
     'reopens (view)  How often each conversation was closed and opened again.\n    inbox_id, conversation_id, closes, reopens\n',
   );
-  const database = await temporaryDatabase(mirrorFile(program));
+  const database = await temporaryDatabase(place);
   expect(await database.query(`SELECT value FROM settings WHERE name = 'report_timezone'`)).toEqual([{ value: 'Europe/Berlin' }]);
 });

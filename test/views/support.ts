@@ -1,10 +1,13 @@
 import { keepReport } from '../../src/store/report.ts';
+import type { Database } from '../../src/store/sql.ts';
 import { stopViewsAt } from '../../src/store/views.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+const stoppedAt = new WeakMap<Database, string>();
 
 /** Asks a view as it answers at the test clock's time; instants come as ISO 8601 text, whole numbers and truths as numbers. */
 export async function ask(
@@ -13,7 +16,9 @@ export async function ask(
   reportTimezone = 'UTC',
 ): Promise<Record<string, unknown>[]> {
   await keepReport(database, { reportTimezone, requestsPerDay: 5000, requestsReserved: 250 }, clock.now());
-  await stopViewsAt(database, new Date(clock.now()).toISOString());
+  const now = new Date(clock.now()).toISOString();
+  if (stoppedAt.get(database) !== now) await stopViewsAt(database, now);
+  stoppedAt.set(database, now);
   const rows = await database.query<Record<string, unknown>>(sql);
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])));
 }

@@ -5,9 +5,10 @@ import { logPassEvent } from '../daemon/event-log.ts';
 import { keepHouse } from '../daemon/house.ts';
 import { type Metrics, createMetrics } from '../daemon/metrics.ts';
 import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
-import { sqlitePath } from '../store/database.ts';
+import { isPostgres } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
 import { fileIdentity } from '../store/size.ts';
+import { sqlitePath } from '../store/sqlite-path.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { cronsOf } from '../sync/freshness.ts';
 import { EXIT } from './exit-codes.ts';
@@ -159,6 +160,8 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
  */
 function whenReplaced({ config, defer }: Session): AbortSignal {
   const replaced = new AbortController();
+  // A server's tables do not change places behind its back.
+  if (isPostgres(config.databaseUrl)) return replaced.signal;
   const path = sqlitePath(config.databaseUrl);
   const opened = fileIdentity(path);
   const look = setInterval(() => {

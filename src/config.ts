@@ -195,7 +195,8 @@ function postgresFault(text: string, expected: string): string | null {
 
 function readSchedule(read: Read, name: string, fallback: string): string {
   return read(name, fallback, 'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"', (text) =>
-    isCron(text) ? text : undefined,
+    // node-cron also takes nicknames such as @daily, which say less than they seem to: five or six fields it is.
+    isCron(text) && /^(\S+\s+){4,5}\S+$/.test(text) ? text : undefined,
   );
 }
 

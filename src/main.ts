@@ -26,6 +26,8 @@ function onHangup(listener: () => void): () => void {
 /** A reader of results that has seen enough (`… | head`) closes the pipe: that is no error. One of the log does not stop the work. */
 function heedOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // Nor does one of the daemon's plan.
+    if (process.argv[2] === 'start') return;
     if (error.code !== 'EPIPE') process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });

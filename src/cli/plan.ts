@@ -40,7 +40,8 @@ export async function printPlan(
 function verdict(output: Output, { kinds, wanted, available, complete }: Outlook): string[] {
   const sum = `${count(Math.round(wanted))} requests a day of the ${count(available)} that scheduled work may use`;
   const unknown = complete ? [] : ['Some lists were never read to their end: what they cost is known after the first pass.'];
-  if (wanted <= available) return [`The schedules need about ${sum}: they fit.`, ...unknown];
+  if (wanted <= available && !complete) return [`As far as is known the schedules need about ${sum}.`, ...unknown];
+  if (wanted <= available) return [`The schedules need about ${sum}: they fit.`];
   const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
   return [
     `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ${count(Math.round(wanted - available))} too many.`,

@@ -1,12 +1,14 @@
-import { isMirrorError } from '../core/errors.ts';
+import { MirrorError, isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
-import { ago } from '../core/words.ts';
 import { Daemon } from '../daemon/daemon.ts';
 import { logPassEvent } from '../daemon/event-log.ts';
 import { keepHouse } from '../daemon/house.ts';
 import { type Metrics, createMetrics } from '../daemon/metrics.ts';
 import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
+import { isPostgres } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
+import { fileIdentity } from '../store/size.ts';
+import { sqlitePath } from '../store/sqlite-path.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { postByHttp } from '../daemon/webhook-post.ts';
 import { deliverChanges } from '../daemon/webhooks.ts';
@@ -21,8 +23,12 @@ import { type Claim, type Session, openSession } from './session.ts';
 /** How long the page in hand may take when the daemon is to stop. */
 const GRACE_MS = 5000;
 const STANDBY_POLL_MS = 1000;
+const A_BUG = 'unexpected error: this is a bug; the daemon ends';
 /** A changed key file is seen so soon, without a signal. */
 const KEY_POLL_MS = 10_000;
+const FILE_POLL_MS = 1000;
+/** While a statement waits for another program's lock the whole process does, its signals and endpoints included. */
+const BUSY_TIMEOUT_MS = 2000;
 
 /** Runs the daemon until it is stopped. What is acquired is released in reverse order. @returns the exit code */
 export async function runStart(io: Io, version: string): Promise<number> {
@@ -30,6 +36,7 @@ export async function runStart(io: Io, version: string): Promise<number> {
   const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
   try {
     logUncaught(session);
+    await session.database.query(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     const state = { active: false };
     const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
     watchKey(io, session);
@@ -44,6 +51,11 @@ export async function runStart(io: Io, version: string): Promise<number> {
     });
     session.log.info('stopped');
     return EXIT.done;
+  } catch (error) {
+    // What is known is told as a sentence, as every command does.
+    if (isMirrorError(error)) throw error;
+    session.log.fatal({ err: error }, A_BUG);
+    return EXIT.unexpected;
   } finally {
     await session.close();
   }
@@ -100,7 +112,7 @@ async function standBy(
       const who = holder === null ? 'another process' : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
       log.warn(
         { database: database.name, since: holder?.acquiredAt },
-        `${who}, writes to this mirror (since ${ago(holder?.acquiredAt ?? null, clock.now())}); standing by, and taking over within 30 s of its end`,
+        `${who}, writes to this mirror; standing by, and taking over within 30 s of its end`,
       );
     }
     await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
@@ -128,13 +140,15 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     onEvent,
   });
   const house = new AbortController();
+  const gone = whenReplaced(session);
   try {
-    const beside = AbortSignal.any([signal, house.signal]);
+    const over = AbortSignal.any([signal, gone]);
+    const beside = AbortSignal.any([over, house.signal]);
     void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
     const { webhook } = config;
     if (webhook !== null) void deliverChanges({ store, clock, log, post: postByHttp, webhook, signal: beside });
-    await daemon.run(signal);
-    if (!io.signal.aborted) throw signal.reason;
+    await daemon.run(over);
+    if (!io.signal.aborted) throw over.reason;
     log.info('stopping after the page in hand');
   } finally {
     house.abort();
@@ -145,16 +159,37 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
   }
 }
 
+/**
+ * Aborted when the mirror's file is not the one any more that was opened: what is written to it then nobody sees, its ledger neither, and the next
+ * command would send requests beside this daemon.
+ */
+function whenReplaced({ config, defer }: Session): AbortSignal {
+  const replaced = new AbortController();
+  // A server's tables do not change places behind its back.
+  if (isPostgres(config.databaseUrl)) return replaced.signal;
+  const path = sqlitePath(config.databaseUrl);
+  const opened = fileIdentity(path);
+  const look = setInterval(() => {
+    if (fileIdentity(path) === opened) return;
+    clearInterval(look);
+    const message = `The database ${path} was deleted or replaced while the daemon ran. It ends, so that nothing is sent that no ledger knows of; start it again.`;
+    replaced.abort(new MirrorError('DATABASE', message));
+  }, FILE_POLL_MS);
+  defer(() => clearInterval(look));
+  return replaced.signal;
+}
+
 /** SIGHUP reads the key file again; a file that changes is seen without it. */
 function watchKey(io: Io, { keys, log, defer }: Session): void {
+  let said = '';
   const reload = (): void => {
     try {
       if (keys.reload()) log.info('the API key is another one now');
+      said = '';
     } catch (error) {
-      log.error(
-        { cause: error instanceof Error ? error.message : String(error) },
-        'the API key cannot be read again; the old one stays in use',
-      );
+      const cause = error instanceof Error ? error.message : String(error);
+      if (cause !== said) log.error({ cause }, 'the API key cannot be read again; the old one stays in use');
+      said = cause;
     }
   };
   const stop = io.onHangup?.(() => {
@@ -169,7 +204,7 @@ function watchKey(io: Io, { keys, log, defer }: Session): void {
 /** A bug ends the daemon with its cause in the log; every page that was applied is whole, and a service manager starts it again. */
 function logUncaught({ log, defer }: Session): void {
   const end = (error: unknown): void => {
-    log.fatal({ err: error }, 'unexpected error: this is a bug; the daemon ends');
+    log.fatal({ err: error }, A_BUG);
     process.exit(EXIT.unexpected);
   };
   process.on('uncaughtException', end);

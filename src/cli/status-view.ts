@@ -45,6 +45,8 @@ function passState(
   const { leaseHeld, lease, now } = status;
   if (startedAt === null) return `ordered ${ago(requestedAt, now)}, waits for the daemon`;
   const begun = `begun ${ago(startedAt, now)}`;
+  if (ordered && status.orderWait !== null)
+    return `${begun}, waits (${status.orderWait.kind}), goes on ${ago(status.orderWait.until, now)}`;
   if (ordered) return `${begun}, ${leaseHeld ? 'under way' : 'goes on when the daemon is started'}`;
   return `${begun}, ${leaseHeld && lease?.command === requestedBy ? 'under way' : 'interrupted; run it again to go on'}`;
 }
@@ -104,7 +106,7 @@ function gateLine(io: Io, { gate, gateWord, now }: JudgedStatus): string {
 
 function outageLine(io: Io, { since, until, cause }: NonNullable<JudgedStatus['outage']>, now: number): string {
   const again = until.getTime() > now ? ago(until, now) : 'now';
-  return `service  ${paint(io.stdout, 'red', 'out of reach')} since ${ago(since, now)}, tried again ${again} (${cause})`;
+  return `service  ${paint(io.stdout, 'red', 'out of reach')} for ${duration(now - since.getTime())}, tried again ${again} (${cause})`;
 }
 
 function nextLine({ schedules, now }: JudgedStatus): string {
@@ -120,5 +122,5 @@ function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiti
 
 function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {
   if (lease === null || !leaseHeld) return 'lease    free';
-  return `lease    held by \`${lease.command}\`, process ${lease.pid} on ${lease.host}, since ${ago(lease.acquiredAt, now)}, last heard of ${ago(lease.heartbeatAt, now)}`;
+  return `lease    held by \`${lease.command}\`, process ${lease.pid} on ${lease.host}, for ${duration(now - lease.acquiredAt.getTime())}, last heard of ${ago(lease.heartbeatAt, now)}`;
 }

@@ -99,9 +99,8 @@ export class Daemon {
       await this.#markDue();
       const { gate, outage, ordered } = await store.glance();
       const trouble = await this.#heedTrouble(gate, outage);
-      if (ordered) await this.#orders.take(trouble);
+      if (ordered) await this.#orders.take(trouble, this.#outage === null ? SIDE_BY_SIDE : 1);
       if (trouble === null) await this.#beginDue();
-      this.#troubles.databaseWorks();
     } catch (error) {
       this.#take(error);
     }
@@ -188,6 +187,8 @@ export class Daemon {
   /** A page that was applied ends an outage. */
   #heed(event: PassEvent): void {
     this.#deps.onEvent(event);
+    // Only what was written proves that it can be: a full disk can be read.
+    if (event.kind === 'page') this.#troubles.databaseWorks();
     if (event.kind !== 'page' || this.#outage === null) return;
     this.#troubles.over(this.#outage, this.#deps.clock.now());
     this.#outage = null;

@@ -9,7 +9,7 @@ import type { ListReport, PassEvent } from '../sync/events.ts';
 export function logPassEvent(event: PassEvent, log: Log, onTheWay: 'debug' | 'info'): void {
   logProblem(event, log);
   if (event.kind === 'pass-begun' && event.resumedFrom !== null)
-    log.info({ begun: event.resumedFrom }, 'going on with an interrupted pass');
+    log[onTheWay]({ begun: event.resumedFrom }, 'going on with an interrupted pass');
   else if (event.kind === 'list-begun' && event.resumedAtPage > 0)
     log[onTheWay]({ list: listId(event.key), page: event.resumedAtPage }, 'going on with a half-read list');
   else if (event.kind === 'page') log.debug(pageFields(event), 'page applied');

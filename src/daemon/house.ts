@@ -18,7 +18,9 @@ export async function keepHouse(
     try {
       await clock.sleep(wait, signal);
       await keepReport(database, settings, clock.now());
-      log.info({ ...(await store.housekeep(clock.now())) }, 'housekeeping done');
+      const tidied = await store.housekeep(clock.now());
+      const idle = Object.values(tidied).every((rows) => rows === 0);
+      log[idle ? 'debug' : 'info']({ ...tidied }, 'housekeeping done');
     } catch (error) {
       if (signal.aborted) return;
       // What matters to the mirror will be said by whoever needs the database next.

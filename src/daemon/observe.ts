@@ -2,6 +2,7 @@ import { listId } from '../core/lists.ts';
 import type { Database } from '../store/sql.ts';
 import { readStatus } from '../store/status.ts';
 import { openReader } from '../store/store.ts';
+import { readWait } from '../store/waits.ts';
 import { readAgenda } from '../sync/agenda.ts';
 import { type Circumstances, type JudgedStatus, judge } from './status-judge.ts';
 
@@ -9,11 +10,15 @@ import { type Circumstances, type JudgedStatus, judge } from './status-judge.ts'
 export async function observe(database: Database, circumstances: Omit<Circumstances, 'databaseName'>): Promise<JudgedStatus> {
   const { now, config } = circumstances;
   const status = judge(await readStatus(database, now), { ...circumstances, databaseName: database.name });
+  const orders = status.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
+  const orderWait = orders && status.daemonRuns ? await readWait(database, config.requestsPerDay, now) : null;
   // Without a daemon nothing waits for the budget: nobody would begin it.
-  if (!status.daemonRuns) return status;
+  if (!status.daemonRuns) return { ...status, orderWait };
   const running = new Set(status.lists.filter(({ sweep }) => sweep?.state === 'running').map(listId));
-  const { waiting, until } = await readAgenda(openReader(database), config, (key) => running.has(listId(key)), now);
-  if (waiting.length === 0) return status;
+  // How much waits does not hang on how often each list changes, which would be a query a list.
+  const reader = { ...openReader(database), completeSweeps: async () => [] };
+  const { waiting, until } = await readAgenda(reader, config, (key) => running.has(listId(key)), now);
+  if (waiting.length === 0) return { ...status, orderWait };
   return {
     ...status,
     waiting: { lists: waiting.length, requests: waiting.reduce((sum, { requests }) => sum + requests, 0), until },

@@ -41,8 +41,11 @@ export class OrderDesk {
     return this.#current !== null && isWanted(this.#current.order, key);
   }
 
-  /** Begins the oldest order. A new one is begun whatever the trouble, as a person's command would be; one that stopped short goes on when that is over. */
-  async take(trouble: Trouble | null): Promise<void> {
+  /**
+   * Begins the oldest order, sweeping so many of its lists at once: in an outage one is enough to see that it lasts. A new one is begun whatever the trouble, as a person's command would be; one that stopped short
+   * goes on when that is over.
+   */
+  async take(trouble: Trouble | null, sideBySide: number): Promise<void> {
     if (this.#current !== null) return;
     const { store, clock } = this.#deps;
     const order = await store.nextOrder();
@@ -50,7 +53,7 @@ export class OrderDesk {
     if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#restsUntil)) return;
     this.#sayOnce(order, order.startedAt === null ? 'order begun' : 'going on with an order');
     this.#current = { order, stop: new AbortController(), ended: Promise.resolve() };
-    this.#current.ended = this.#carryOut(order, this.#current.stop.signal);
+    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, sideBySide);
   }
 
   /** Stops the order in hand after its page; it stays to be gone on with. */
@@ -59,13 +62,13 @@ export class OrderDesk {
     await this.#current?.ended;
   }
 
-  async #carryOut(order: Order, signal: AbortSignal): Promise<void> {
+  async #carryOut(order: Order, signal: AbortSignal, sideBySide: number): Promise<void> {
     const { client, store, clock, log, onEvent, makeWay, onEnd } = this.#deps;
     let problem: unknown = null;
     try {
       // A sync goes on with the pages that a scheduled sweep has read; a resync begins those lists anew.
       await makeWay((key) => isWanted(order, key));
-      const report = await runPass({ client, store, clock, signal, onEvent }, order);
+      const report = await runPass({ client, store, clock, signal, onEvent }, order, sideBySide);
       await this.#tellEnd(order, report);
       problem = isMirrorError(report.stopped, 'KEY_REFUSED') ? null : report.stopped;
     } catch (error) {

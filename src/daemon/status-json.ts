@@ -52,6 +52,10 @@ function statusRecord(status: JudgedStatus): unknown {
       requested_at: instant(requestedAt),
       started_at: instant(startedAt),
       ordered,
+      waits:
+        ordered && startedAt !== null && status.orderWait !== null
+          ? { for: status.orderWait.kind, until: instant(status.orderWait.until) }
+          : null,
     })),
     waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
     schedules: schedules

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { BREAKER_STRIKES, type GateState } from '../core/ledger.ts';
 import { type Claimant, isValid } from '../store/leases.ts';
 import type { ListStatus, MirrorStatus } from '../store/status.ts';
+import type { Wait } from '../store/waits.ts';
 import { type Freshness, cronsOf, freshnessOf, promiseOf } from '../sync/freshness.ts';
 
 /** The name by which a daemon holds the lease. */
@@ -32,6 +33,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** The lease's holder is a daemon, so the schedules are kept. */
   readonly daemonRuns: boolean;
+  /** Why an order that was begun does not go on now; null where none is, or it does. */
+  readonly orderWait: Wait | null;
   /** What is due and does not fit the budget that scheduled work may use; the first of it fits about `until`. */
   readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
   /** Everything is fresh, the gate is not shut and the service is within reach. */
@@ -72,6 +75,7 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,
+    orderWait: null,
     waiting: null,
     healthy: kept && gateWord === 'open' && outage === null,
   };

@@ -1,10 +1,10 @@
 import type { Fence } from './leases.ts';
 import { iso } from './rows.ts';
-import type { Database, Sql } from './sql.ts';
+import type { Database } from './sql.ts';
 
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** So few at a time that a page or a request does not wait for it. */
-const AT_ONCE = 2000;
+const AT_ONCE = 500;
 
 /** How many rows went. */
 export interface Tidied {
@@ -14,34 +14,36 @@ export interface Tidied {
   readonly orders: number;
 }
 
-/** Of every list and state the sweeps but the two newest: what only they kept is superseded. */
-const SUPERSEDED = `SELECT id FROM (
-    SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth FROM sweeps
-  ) AS ranked WHERE nth > 2 AND state NOT IN ('running', 'paused')`;
-
 /**
  * Drops what nobody will ask for again: requests, ended orders, and sweeps that found nothing, all older than 30 days; the pages of superseded
  * sweeps. `changes` are kept for ever. Then lets the database tidy its own files.
  */
 export async function housekeep(database: Database, fence: Fence, now: number): Promise<Tidied> {
   const old = iso(now - KEPT_MS);
-  const remove = (statement: string, ...parameters: unknown[]): Promise<number> => inBits(database, fence, statement, parameters);
+  const superseded = await supersededSweeps(database);
   const tidied = {
-    requests: await remove(
-      `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${AT_ONCE})`,
+    requests: await removeOld(
+      database,
+      fence,
+      `SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${AT_ONCE}`,
+      'requests',
       old,
     ),
-    pages: await remove(
-      `DELETE FROM sweep_pages WHERE (sweep_id, page_no) IN (
-         SELECT sweep_id, page_no FROM sweep_pages WHERE sweep_id IN (${SUPERSEDED}) OR sweep_id NOT IN (SELECT id FROM sweeps) LIMIT ${AT_ONCE})`,
-    ),
-    sweeps: await remove(
-      `DELETE FROM sweeps WHERE id IN (
-         SELECT id FROM sweeps WHERE finished_at < $1 AND inserted + changed + deleted + rejected = 0 AND id IN (${SUPERSEDED}) LIMIT ${AT_ONCE})`,
+    orders: await removeOld(
+      database,
+      fence,
+      `SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${AT_ONCE}`,
+      'sync_requests',
       old,
     ),
-    orders: await remove(
-      `DELETE FROM sync_requests WHERE id IN (SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${AT_ONCE})`,
+    pages:
+      (await removeOf(database, fence, superseded, (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`)) +
+      (await inOneBit(database, fence, `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)),
+    sweeps: await removeOf(
+      database,
+      fence,
+      superseded,
+      (ids) => `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0`,
       old,
     ),
   };
@@ -49,14 +51,46 @@ export async function housekeep(database: Database, fence: Fence, now: number): 
   return tidied;
 }
 
-async function inBits(database: Database, fence: Fence, statement: string, parameters: unknown[]): Promise<number> {
+/** Of every list and state all sweeps but the two newest: what only they kept is superseded. */
+async function supersededSweeps(database: Database): Promise<number[]> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT id FROM (
+       SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth FROM sweeps
+     ) AS ranked WHERE nth > 2 AND state NOT IN ('running', 'paused')`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function removeOld(database: Database, fence: Fence, which: string, table: string, old: string): Promise<number> {
   let all = 0;
   for (;;) {
-    const removed = await database.transaction(async (tx: Sql) => {
-      await fence(tx);
-      return await tx.execute(statement, ...parameters);
-    });
+    const removed = await inOneBit(database, fence, `DELETE FROM ${table} WHERE id IN (${which})`, old);
     all += removed;
     if (removed < AT_ONCE) return all;
   }
+}
+
+async function removeOf(
+  database: Database,
+  fence: Fence,
+  ids: readonly number[],
+  statement: (ids: string) => string,
+  ...parameters: unknown[]
+): Promise<number> {
+  const these = `SELECT CAST(value AS INTEGER) FROM ${database.dialect.texts('$1', 'ids')}`;
+  let all = 0;
+  for (let from = 0; from < ids.length; from += AT_ONCE) {
+    const bit = JSON.stringify(ids.slice(from, from + AT_ONCE).map(String));
+    all += await inOneBit(database, fence, statement(these), bit, ...parameters);
+  }
+  return all;
+}
+
+/** Others have their turn after each. */
+async function inOneBit(database: Database, fence: Fence, statement: string, ...parameters: unknown[]): Promise<number> {
+  await new Promise(setImmediate);
+  return await database.transaction(async (tx) => {
+    await fence(tx);
+    return await tx.execute(statement, ...parameters);
+  });
 }

@@ -12,8 +12,9 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** Every zone is a multiple of this away from UTC: its hours begin on one, and its minutes differ from UTC's by whole quarters. */
 const QUARTER = 15 * MINUTE;
-/** The rarest slot there is: a 29 February, at the worst eight years off. */
-const FARTHEST = 8 * 366 * 24 * 60 * MINUTE;
+const NEARLY_A_DAY = 20 * 60 * MINUTE;
+/** The rarest slot there is: a 29 February that is a certain day of the week, at the worst 40 years off. */
+const FARTHEST = 41 * 366 * 24 * 60 * MINUTE;
 const REMEMBERED = 64;
 
 /**
@@ -37,6 +38,7 @@ function makeCron(expression: string, timezone: string): Cron {
   const task = (...parts: (string | undefined)[]): ScheduledTask => createTask(parts.join(' '), () => undefined, { timezone });
   const slot = task(seconds, minutes, ...rest);
   const hour = task('*', '*', ...rest);
+  const day = task('*', '*', '*', ...rest.slice(1));
   const parsed = parse([seconds, minutes, ...rest].join(' '));
   /** Milliseconds into a quarter of an hour at which a slot can lie. */
   const offsets = [
@@ -46,6 +48,9 @@ function makeCron(expression: string, timezone: string): Cron {
 
   function search(after: number): number {
     for (let quarter = floorTo(after, QUARTER); quarter < after + FARTHEST; quarter += QUARTER) {
+      // A day has 23 hours at the least: one of the schedule's cannot begin and end between two moments so near.
+      while (!day.match(new Date(quarter)) && !day.match(new Date(quarter + NEARLY_A_DAY)) && quarter < after + FARTHEST)
+        quarter += NEARLY_A_DAY;
       // Where the hour is none of the schedule's, no minute of it need be looked at.
       if (!hour.match(new Date(quarter))) continue;
       const found = offsets.map((offset) => quarter + offset).find((at) => at > after && slot.match(new Date(at)));

@@ -64,7 +64,7 @@ export async function outlookOf(
     kinds: kinds.map((kind) => ({ ...kind, worstAgeMs: ages?.[kind.list] ?? null })),
     wanted,
     available,
-    complete: lists.length > 1 && lists.every(({ known }) => known),
+    complete: lists.every(({ known }) => known),
   };
 }
 

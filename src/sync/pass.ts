@@ -30,11 +30,11 @@ function stopsEverything(error: unknown): boolean {
  * Never throws for what the service does; the report tells it list by list.
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function runPass(deps: SweepDeps, spec: PassSpec): Promise<PassReport> {
+export async function runPass(deps: SweepDeps, spec: PassSpec, sideBySide = SIDE_BY_SIDE): Promise<PassReport> {
   const { store, clock, onEvent } = deps;
   const pass = await store.beginPass(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
-  const run = new PassRun(deps, spec, pass);
+  const run = new PassRun(deps, spec, pass, sideBySide);
   try {
     await run.all();
   } catch (error) {
@@ -69,12 +69,14 @@ class PassRun {
   readonly #deps: SweepDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
+  readonly #places: number;
   readonly #halt = new AbortController();
 
-  constructor(deps: SweepDeps, spec: PassSpec, pass: Pass) {
+  constructor(deps: SweepDeps, spec: PassSpec, pass: Pass, places: number) {
     this.#deps = { ...deps, signal: AbortSignal.any([deps.signal, this.#halt.signal]) };
     this.#spec = spec;
     this.#pass = pass;
+    this.#places = places;
   }
 
   async all(): Promise<void> {
@@ -101,7 +103,7 @@ class PassRun {
 
   async #sideBySide(inboxes: readonly Inbox[], lists: readonly ListName[]): Promise<void> {
     const keys = lists.flatMap((list) => inboxes.map((inbox) => ({ key: { list, inboxId: inbox.id }, inbox })));
-    const lanes = new Bottleneck({ maxConcurrent: SIDE_BY_SIDE });
+    const lanes = new Bottleneck({ maxConcurrent: this.#places });
     for (const { key } of keys) {
       const last = await this.#deps.store.lastComplete(key);
       this.#deps.onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });

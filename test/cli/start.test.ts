@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -37,7 +37,8 @@ describe('a start', () => {
     const { address } = await daemon.said(/^answering/);
     await expect.poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 }).toBe(7);
     expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
-    expect(daemon.stdout()).toContain('they fit');
+    // Nothing is promised of lists that nobody has seen.
+    expect(daemon.stdout()).toContain('As far as is known the schedules need about 24 requests a day');
     const ready = await fetch(`${String(address)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([200, { ready: true, lists: 7, not_fresh: [] }]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
@@ -182,6 +183,25 @@ test('a daemon whose lease was taken over stops writing, stands by, and leaves t
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
   expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({ holder: 'another' });
+});
+
+test('a mirror that is deleted or replaced under it ends it with a sentence: its ledger is gone, and nothing more is sent', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program);
+  await daemon.said(/conversations of inbox \d+ complete/);
+  for (const side of ['', '-wal', '-shm']) rmSync(`${mirrorFile(program)}${side}`);
+  expect(await daemon.ended).toBe(1);
+  expect(daemon.errors()).toContain('was deleted or replaced while the daemon ran');
+});
+
+test('a reader of its plan that has seen enough does not end it', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program);
+  daemon.process.stdout?.destroy();
+  await daemon.said(/conversations of inbox \d+ complete/);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(read(program, LEASES)).toEqual([]);
 });
 
 test('a bug ends it with 1, its cause in the log; what was applied is whole', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newPlace } from '../support/mirror.ts';
+import { firstInbox } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
 
 interface OnPostgres extends TestProgram {
@@ -22,7 +23,7 @@ async function onPostgres(): Promise<OnPostgres> {
   };
 }
 
-test('sync, resync, status, doctor and query work as on SQLite, and none prints the password', async () => {
+test('sync, resync, status, doctor, query and changes work as on SQLite, and none prints the password', async () => {
   const program = await onPostgres();
   const before = await program.run('status');
   expect(before.exitCode).toBe(2);
@@ -35,6 +36,14 @@ test('sync, resync, status, doctor and query work as on SQLite, and none prints 
   expect((await program.run('doctor')).stdout).toMatch(/database .*opens and its tables are up to date/);
   const { stdout } = await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson');
   expect(stdout).toBe('{"n":12}\n');
+
+  const inbox = firstInbox(program.sandbox);
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
+  await program.run('sync', 'conversations');
+  const changes = (await program.run('changes', '--format', 'ndjson')).stdout.trim().split('\n');
+  expect(changes.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({ field: 'status', new_value: 'another' }),
+  ]);
 });
 
 test('a database that cannot be opened ends a command with 1 and a sentence', async () => {

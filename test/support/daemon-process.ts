@@ -19,6 +19,8 @@ export interface DaemonProcess {
   readonly pid: number;
   readonly log: LogLine[];
   readonly stdout: () => string;
+  /** All of stderr. */
+  readonly errors: () => string;
   /** Resolves with the first log line, past or to come, whose message matches. Fails where the process ends before. */
   said(message: RegExp): Promise<LogLine>;
   /** Its exit code, or the signal that ended it. */
@@ -55,6 +57,7 @@ export function startDaemon({ folder, env }: TestProgram, more: Record<string, s
     pid: child.pid ?? 0,
     log,
     stdout: () => output,
+    errors: () => errors,
     ended,
     async said(message) {
       return await new Promise((resolve, reject) => {

@@ -45,14 +45,14 @@ interface Wanted {
 }
 
 function readOptions(options: ChangesOptions, now: number): Wanted {
-  const { follow = false, since, sinceId, limit, list, inbox, item, field, format } = options;
-  if (follow && format === 'json')
+  const { follow: follows = false, since, sinceId, limit, list, inbox, item, field, format } = options;
+  if (follows && format === 'json')
     throw new MirrorError('USAGE', 'A JSON list that never ends is no JSON: with --follow use --format ndjson.');
   return {
     filter: { list, inboxId: inbox, itemId: item, field, since: since === undefined ? undefined : parseSince(since, now) },
     afterId: sinceId === undefined ? (since === undefined ? null : 0) : wholeNumber('--since-id', sinceId),
     limit: limit === undefined ? null : wholeNumber('--limit', limit),
-    onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
+    onlyNew: follows && since === undefined && sinceId === undefined && limit === undefined,
     inTable: format === 'table',
   };
 }

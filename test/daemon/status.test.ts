@@ -123,9 +123,7 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   expect((await program.run('status')).stdout).not.toMatch(/^(service|next) /m);
   playDaemon(program);
   const { stdout, exitCode } = await program.run('status');
-  expect(stdout).toMatch(
-    /^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m,
-  );
+  expect(stdout).toMatch(/^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m);
   expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags now$/m);
   expect(exitCode).toBe(5);
 });

@@ -27,8 +27,6 @@ const A_BUG = 'unexpected error: this is a bug; the daemon ends';
 /** A changed key file is seen so soon, without a signal. */
 const KEY_POLL_MS = 10_000;
 const FILE_POLL_MS = 1000;
-/** While a statement waits for another program's lock the whole process does, its signals and endpoints included. */
-const BUSY_TIMEOUT_MS = 2000;
 
 /** Runs the daemon until it is stopped. What is acquired is released in reverse order. @returns the exit code */
 export async function runStart(io: Io, version: string): Promise<number> {
@@ -36,7 +34,6 @@ export async function runStart(io: Io, version: string): Promise<number> {
   const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
   try {
     logUncaught(session);
-    await session.database.query(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     const state = { active: false };
     const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
     watchKey(io, session);

@@ -51,6 +51,9 @@ export interface SessionOptions {
   readonly unattended?: boolean;
 }
 
+/** What serves endpoints and signals must not stand still for long. */
+const UNATTENDED_BUSY_TIMEOUT_MS = 2000;
+
 /**
  * Opens everything that a command needs which talks to the service. Whoever runs a command wants a refused key tried again.
  * What is acquired is released in reverse order.
@@ -62,7 +65,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const keys = keysOf(config, () => rereadKey(environment, io.cwd));
   const log = commandLog(io, config, keys, options.writeLog);
   const releases: (() => unknown)[] = [];
-  const database = await openDatabase(config.databaseUrl);
+  const database = await openDatabase(config.databaseUrl, options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined);
   releases.push(() => database.close());
   await keepReport(database, config, clock.now());
   const ledger = ledgerOf(database);

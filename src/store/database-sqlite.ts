@@ -12,17 +12,15 @@ import { sqlitePath } from './sqlite-path.ts';
 import { statementsOn } from './statements.ts';
 import { inTransaction } from './transaction.ts';
 
-const BUSY_TIMEOUT = 10_000;
-
 /**
  * Opens a mirror in a file.
  * @param url `file:…`
  * @throws MirrorError `DATABASE`
  */
-export async function openSqlite(url: string): Promise<Database> {
+export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Database> {
   const path = sqlitePath(url);
   makePrivateFile(path);
-  const factory = new PrismaBetterSqlite3({ url: path, timeout: BUSY_TIMEOUT });
+  const factory = new PrismaBetterSqlite3({ url: path, timeout: busyTimeoutMs });
   const connection = await open(factory, path);
   const database = serialised(connection, factory, path);
   try {

@@ -4,11 +4,12 @@ import type { Database } from './sql.ts';
  * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment"). Each provider's part is loaded only
  * where it is used.
  * @param url `file:…` or `postgresql://…`
+ * @param busyTimeoutMs how long a statement waits for another program's lock on a file; the whole process stands still meanwhile. A server is waited for without standing still.
  * @throws MirrorError `DATABASE` where it cannot be opened, is locked, or was made by a newer program.
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openDatabase(url: string, busyTimeoutMs = 10_000): Promise<Database> {
   if (isPostgres(url)) return await (await import('./database-postgresql.ts')).openPostgres(url);
-  return await (await import('./database-sqlite.ts')).openSqlite(url);
+  return await (await import('./database-sqlite.ts')).openSqlite(url, busyTimeoutMs);
 }
 
 /** Which database an address names. */

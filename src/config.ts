@@ -68,7 +68,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
   const config: Config = {
     apiUrl: readApiUrl(read, env, needs.service, faults),
     key: readKey(env, folder, needs.service, faults),
-    databaseUrl: readDatabaseUrl(read, folder, faults),
+    databaseUrl: readDatabaseUrl(env, folder, faults),
     requestsPerSecond: number('REQUESTS_PER_SECOND', 1, 0.001, 10_000, false),
     requestsPerDay: number('REQUESTS_PER_DAY', 5000, 1, 1_000_000_000, true),
     requestsReserved: number('REQUESTS_RESERVED', 250, 0, 1_000_000_000, true),
@@ -87,7 +87,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
       port: number('HTTP_PORT', 8787, 0, 65_535, true),
       allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
     },
-    webhook: readWebhook(read, env, faults),
+    webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
     storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
   };
@@ -132,27 +132,32 @@ function readApiUrl(read: Read, env: Environment, needed: boolean, faults: strin
   });
 }
 
-function readKey(env: Environment, folder: string, needed: boolean, faults: string[]): string | null {
-  const direct = env['INBOX_API_KEY']?.trim() ?? '';
-  const file = env['INBOX_API_KEY_FILE']?.trim() ?? '';
-  if (direct !== '' && file !== '') faults.push('INBOX_API_KEY and INBOX_API_KEY_FILE: both are set; set one of them');
-  if (direct === '' && file === '') {
-    if (needed) faults.push('INBOX_API_KEY: is missing; set it, or INBOX_API_KEY_FILE to a file that holds the key');
-    return null;
-  }
-  let key = direct;
+/** What a variable says, or the file that the variable NAME_FILE names: so that a secret need not stand in the environment. Empty where neither is set. */
+function readSecret(env: Environment, folder: string, name: string, faults: string[]): { text: string; name: string } {
+  const text = env[name]?.trim() ?? '';
+  const file = env[`${name}_FILE`]?.trim() ?? '';
+  if (file === '') return { text, name };
+  if (text !== '') faults.push(`${name} and ${name}_FILE: both are set; set one of them`);
   try {
-    if (file !== '') key = readFileSync(resolve(folder, file), 'utf8').trim();
+    const content = readFileSync(resolve(folder, file), 'utf8').trim();
+    if (content === '') faults.push(`${name}_FILE: ${file} is empty`);
+    return { text: content, name: `${name}_FILE` };
   } catch (error) {
-    faults.push(
-      `INBOX_API_KEY_FILE: cannot read ${file} (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'})`,
-    );
+    const cause = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    faults.push(`${name}_FILE: cannot read ${file} (${cause})`);
+    return { text: '', name: `${name}_FILE` };
+  }
+}
+
+function readKey(env: Environment, folder: string, needed: boolean, faults: string[]): string | null {
+  const { text: key, name } = readSecret(env, folder, 'INBOX_API_KEY', faults);
+  if (key === '') {
+    if (needed && name === 'INBOX_API_KEY')
+      faults.push('INBOX_API_KEY: is missing; set it, or INBOX_API_KEY_FILE to a file that holds the key');
     return null;
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    faults.push(
-      `${file === '' ? 'INBOX_API_KEY' : 'INBOX_API_KEY_FILE'}: expected a key of printable characters without spaces; its value is not shown here`,
-    );
+    faults.push(`${name}: expected a key of printable characters without spaces; its value is not shown here`);
     return null;
   }
   return key;
@@ -166,22 +171,19 @@ export function rereadKey(env: Environment, folder: string): string | null {
   return key;
 }
 
-/** `file:` with an absolute path, or a PostgreSQL server's address. What it says is not shown in a fault where it may hold a password. */
-function readDatabaseUrl(read: Read, folder: string, faults: string[]): string {
-  const name = 'DATABASE_URL';
-  const absolute = (url: string): string => `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
-  const expected = 'file:PATH, such as file:./mirror.db, or postgresql://USER:PASSWORD@HOST/DATABASE';
-  return read(name, absolute('file:./mirror.db'), expected, (text) => {
-    if (/^file:./.test(text)) return absolute(text);
-    if (!/[:@]/.test(text)) return undefined;
-    const fault = postgresFault(text, expected);
-    if (fault !== null) faults.push(`${name}: ${fault}; its value is not shown here`);
-    return text;
-  });
+/** `file:` with an absolute path, or a PostgreSQL server's address. What it says is not shown in a fault: it may hold a password. */
+function readDatabaseUrl(env: Environment, folder: string, faults: string[]): string {
+  const { text, name } = readSecret(env, folder, 'DATABASE_URL', faults);
+  const url = text === '' ? 'file:./mirror.db' : text;
+  if (/^file:./.test(url)) return `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
+  const fault = postgresFault(url);
+  if (fault !== null) faults.push(`${name}: ${fault}; its value is not shown here`);
+  return url;
 }
 
 /** Why an address is none of a PostgreSQL database; null where it is one. */
-function postgresFault(text: string, expected: string): string | null {
+function postgresFault(text: string): string | null {
+  const expected = 'file:PATH, such as file:./mirror.db, or postgresql://USER:PASSWORD@HOST/DATABASE';
   if (!/^postgres(ql)?:\/\//.test(text)) return `expected ${expected}`;
   if (!URL.canParse(text)) return 'is no address; special characters in user and password are written as %XX';
   const { pathname, searchParams, hash } = new URL(text);
@@ -208,19 +210,18 @@ function readHostNames(read: Read, name: string): readonly string[] {
 }
 
 /** Address and secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
-function readWebhook(read: Read, env: Environment, faults: string[]): Config['webhook'] {
+function readWebhook(read: Read, { text: secret, name }: { text: string; name: string }, faults: string[]): Config['webhook'] {
   const url = read<string | null>('WEBHOOK_URL', null, 'an http(s) address without user and password', (text) => {
     const parsed = URL.canParse(text) ? new URL(text) : null;
     return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === '' && parsed.password === ''
       ? parsed.href
       : undefined;
   });
-  const secret = env['WEBHOOK_SECRET']?.trim() ?? '';
   const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret) ? Buffer.from(secret.slice('whsec_'.length), 'base64').length : 0;
   if (url === null && secret === '') return null;
   if (bytes < 24 || bytes > 64)
     faults.push(
-      'WEBHOOK_SECRET: expected whsec_ and 24 to 64 bytes in base64 (`echo whsec_$(openssl rand -base64 32)` makes one); its value is not shown here',
+      `${name}: expected whsec_ and 24 to 64 bytes in base64 (\`echo whsec_$(openssl rand -base64 32)\` makes one); its value is not shown here`,
     );
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');

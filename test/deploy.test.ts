@@ -99,6 +99,15 @@ describe('deploy/', () => {
   });
 });
 
+test('what the program reads at run time is in the package, in the image and among what is copied for systemd', () => {
+  const packed = (JSON.parse(read('package.json')) as { files: string[] }).files.filter((path) => path.startsWith('prisma/'));
+  expect(packed).toContain('prisma/views');
+  const image = namesIn('deploy/docker/Dockerfile', /^COPY (prisma\/\w+) /gm);
+  const [, copied] = /^sudo cp -r (prisma.*) \S+$/m.exec(read('docs/deploy.md')) ?? [];
+  expect(image).toEqual(packed);
+  expect(copied?.split(' ')).toEqual(packed);
+});
+
 function namesIn(file: string, pattern: RegExp): string[] {
   return Array.from(read(file).matchAll(pattern), ([, name]) => name ?? '');
 }

@@ -108,6 +108,24 @@ test('the key can lie in a file, and its name is told when it cannot be read', (
   expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
 });
 
+test('the address of the database and the secret of the webhook can lie in files, as they hold secrets', () => {
+  const folder = temporaryFolder();
+  const address = 'postgresql://me:pa55w0rd@db.example/mirror';
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  writeFileSync(join(folder, 'address'), `${address}\n`);
+  writeFileSync(join(folder, 'secret'), `${secret}\n`);
+  writeFileSync(join(folder, 'empty'), '\n');
+  const read = (env: Record<string, string>) => readConfig({ ...GOOD, ...env }, folder, { service: true });
+  expect(read({ DATABASE_URL_FILE: 'address' }).databaseUrl).toBe(address);
+  expect(read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'secret' }).webhook?.secret).toBe(secret);
+  expect(() => read({ DATABASE_URL_FILE: 'address', DATABASE_URL: 'file:a' })).toThrow(
+    /DATABASE_URL and DATABASE_URL_FILE: both/,
+  );
+  expect(() => read({ DATABASE_URL_FILE: 'nowhere' })).toThrow(/DATABASE_URL_FILE: cannot read nowhere/);
+  expect(() => read({ DATABASE_URL_FILE: 'empty' })).toThrow(/DATABASE_URL_FILE: empty is empty/);
+  expect(() => read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'address' })).toThrow(/WEBHOOK_SECRET_FILE: exp/);
+});
+
 test('a reserve as large as the whole day is refused', () => {
   expect(() => readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true })).toThrow(
     /REQUESTS_RESERVED: expected less/,

@@ -32,6 +32,7 @@ function asWords(io: Io, status: JudgedStatus): string {
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
+  if (status.webhook !== null) sections.push(webhookLine(io, status.webhook, status.now));
   for (const pass of status.openPasses) {
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
   }
@@ -118,6 +119,13 @@ function nextLine({ schedules, now }: JudgedStatus): string {
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
   const from = until === null ? '' : `, the first until about ${until.toISOString()} (${ago(until, now)})`;
   return `waiting  ${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all${from}`;
+}
+
+function webhookLine(io: Io, { pending, failures, retryAt, cause }: NonNullable<JudgedStatus['webhook']>, now: number): string {
+  const waiting = pending === 0 ? 'every change is delivered' : `${plural(pending, 'change')} to deliver`;
+  if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
+  const again = retryAt.getTime() > now ? ago(retryAt, now) : 'when the daemon runs';
+  return `webhook  ${waiting}, ${paint(io.stdout, 'red', `not taken ${failures === 1 ? 'once' : `${count(failures)} times`}`)}, tried again ${again} (${cause ?? 'cause unknown'})`;
 }
 
 function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {

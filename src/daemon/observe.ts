@@ -3,13 +3,15 @@ import type { Database } from '../store/sql.ts';
 import { readStatus } from '../store/status.ts';
 import { openReader } from '../store/store.ts';
 import { readWait } from '../store/waits.ts';
+import { countUndelivered, readDelivery, targetOf } from '../store/webhooks.ts';
 import { readAgenda } from '../sync/agenda.ts';
 import { type Circumstances, type JudgedStatus, judge } from './status-judge.ts';
 
 /** All that `status` and the endpoints show, from the database alone: no request is sent. */
 export async function observe(database: Database, circumstances: Omit<Circumstances, 'databaseName'>): Promise<JudgedStatus> {
   const { now, config } = circumstances;
-  const status = judge(await readStatus(database, now), { ...circumstances, databaseName: database.name });
+  const webhook = config.webhook === null ? null : await readWebhook(database, targetOf(config.webhook.url));
+  const status = { ...judge(await readStatus(database, now), { ...circumstances, databaseName: database.name }), webhook };
   const orders = status.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = orders && status.daemonRuns ? await readWait(database, config.requestsPerDay, now) : null;
   // Without a daemon nothing waits for the budget: nobody would begin it.
@@ -23,4 +25,9 @@ export async function observe(database: Database, circumstances: Omit<Circumstan
     ...status,
     waiting: { lists: waiting.length, requests: waiting.reduce((sum, { requests }) => sum + requests, 0), until },
   };
+}
+
+async function readWebhook(database: Database, target: string): Promise<JudgedStatus['webhook']> {
+  const { failures = 0, retryAt = null, cause = null } = (await readDelivery(database, target)) ?? {};
+  return { pending: await countUndelivered(database, target), failures, retryAt, cause };
 }

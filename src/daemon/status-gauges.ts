@@ -36,6 +36,8 @@ export function createStatusGauges(registry: Registry): (scrape: Scrape) => void
   const outage = plain('outage', '1 while the service is out of reach.');
   const lease = plain('lease_held', '1 where this process is the one that writes.');
   const orders = plain('orders_waiting', 'Orders of the command line that have not been begun.');
+  const webhookPending = plain('webhook_pending', 'Changes that the webhook has not taken yet; 0 where there is no webhook.');
+  const webhookFailures = plain('webhook_failures', 'Deliveries in a row that the webhook did not take.');
   const bytes = plain('database_bytes', 'Bytes of the database file and its write-ahead log.');
 
   return ({ status, isActive, databaseBytes }) => {
@@ -58,6 +60,8 @@ export function createStatusGauges(registry: Registry): (scrape: Scrape) => void
     outage.set(status.outage === null ? 0 : 1);
     lease.set(isActive ? 1 : 0);
     orders.set(openPasses.filter(({ ordered, startedAt }) => ordered && startedAt === null).length);
+    webhookPending.set(status.webhook?.pending ?? 0);
+    webhookFailures.set(status.webhook?.failures ?? 0);
     bytes.set(databaseBytes);
   };
 }

@@ -14,7 +14,7 @@ export function readinessOf({ judged, now }: JudgedStatus): { ready: boolean; li
 }
 
 function statusRecord(status: JudgedStatus): unknown {
-  const { now, sent, config, gate, lease, leaseHeld, outage, schedules } = status;
+  const { now, sent, config, gate, lease, leaseHeld, outage, schedules, webhook } = status;
   return {
     generated_at: new Date(now).toISOString(),
     healthy: status.healthy,
@@ -67,6 +67,10 @@ function statusRecord(status: JudgedStatus): unknown {
         next_at: instant(nextAt),
         due_since: instant(dueSince),
       })),
+    webhook:
+      webhook === null
+        ? null
+        : { pending: webhook.pending, failures: webhook.failures, retry_at: instant(webhook.retryAt), cause: webhook.cause },
     outage: outage === null ? null : { since: instant(outage.since), until: instant(outage.until), cause: outage.cause },
   };
 }

@@ -3,6 +3,7 @@ import { BREAKER_STRIKES, type GateState } from '../core/ledger.ts';
 import { type Claimant, isValid } from '../store/leases.ts';
 import type { ListStatus, MirrorStatus } from '../store/status.ts';
 import type { Wait } from '../store/waits.ts';
+import type { Delivery } from '../store/webhooks.ts';
 import { type Freshness, cronsOf, freshnessOf, promiseOf } from '../sync/freshness.ts';
 
 /** The name by which a daemon holds the lease. */
@@ -37,6 +38,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly orderWait: Wait | null;
   /** What is due and does not fit the budget that scheduled work may use; the first of it fits about `until`. */
   readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
+  /** How the deliveries to WEBHOOK_URL stand; null where there is none. */
+  readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
   /** Everything is fresh, the gate is not shut and the service is within reach. */
   readonly healthy: boolean;
 }
@@ -77,6 +80,7 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     outage,
     orderWait: null,
     waiting: null,
+    webhook: null,
     healthy: kept && gateWord === 'open' && outage === null,
   };
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { pauseAfter429 } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
@@ -7,7 +6,7 @@ import { retryAfter } from '../core/retry-after.ts';
 import { ago } from '../core/words.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import type { Delivery } from '../store/webhooks.ts';
+import { type Delivery, targetOf } from '../store/webhooks.ts';
 import { changeAsJson } from './change-json.ts';
 
 /** Posts a body; `status` is null where no answer came. Never rejects. */
@@ -30,11 +29,6 @@ export interface WebhookDeps {
 const AT_ONCE = 100;
 const POLL_MS = 1000;
 const DATABASE_REST_MS = 30_000;
-
-/** Tells one target from another without its address, which may hold a token. */
-export function targetOf(url: string): string {
-  return createHash('sha256').update(url).digest('hex').slice(0, 16);
-}
 
 /**
  * Delivers changes to the webhook as they are found, in order, each at least once, until the signal: what was not taken is sent again, also after a

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Fence } from './leases.ts';
 import { iso, isoOrNull } from './rows.ts';
 import type { Database, Sql } from './sql.ts';
@@ -10,6 +11,20 @@ export interface Delivery {
   readonly failures: number;
   readonly retryAt: Date | null;
   readonly cause: string | null;
+}
+
+/** Tells one target from another without its address, which may hold a token. */
+export function targetOf(url: string): string {
+  return createHash('sha256').update(url).digest('hex').slice(0, 16);
+}
+
+/** How many changes a target has not taken yet; 0 for one that was never delivered to, as its deliveries begin with what is new then. */
+export async function countUndelivered(sql: Sql, target: string): Promise<number> {
+  const [row] = await sql.query<{ n: number }>(
+    `SELECT count(*) AS n FROM changes WHERE id > (SELECT last_id FROM webhooks WHERE target = $1)`,
+    target,
+  );
+  return row?.n ?? 0;
 }
 
 /** Where the deliveries to a target stand; null for one that was never delivered to. */

@@ -7,6 +7,7 @@ import { statusAsJson } from '../../src/daemon/status-json.ts';
 import { acquireLease } from '../../src/store/leases.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { readStatus } from '../../src/store/status.ts';
+import { targetOf } from '../../src/store/webhooks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { TestClock } from '../support/clock.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
@@ -126,4 +127,26 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   expect(stdout).toMatch(/^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m);
   expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags now$/m);
   expect(exitCode).toBe(5);
+});
+
+test('`status` shows what a webhook has not taken, and when it is tried again', async () => {
+  const program = await testProgram({ conversations: [5] });
+  await program.run('sync');
+  expect((await program.run('status')).stdout).not.toMatch(/^webhook/m);
+  program.env['WEBHOOK_URL'] = 'https://receiver.example/hook?token=t0p';
+  program.env['WEBHOOK_SECRET'] = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  expect((await program.run('status')).stdout).toMatch(/^webhook {2}every change is delivered$/m);
+  const database = new SqliteDatabase(mirrorFile(program));
+  database
+    .prepare(`INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES (?, 0, 3, ?, 'HTTP 500', ?)`)
+    .run(targetOf(program.env['WEBHOOK_URL']), fromNow(18), fromNow(0));
+  database
+    .prepare(
+      `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, new_value, sweep_id) SELECT ?, 'tags', inbox_id, id, 'name', 'x', 1 FROM inbox_tags LIMIT 2`,
+    )
+    .run(fromNow(0));
+  database.close();
+  const { stdout } = await program.run('status');
+  expect(stdout).toMatch(/^webhook {2}2 changes to deliver, not taken 3 times, tried again in 1[78] min( \d+ s)? \(HTTP 500\)$/m);
+  expect(stdout).not.toContain('t0p');
 });

@@ -3,9 +3,14 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { createMetrics } from '../../src/daemon/metrics.ts';
+import { observe } from '../../src/daemon/observe.ts';
+import { statusAsJson } from '../../src/daemon/status-json.ts';
 import { postByHttp } from '../../src/daemon/webhook-post.ts';
-import { deliverChanges, targetOf } from '../../src/daemon/webhooks.ts';
+import { deliverChanges } from '../../src/daemon/webhooks.ts';
 import { createLog } from '../../src/log.ts';
+import { readDelivery, targetOf } from '../../src/store/webhooks.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { quickMirror } from '../support/template.ts';
 
@@ -59,8 +64,8 @@ async function changed(mirror: TestMirror, events: number): Promise<number[]> {
   return (await mirror.database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(({ id }) => id);
 }
 
-async function until(mirror: TestMirror, isSo: () => boolean): Promise<void> {
-  for (let looks = 0; !isSo(); looks += 1) {
+async function until(mirror: TestMirror, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let looks = 0; !(await isSo()); looks += 1) {
     if (looks === 5000) throw new Error('that does not come to pass');
     await mirror.clock.sleep(1000);
   }
@@ -72,7 +77,7 @@ test('each change is delivered once, in order, signed, a hundred at a time; what
   const before = await changed(mirror, 20);
   const { url, taken } = await receiver();
   const { stop, lines } = deliver(mirror, url);
-  await until(mirror, () => mirror.clock.monotonic() > 10_000);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
   const all = await changed(mirror, 300);
   const expected = all.slice(before.length);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= expected.length);
@@ -87,7 +92,7 @@ test('a receiver that fails is asked more and more seldom, nothing overtakes, an
   await mirror.sync();
   const { url, taken, asked } = await receiver((nth) => (nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 }));
   const { stop, lines } = deliver(mirror, url);
-  await until(mirror, () => mirror.clock.monotonic() > 5000);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
   const from = mirror.clock.now();
   const all = await changed(mirror, 40);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
@@ -108,7 +113,7 @@ test('a receiver that asks to wait is left in peace so long', async () => {
   await mirror.sync();
   const { url, taken } = await receiver((nth) => (nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 }));
   deliver(mirror, url);
-  await until(mirror, () => mirror.clock.monotonic() > 5000);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
   const from = mirror.clock.now();
   await changed(mirror, 5);
   await until(mirror, () => taken.length > 0);
@@ -140,4 +145,40 @@ test('killed at any moment it goes on where it was: each change at least once, i
   await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
   const seen = taken.flatMap(({ changes }) => changes);
   expect([...new Set(seen)]).toEqual(all);
+});
+
+test('status and metrics tell what a webhook has not taken, and why, and forget it when it has', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  let isDown = true;
+  const { url } = await receiver(() => ({ status: isDown ? 503 : 204 }));
+  const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET }, '/', { service: false });
+  const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: true };
+  const status = () => observe(mirror.database, { now: mirror.clock.now(), config, self });
+  const gauges = async () => {
+    const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
+    const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split('\n');
+    return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
+  };
+  expect((await status()).webhook).toEqual({ pending: 0, failures: 0, retryAt: null, cause: null });
+  const { stop } = deliver(mirror, url);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  const { length } = await changed(mirror, 10);
+  await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1);
+  await stop();
+  const { webhook } = JSON.parse(statusAsJson(await status())) as { webhook: unknown };
+  expect(webhook).toEqual({
+    pending: length,
+    failures: expect.any(Number) as unknown,
+    retry_at: expect.stringMatching(/Z$/) as unknown,
+    cause: 'HTTP 503',
+  });
+  expect(await gauges()).toEqual([
+    `inbox_mirror_webhook_pending ${length}`,
+    expect.stringMatching(/^inbox_mirror_webhook_failures [2-9]/),
+  ]);
+  isDown = false;
+  deliver(mirror, url);
+  await until(mirror, async () => (await status()).webhook?.pending === 0);
+  expect(await gauges()).toEqual(['inbox_mirror_webhook_pending 0', 'inbox_mirror_webhook_failures 0']);
 });

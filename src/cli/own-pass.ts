@@ -1,7 +1,9 @@
 import { isMirrorError } from '../core/errors.ts';
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
+import { markDue } from '../daemon/slots.ts';
 import type { PassSpec } from '../store/passes.ts';
 import { countSent } from '../store/status.ts';
+import { cronsOf } from '../sync/freshness.ts';
 import { runPass } from '../sync/pass.ts';
 import type { Io } from './io.ts';
 import type { PassDisplay } from './pass-display.ts';
@@ -21,6 +23,8 @@ export async function doPass(
 ): Promise<number> {
   const { config, clock, client, database, log } = session;
   const { store, signal } = await session.claim(spec.requestedBy);
+  // The view `freshness` holds the lists to their schedules, also where no daemon ever runs.
+  await markDue(store, cronsOf(config.schedules, config.timezone), clock.now());
   const sentBefore = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
   const startedAt = clock.now();
   const startedMonotonic = clock.monotonic();

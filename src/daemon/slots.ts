@@ -34,30 +34,38 @@ export async function markDue(
 function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: number): Schedule {
   const { expression, timezone } = cron;
   const nextAt = new Date(cron.next(now));
-  if (before === null) return { list, expression, timezone, nextAt, dueSince: new Date(slotBefore(cron, now)) };
+  if (before === null) return { list, expression, timezone, nextAt, ...slotsBefore(cron, now) };
   const same = before.expression === expression && before.timezone === timezone;
   if (same && before.nextAt.getTime() <= now)
-    return { ...before, nextAt, dueSince: new Date(lastSlot(cron, before.nextAt, now)) };
+    return { ...before, nextAt, ...lastSlots(cron, before.nextAt.getTime(), before.dueSince, now) };
   // Due in the future, or at a slot beyond the next one: the work of a clock that was ahead.
-  const dueSince = before.dueSince !== null && before.dueSince.getTime() > now ? new Date(now) : before.dueSince;
+  const dueSince = notAfter(now, before.dueSince);
   if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
-  return { list, expression, timezone, nextAt, dueSince };
+  return { list, expression, timezone, nextAt, dueSince, dueBefore: notAfter(now, before.dueBefore) };
 }
 
-/** The last slot up to `now`, or where the schedule has had none for ages an instant of long ago. */
-function slotBefore(cron: Cron, now: number): number {
+function notAfter(now: number, slot: Date | null): Date | null {
+  return slot !== null && slot.getTime() > now ? new Date(now) : slot;
+}
+
+type LastSlots = Pick<Schedule, 'dueSince' | 'dueBefore'>;
+
+/** The last two slots up to `now`, or where the schedule has had none for ages an instant of long ago. */
+function slotsBefore(cron: Cron, now: number): LastSlots {
   let back = HOUR;
-  while (back < LONG_AGO && cron.next(now - back) > now) back *= 2;
+  while (back < LONG_AGO && cron.next(cron.next(now - back)) > now) back *= 2;
+  const longAgo = new Date(now - back);
   const first = cron.next(now - back);
-  return first > now ? now - back : lastSlot(cron, new Date(first), now);
+  return first > now ? { dueSince: longAgo, dueBefore: longAgo } : lastSlots(cron, first, longAgo, now);
 }
 
-function lastSlot(cron: Cron, first: Date, now: number): number {
-  let slot = first.getTime();
+/** From the slot `first` on, which `before` preceded. */
+function lastSlots(cron: Cron, first: number, before: Date | null, now: number): LastSlots {
+  let slots = { dueSince: new Date(first), dueBefore: before };
   for (let looked = 0; looked < SLOTS_LOOKED_AT; looked += 1) {
-    const next = cron.next(slot);
+    const next = cron.next(slots.dueSince.getTime());
     if (next > now) break;
-    slot = next;
+    slots = { dueSince: new Date(next), dueBefore: slots.dueSince };
   }
-  return slot;
+  return slots;
 }

@@ -11,6 +11,8 @@ export interface Schedule {
   readonly nextAt: Date;
   /** The latest slot that has passed: a list of this kind that has not been read since then is due. */
   readonly dueSince: Date | null;
+  /** The slot before that one: a list that has not been complete since then is stale. */
+  readonly dueBefore: Date | null;
 }
 
 export async function readSchedules(sql: Sql): Promise<Schedule[]> {
@@ -20,24 +22,30 @@ export async function readSchedules(sql: Sql): Promise<Schedule[]> {
     timezone: string;
     next_at: Date;
     due_since: Date | null;
-  }>(`SELECT list, expression, timezone, next_at, due_since FROM schedules`);
-  return rows.map(({ next_at, due_since, ...row }) => ({ ...row, nextAt: next_at, dueSince: due_since }));
+    due_before: Date | null;
+  }>(`SELECT list, expression, timezone, next_at, due_since, due_before FROM schedules`);
+  return rows.map(({ next_at, due_since, due_before, ...row }) => ({
+    ...row,
+    nextAt: next_at,
+    dueSince: due_since,
+    dueBefore: due_before,
+  }));
 }
 
 export async function writeSchedule(database: Database, fence: Fence, schedule: Schedule): Promise<void> {
-  const { list, expression, timezone, nextAt, dueSince } = schedule;
+  const { list, expression, timezone, nextAt, dueSince, dueBefore } = schedule;
   await database.transaction(async (tx) => {
     await fence(tx);
     await tx.execute(
-      `INSERT INTO schedules (list, expression, timezone, next_at, due_since) VALUES ($1, $2, $3, $4, $5)
+      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before) VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
-         next_at = excluded.next_at, due_since = excluded.due_since,
-         due_before = CASE WHEN excluded.due_since > schedules.due_since THEN schedules.due_since ELSE schedules.due_before END`,
+         next_at = excluded.next_at, due_since = excluded.due_since, due_before = excluded.due_before`,
       list,
       expression,
       timezone,
       iso(nextAt.getTime()),
       isoOrNull(dueSince?.getTime() ?? null),
+      isoOrNull(dueBefore?.getTime() ?? null),
     );
   });
 }

@@ -180,7 +180,11 @@ test('status tells each list, the budget and the gate, exits 0 where all is fres
   expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
   expect(fresh.stdout).toContain('gate     open');
+  const viewed = async () =>
+    (await program.run('query', 'SELECT DISTINCT list, state FROM freshness ORDER BY list', '--format', 'csv')).stdout;
+  expect(await viewed()).toBe('list,state\nconversations,fresh\ninboxes,fresh\ntags,fresh\nusers,fresh\n');
   tamper(program, `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000Z' WHERE list = 'tags'`);
+  expect(await viewed()).toContain('tags,stale\n');
   const stale = await program.run('status', '--json');
   expect(stale.exitCode).toBe(5);
   const { healthy, lists, budget, gate, lease } = JSON.parse(stale.stdout) as Record<string, unknown> & {

@@ -107,11 +107,16 @@ describe('what is due', () => {
   test('is everything at first, then a kind at each of its slots', async () => {
     const store = kept();
     expect(await markDue(store, crons, NOON + 1)).toBe(true);
-    expect(store.of('conversations')).toMatchObject({ dueSince: new Date(NOON), nextAt: new Date(NOON + 15 * MINUTE) });
+    expect(store.of('conversations')).toMatchObject({
+      dueBefore: new Date(NOON - 15 * MINUTE),
+      dueSince: new Date(NOON),
+      nextAt: new Date(NOON + 15 * MINUTE),
+    });
     expect(await markDue(store, crons, NOON + 15 * MINUTE - 1)).toBe(false);
     expect(store.written).toHaveLength(4);
     expect(await markDue(store, crons, NOON + 15 * MINUTE)).toBe(true);
     expect(store.of('conversations')).toMatchObject({
+      dueBefore: new Date(NOON),
       dueSince: new Date(NOON + 15 * MINUTE),
       nextAt: new Date(NOON + 30 * MINUTE),
     });
@@ -122,7 +127,10 @@ describe('what is due', () => {
     const store = kept();
     await markDue(store, crons, NOON + 1);
     await markDue(store, crons, NOON + 50 * HOUR + 20 * MINUTE);
-    expect(store.of('conversations')).toMatchObject({ dueSince: new Date(NOON + 50 * HOUR + 15 * MINUTE) });
+    expect(store.of('conversations')).toMatchObject({
+      dueBefore: new Date(NOON + 50 * HOUR),
+      dueSince: new Date(NOON + 50 * HOUR + 15 * MINUTE),
+    });
     expect(store.of('users')).toMatchObject({ dueSince: new Date(NOON + 48 * HOUR + 20 * MINUTE) });
   });
 

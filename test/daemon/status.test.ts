@@ -84,8 +84,8 @@ test('schedules stand in the JSON in the order of the lists, with what is due', 
   const { clock, database, store } = await leased(DAEMON_COMMAND);
   const nextAt = new Date(clock.now() + 15 * MINUTE);
   const schedule = { expression: '*/15 * * * *', timezone: 'UTC', nextAt };
-  await store.writeSchedule({ ...schedule, list: 'conversations', dueSince: new Date(clock.now()) });
-  await store.writeSchedule({ ...schedule, list: 'inboxes', dueSince: null });
+  await store.writeSchedule({ ...schedule, list: 'conversations', dueSince: new Date(clock.now()), dueBefore: null });
+  await store.writeSchedule({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
   const shown = { expression: '*/15 * * * *', timezone: 'UTC', next_at: '2026-03-02T08:15:00.000Z' };
   expect((JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules).toEqual([
     { list: 'inboxes', ...shown, due_since: null },
@@ -105,6 +105,7 @@ function playDaemon(program: TestProgram): void {
       `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at) VALUES ('writer', 'h', ?, ?, ?, ?, ?, ?)`,
     )
     .run(hostname(), process.ppid, DAEMON_COMMAND, fromNow(-60), fromNow(0), fromNow(0.4));
+  database.exec('DELETE FROM schedules');
   const schedule = database.prepare(
     `INSERT INTO schedules (list, expression, timezone, next_at) VALUES (?, '0 * * * *', 'UTC', ?)`,
   );

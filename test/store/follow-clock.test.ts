@@ -23,7 +23,12 @@ test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %
   await store.beginPass({ kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' }, now);
   await store.openSweep({ list: 'tags', inboxId: inbox.id }, 'resync', now);
   const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
-  await store.writeSchedule({ ...schedule, nextAt: new Date(now + MINUTE), dueSince: new Date(now - MINUTE) });
+  await store.writeSchedule({
+    ...schedule,
+    nextAt: new Date(now + MINUTE),
+    dueSince: new Date(now - MINUTE),
+    dueBefore: new Date(now - HOUR),
+  });
   await store.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
   await store.ledger.followClock(clock.boot(), clock.now());
 
@@ -31,7 +36,7 @@ test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %
     `SELECT sent_at FROM requests ORDER BY id`,
     `SELECT started_at, heartbeat_at, finished_at FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id`,
     `SELECT requested_at, started_at, heartbeat_at FROM sync_requests WHERE state = 'running' ORDER BY id`,
-    `SELECT due_since FROM schedules`,
+    `SELECT due_since, due_before FROM schedules`,
     `SELECT outage_since, outage_until FROM gate_state`,
     `SELECT missing_since FROM conversations WHERE missing_since IS NOT NULL ORDER BY id`,
   ];

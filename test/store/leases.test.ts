@@ -153,7 +153,14 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       () => store.touchPass(pass.id, now),
       () => store.endPass(pass.id, { state: 'done', error: null }, now),
       () =>
-        store.writeSchedule({ list: 'tags', expression: '0 * * * *', timezone: 'UTC', nextAt: new Date(now), dueSince: null }),
+        store.writeSchedule({
+          list: 'tags',
+          expression: '0 * * * *',
+          timezone: 'UTC',
+          nextAt: new Date(now),
+          dueSince: null,
+          dueBefore: null,
+        }),
       () => store.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'LEASE_LOST' });

@@ -163,6 +163,7 @@ test('freshness is never, unknown without schedules, fresh until the second slot
       timezone: 'UTC',
       nextAt: new Date(next),
       dueSince: new Date(due),
+      dueBefore: new Date(due - 15 * MINUTE),
     });
   const begun = Date.parse('2026-03-02T08:00:00.000Z');
   await slot(begun + 15 * MINUTE, begun);

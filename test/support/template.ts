@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { type MirrorOptions, type TestMirror, mirrorOf, temporaryFolder } from './mirror.ts';
-import { PROVIDER, TEMPLATE, newPostgresDatabase } from './provider.ts';
+import { emptyPostgresMirror } from './postgres-pool.ts';
+import { PROVIDER } from './provider.ts';
 
 let folder: string | null = null;
 let made: Promise<string> | null = null;
@@ -14,7 +15,7 @@ let made: Promise<string> | null = null;
  * once: a migration takes a third of a second.
  */
 export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
-  if (provider === 'postgresql') return await newPostgresDatabase(TEMPLATE);
+  if (provider === 'postgresql') return await emptyPostgresMirror();
   const path = join(temporaryFolder(), 'mirror.db');
   copyFileSync(await (made ??= makeTemplate()), path);
   return path;

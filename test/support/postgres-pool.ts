@@ -9,12 +9,12 @@ declare module 'vitest' {
   }
 }
 
-/** Mirrors that an earlier test of this file has used. The server's end drops them. */
+/** Mirrors that an earlier test of this worker has used. The server's end drops them. */
 const idle: string[] = [];
 
 /**
  * The address of a migrated, empty mirror on the server. A copy of the template costs ten times as much as emptying one, so a test's mirror is handed
- * on to the next test of the file, unless something was done to more than its rows.
+ * on to the next one, unless something was done to more than its rows.
  */
 export async function emptyPostgresMirror(): Promise<string> {
   const name = idle.pop() ?? (await createDatabase(TEMPLATE));

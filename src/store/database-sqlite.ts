@@ -5,6 +5,7 @@ import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-a
 import { MirrorError } from '../core/errors.ts';
 import { asDatabaseError } from './database-errors.ts';
 import { sqlite } from './dialect.ts';
+import { keepStatements } from './kept-statements.ts';
 import { migrate } from './migrate.ts';
 import { databaseBytes } from './size.ts';
 import type { Database, TypedClient } from './sql.ts';
@@ -22,6 +23,7 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   makePrivateFile(path);
   const factory = new PrismaBetterSqlite3({ url: path, timeout: busyTimeoutMs });
   const connection = await open(factory, path);
+  keepStatements(connection);
   const database = serialised(connection, factory, path);
   try {
     // WAL lets readers in other processes read while a page is written; FULL keeps the ledger through a power cut.

@@ -13,6 +13,7 @@ const MINUTE = 60 * SECOND;
 /** Every zone is a multiple of this away from UTC: its hours begin on one, and its minutes differ from UTC's by whole quarters. */
 const QUARTER = 15 * MINUTE;
 const NEARLY_A_DAY = 20 * 60 * MINUTE;
+const ASKED_AGAIN = 6 * 60 * MINUTE;
 /** The rarest slot there is: a 29 February that is a certain day of the week, at the worst 40 years off. */
 const FARTHEST = 41 * 366 * 24 * 60 * MINUTE;
 const REMEMBERED = 64;
@@ -47,12 +48,16 @@ function makeCron(expression: string, timezone: string): Cron {
   const known: { after: number; next: number }[] = [];
 
   function search(after: number): number {
-    for (let quarter = floorTo(after, QUARTER); quarter < after + FARTHEST; quarter += QUARTER) {
-      // A day has 23 hours at the least: one of the schedule's cannot begin and end between two moments so near.
-      while (!day.match(new Date(quarter)) && !day.match(new Date(quarter + NEARLY_A_DAY)) && quarter < after + FARTHEST)
-        quarter += NEARLY_A_DAY;
+    const first = floorTo(after, QUARTER);
+    for (let quarter = first; quarter < after + FARTHEST; quarter += QUARTER) {
+      // A day has 23 hours at the least: one of the schedule's cannot begin and end between two moments so near. To ask costs as much as a quarter
+      // does, so it is asked now and then.
+      if (quarter === first || quarter % ASKED_AGAIN === 0) {
+        while (!day.match(new Date(quarter)) && !day.match(new Date(quarter + NEARLY_A_DAY)) && quarter < after + FARTHEST)
+          quarter += NEARLY_A_DAY;
+      }
       // Where the hour is none of the schedule's, no minute of it need be looked at.
-      if (!hour.match(new Date(quarter))) continue;
+      if (offsets.length > 1 && !hour.match(new Date(quarter))) continue;
       const found = offsets.map((offset) => quarter + offset).find((at) => at > after && slot.match(new Date(at)));
       if (found !== undefined) return found;
     }

@@ -4,10 +4,12 @@ import { COLUMNS, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
 import { canonicalJson, parseExact } from '../../src/core/json.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { TestMirror } from '../support/mirror.ts';
+import { histories } from '../support/histories.ts';
 import { firstIds, firstInbox, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 
 const HOUR = 3_600_000;
+const HISTORIES = histories(5);
 const KEPT = ['content_hash', 'first_seen_at', 'changed_at', 'missing_since', 'deleted_at'];
 const CHANGES = ['list', 'inbox_id', 'item_id', 'field', 'old_value', 'new_value', 'observed_at', 'previously_seen_at'];
 
@@ -43,35 +45,39 @@ async function contentOf(mirror: TestMirror): Promise<Record<string, string[]>> 
   return content;
 }
 
-test('the same history gives the same tables and the same `changes` on SQLite and PostgreSQL', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat(1000),
-      fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
-      fc.array(fc.record({ events: fc.nat(40), remove: fc.nat(25), restore: fc.boolean() }), { minLength: 1, maxLength: 4 }),
-      async (seed, idType, history) => {
-        const mirrors = await twins({
-          pageSize: 10,
-          sandbox: { seed, idType, conversations: [40, 15], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
-        });
-        for (const { events, remove, restore } of [{ events: 0, remove: 0, restore: false }, ...history]) {
-          for (const { sandbox, clock, sync } of mirrors) {
-            const inbox = firstInbox(sandbox);
-            const gone = firstIds(inbox.conversations, remove);
-            for (const id of gone) sandbox.world.removeConversation(inbox.id, id);
-            sandbox.applyEvents(events);
-            if (restore && gone[0] !== undefined) sandbox.world.restoreConversation(inbox.id, gone[0]);
-            clock.advance(HOUR - (clock.now() % HOUR));
-            const { stopped } = await sync();
-            expect(stopped).toBeNull();
+test(
+  'the same history gives the same tables and the same `changes` on SQLite and PostgreSQL',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(1000),
+        fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
+        fc.array(fc.record({ events: fc.nat(40), remove: fc.nat(25), restore: fc.boolean() }), { minLength: 1, maxLength: 4 }),
+        async (seed, idType, history) => {
+          const mirrors = await twins({
+            pageSize: 10,
+            sandbox: { seed, idType, conversations: [40, 15], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
+          });
+          for (const { events, remove, restore } of [{ events: 0, remove: 0, restore: false }, ...history]) {
+            for (const { sandbox, clock, sync } of mirrors) {
+              const inbox = firstInbox(sandbox);
+              const gone = firstIds(inbox.conversations, remove);
+              for (const id of gone) sandbox.world.removeConversation(inbox.id, id);
+              sandbox.applyEvents(events);
+              if (restore && gone[0] !== undefined) sandbox.world.restoreConversation(inbox.id, gone[0]);
+              clock.advance(HOUR - (clock.now() % HOUR));
+              const { stopped } = await sync();
+              expect(stopped).toBeNull();
+            }
+            expect(await contentOf(mirrors[1])).toEqual(await contentOf(mirrors[0]));
           }
-          expect(await contentOf(mirrors[1])).toEqual(await contentOf(mirrors[0]));
-        }
-      },
-    ),
-    { numRuns: Number(process.env['HISTORIES'] ?? 5) },
-  );
-}, 120_000);
+        },
+      ),
+      HISTORIES.parameters,
+    );
+  },
+  HISTORIES.timeoutMs,
+);
 
 test('texts and numbers that PostgreSQL cannot hold, and those that it just can, are the same on both, and harm no other row', async () => {
   const numbers = '[1e99999,123456789012345678901234567890.000000000012345678901,9007199254740993]';

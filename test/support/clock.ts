@@ -35,9 +35,8 @@ export class TestClock implements Clock {
   sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
-      const awake = new AbortController();
       const wake = (): void => {
-        awake.abort();
+        signal?.removeEventListener('abort', called);
         resolve();
       };
       const sleeper = { at: this.#monotonic + Math.max(0, ms), wake };
@@ -45,7 +44,7 @@ export class TestClock implements Clock {
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
         reject(signal?.reason as Error);
       };
-      signal?.addEventListener('abort', called, { signal: awake.signal });
+      signal?.addEventListener('abort', called);
       this.#sleepers.push(sleeper);
       this.#pump();
     });

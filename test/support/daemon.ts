@@ -22,6 +22,7 @@ import { type Store, openStore } from '../../src/store/store.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { cronsOf, promiseOf } from '../../src/sync/freshness.ts';
 import { TestClock } from './clock.ts';
+import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
 import { KEY, temporaryDatabase } from './mirror.ts';
 import { freshMirrorFile } from './template.ts';
@@ -108,7 +109,8 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
   });
   const { url, close } = await sandbox.listen();
   onTestFinished(close);
-  const database = heldBy(clock, await temporaryDatabase(path));
+  // Whoever looks into the mirror finds the moment that it asked for.
+  const database = heldDatabase(clock, await temporaryDatabase(path));
   const logged: LogLine[] = [];
   const alive = new Set<number>();
   let pids = 100;
@@ -241,15 +243,4 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
   }
 
   return house;
-}
-
-/** Whoever looks into the mirror finds the moment that it asked for. */
-function heldBy(clock: TestClock, database: Database): Database {
-  return {
-    ...database,
-    query: (text, ...parameters) => clock.hold(() => database.query(text, ...parameters)),
-    execute: (text, ...parameters) => clock.hold(() => database.execute(text, ...parameters)),
-    transaction: (work) => clock.hold(() => database.transaction(work)),
-    typed: (work) => clock.hold(() => database.typed(work)),
-  };
 }

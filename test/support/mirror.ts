@@ -15,6 +15,7 @@ import { type Store, openStore } from '../../src/store/store.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
+import { heldDatabase } from './held-database.ts';
 import { ON_SQLITE, newPostgresDatabase, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
@@ -74,7 +75,7 @@ export interface MirrorOptions {
 export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror> {
   const clock = options.clock ?? new TestClock();
   const { sandbox, url } = await listeningSandbox(options.sandbox ?? {}, clock);
-  const database = await temporaryDatabase(options.path);
+  const database = heldDatabase(clock, await temporaryDatabase(options.path));
   const lease = await acquireLease(database, {
     host: 'test-host',
     pid: process.pid,

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startServer } from '../../prisma/embedded.ts';
+import { shapeOf } from './postgres-pool.ts';
 import { TEMPLATE, onServer } from './provider.ts';
 
 /** One PostgreSQL server for all tests of a run, and in it a mirror without content to copy. */
@@ -16,6 +18,10 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   await onServer(`CREATE DATABASE ${TEMPLATE}`, server.url('postgres'));
   // In a process of its own: the module runner of this one does not load the schema engine.
   execFileSync(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), 'open-only', server.url(TEMPLATE)]);
+  const client = new Client(server.url(TEMPLATE));
+  await client.connect();
+  provide('templateShape', await shapeOf(client));
+  await client.end();
   provide('postgres', server.url('DATABASE'));
   return async () => {
     await server.stop();

@@ -26,12 +26,18 @@ export function postgresUrl(database: string): string {
   return inject('postgres').replace('DATABASE', database);
 }
 
-/** The address of a new database that is gone after the test: an empty one, or a copy of the template. */
-export async function newPostgresDatabase(template = 'template1'): Promise<string> {
-  const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
+/** The address of a new, empty database that is gone after the test. */
+export async function newPostgresDatabase(): Promise<string> {
+  const name = await createDatabase('template1');
   onTestFinished(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`));
   return postgresUrl(name);
+}
+
+/** Makes a copy of a database and says its name. */
+export async function createDatabase(template: string): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY WAL_LOG`);
+  return name;
 }
 
 /** Runs statements as the server's first user. */

@@ -1,22 +1,15 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { inject } from 'vitest';
 import { type MirrorOptions, type TestMirror, mirrorOf, temporaryFolder } from './mirror.ts';
-import { PROVIDER, TEMPLATE, newPostgresDatabase } from './provider.ts';
+import { emptyPostgresMirror } from './postgres-pool.ts';
+import { PROVIDER } from './provider.ts';
 
-let folder: string | null = null;
-let made: Promise<string> | null = null;
-
-/**
- * The path of a new, migrated, empty mirror, or its address on PostgreSQL. It is a copy of one that this test file, or the server's start, made
- * once: a migration takes a third of a second.
- */
+/** The path of a new, migrated, empty mirror, or its address on PostgreSQL. It is a copy of one that the run made once. */
 export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
-  if (provider === 'postgresql') return await newPostgresDatabase(TEMPLATE);
+  if (provider === 'postgresql') return await emptyPostgresMirror();
   const path = join(temporaryFolder(), 'mirror.db');
-  copyFileSync(await (made ??= makeTemplate()), path);
+  copyFileSync(inject('templateFile'), path);
   return path;
 }
 
@@ -26,15 +19,3 @@ export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirr
   if (mirror.database.dialect.provider === 'sqlite') await mirror.database.execute('PRAGMA synchronous = OFF');
   return mirror;
 }
-
-async function makeTemplate(): Promise<string> {
-  folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-template-'));
-  const path = join(folder, 'mirror.db');
-  const database = await openDatabase(`file:${path}`);
-  await database.close();
-  return path;
-}
-
-afterAll(() => {
-  if (folder !== null) rmSync(folder, { recursive: true, force: true });
-});

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SandboxInbox, World } from '../../src/sandbox/world.ts';
+import { histories } from '../support/histories.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { quickMirror } from '../support/template.ts';
 import { ON_SQLITE } from '../support/provider.ts';
@@ -9,6 +10,7 @@ import { conversationColumns, expectEqualToService, inboxColumns, tagColumns } f
 const HOUR = 3_600_000;
 const MOST_REMOVED = 20;
 const PAGE_SIZE = 10;
+const HISTORIES = histories(ON_SQLITE ? 15 : 3);
 
 /** One thing that happens in the account; the numbers choose where, whatever there is at the time. */
 interface Happening {
@@ -305,40 +307,44 @@ const happening: fc.Arbitrary<Happening> = fc.record({
   other: fc.nat(997),
 });
 
-test('after any history one more sync makes the tables equal again, and `changes` holds exactly the differences', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat(1000),
-      fc.constantFrom('data' as const, 'top' as const),
-      fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
-      fc.array(fc.array(happening, { maxLength: 25 }), { minLength: 1, maxLength: 5 }),
-      async (seed, envelope, idType, history) => {
-        const mirror = await quickMirror({
-          pageSize: PAGE_SIZE,
-          sandbox: { seed, envelope, idType, conversations: [34, 12], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
-        });
-        const { world } = mirror.sandbox;
-        const account = new Account(world);
-        const reader = new Reader();
-        const syncs: [number, number][] = [];
-        let told = 0;
-        for (const happenings of [[], ...history]) {
-          for (const one of happenings) account.happen(one);
-          mirror.clock.advance(HOUR);
-          const from = mirror.clock.now();
-          const { stopped, lists } = await mirror.sync();
-          syncs.push([from, mirror.clock.now()]);
-          account.synced();
-          expect(stopped).toBeNull();
-          expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual([]);
-          await expectEqualToService(mirror);
-          const changes = await newChanges(mirror, told, syncs);
-          told += changes.length;
-          expect(sorted(changes)).toEqual(sorted(reader.look(world, syncs.length - 1)));
-        }
-        await mirror.database.close();
-      },
-    ),
-    { numRuns: Number(process.env['HISTORIES'] ?? (ON_SQLITE ? 15 : 3)) },
-  );
-}, 120_000);
+test(
+  'after any history one more sync makes the tables equal again, and `changes` holds exactly the differences',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(1000),
+        fc.constantFrom('data' as const, 'top' as const),
+        fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
+        fc.array(fc.array(happening, { maxLength: 25 }), { minLength: 1, maxLength: 5 }),
+        async (seed, envelope, idType, history) => {
+          const mirror = await quickMirror({
+            pageSize: PAGE_SIZE,
+            sandbox: { seed, envelope, idType, conversations: [34, 12], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
+          });
+          const { world } = mirror.sandbox;
+          const account = new Account(world);
+          const reader = new Reader();
+          const syncs: [number, number][] = [];
+          let told = 0;
+          for (const happenings of [[], ...history]) {
+            for (const one of happenings) account.happen(one);
+            mirror.clock.advance(HOUR);
+            const from = mirror.clock.now();
+            const { stopped, lists } = await mirror.sync();
+            syncs.push([from, mirror.clock.now()]);
+            account.synced();
+            expect(stopped).toBeNull();
+            expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual([]);
+            await expectEqualToService(mirror);
+            const changes = await newChanges(mirror, told, syncs);
+            told += changes.length;
+            expect(sorted(changes)).toEqual(sorted(reader.look(world, syncs.length - 1)));
+          }
+          await mirror.database.close();
+        },
+      ),
+      HISTORIES.parameters,
+    );
+  },
+  HISTORIES.timeoutMs,
+);

@@ -1,0 +1,13 @@
+import type { Database } from '../../src/store/sql.ts';
+import type { TestClock } from './clock.ts';
+
+/** Time stands still while the database works: else the clock would turn to whoever sleeps, however much is under way. */
+export function heldDatabase(clock: TestClock, database: Database): Database {
+  return {
+    ...database,
+    query: (text, ...parameters) => clock.hold(() => database.query(text, ...parameters)),
+    execute: (text, ...parameters) => clock.hold(() => database.execute(text, ...parameters)),
+    transaction: (work, alone) => clock.hold(() => database.transaction(work, alone)),
+    typed: (work) => clock.hold(() => database.typed(work)),
+  };
+}

@@ -1,0 +1,69 @@
+import { Client } from 'pg';
+import { inject, onTestFinished } from 'vitest';
+import { TEMPLATE, createDatabase, postgresUrl } from './provider.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** What `shapeOf` says of the template. */
+    templateShape: string;
+  }
+}
+
+/** Mirrors that an earlier test of this worker has used. The server's end drops them. */
+const idle: string[] = [];
+
+/**
+ * The address of a migrated, empty mirror on the server. A copy of the template costs ten times as much as emptying one, so a test's mirror is handed
+ * on to the next one, unless something was done to more than its rows.
+ */
+export async function emptyPostgresMirror(): Promise<string> {
+  const name = idle.pop() ?? (await createDatabase(TEMPLATE));
+  onTestFinished(async () => {
+    if (await empty(postgresUrl(name))) idle.push(name);
+  });
+  return postgresUrl(name);
+}
+
+/** Empties a mirror, whoever still has it open. Says whether it is as good as new. */
+async function empty(url: string): Promise<boolean> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    await client.query(EMPTY);
+    return (await shapeOf(client)) === inject('templateShape');
+  } finally {
+    await client.end();
+  }
+}
+
+/** `settings` remembers which views there are; they stay. Large tables are cut, or looking through their dead rows would cost the next test. */
+const EMPTY = `
+  SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+  SET session_replication_role = replica;
+  DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> '_prisma_migrations' LOOP
+      IF pg_relation_size(name::regclass) > 1000000 THEN EXECUTE 'TRUNCATE ' || name;
+      ELSIF name = 'settings' THEN DELETE FROM settings WHERE settings.name <> 'views';
+      ELSE EXECUTE 'DELETE FROM ' || name;
+      END IF;
+    END LOOP;
+    PERFORM setval(oid, 1, false) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'S';
+  END $$;
+`;
+
+/** All of a database that is not the rows of a mirror, as one hash. */
+export async function shapeOf(client: Client): Promise<string> {
+  const { rows } = await client.query<{ shape: string }>(`
+    SELECT md5(string_agg(part, ',' ORDER BY part COLLATE "C")) AS shape FROM (
+      SELECT concat('schema ', nspname) AS part FROM pg_namespace WHERE nspname NOT LIKE 'pg_%'
+      UNION ALL SELECT concat(relkind, ' ', relname, ' ', relacl, ' ', relowner, ' ', reloptions) FROM pg_class WHERE relnamespace = 'public'::regnamespace
+      UNION ALL SELECT concat('column ', relname, ' ', attname, ' ', atttypid, ' ', attnotnull) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = 'public'::regnamespace AND attnum > 0
+      UNION ALL SELECT concat('trigger ', tgname) FROM pg_trigger
+      UNION ALL SELECT concat('function ', proname) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+      UNION ALL SELECT concat('database ', datacl, ' ', datallowconn, ' ', datconnlimit) FROM pg_database WHERE datname = current_database()
+      UNION ALL SELECT concat('setting ', setconfig) FROM pg_db_role_setting
+      UNION ALL SELECT concat('migration ', migration_name, ' ', finished_at IS NULL, ' ', rolled_back_at) FROM _prisma_migrations
+    ) AS parts`);
+  return rows[0]?.shape ?? '';
+}

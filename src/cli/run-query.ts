@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { setFlagsFromString } from 'node:v8';
 import { readConfig, readEnvironment } from '../config.ts';
 import { MirrorError } from '../core/errors.ts';
 import { stoppable } from '../core/stoppable.ts';
@@ -22,6 +23,8 @@ export async function runQuery(io: Io, argument: string, { format, timeout }: Qu
       const asked = mirror.query(sql);
       // Loaded while the database is at work.
       const [{ printRows }, result] = await Promise.all([import('./print-rows.ts'), asked]);
+      // As bin/memory.cjs, but now that all is loaded: it would cost the thread's start.
+      setFlagsFromString('--semi-space-growth-factor=1');
       await printRows(io, result, format, signal);
       return EXIT.done;
     } finally {

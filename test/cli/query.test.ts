@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { excerptOf } from '../../src/core/sql-excerpt.ts';
 import { renderOnTerminal } from '../support/terminal.ts';
@@ -70,6 +71,30 @@ describe('an error points at its place in the SQL', () => {
     expect((await program.run('query', 'SELECT 1; SELECT 2')).stderr).toContain('more than one statement');
     expect((await program.run('query', 'SELECT 1; -- the end')).exitCode).toBe(0);
   });
+});
+
+test('rows go out no faster than their reader takes them', async () => {
+  let goOn: () => void = () => undefined;
+  let writes = 0;
+  let rows = 0;
+  const stdout = {
+    write(text: string) {
+      writes += 1;
+      rows += text.split('\n').length - 1;
+      return false;
+    },
+    once: (_event: 'drain', listener: () => void) => (goOn = listener),
+  };
+  const io = { env: program.env, cwd: program.folder, stdout, stderr: stdout, signal: new AbortController().signal };
+  const ended = runProgram(['query', `${MANY} LIMIT 20000`, '--format', 'csv'], io, '0.0.0-test');
+  await expect.poll(() => writes, { interval: 5 }).toBe(1);
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  expect(writes).toBe(1);
+  expect(rows).toBeLessThan(3000);
+  const reading = setInterval(() => goOn(), 1);
+  expect(await ended).toBe(0);
+  clearInterval(reading);
+  expect(rows).toBe(20_001);
 });
 
 describe('a query that takes long', () => {

@@ -33,7 +33,9 @@ describe('an error points at its place in the SQL', () => {
       'SELECT * »FORM conversations',
       `SELECT 'FORM' AS f /* FORM */ »FORM conversations`,
       'SELECT id, »FROM conversations WHERE id IN (SELECT id FROM conversations)',
+      'SELECT id FROM conversations WHERE id IN (SELECT id, »FROM inboxes)',
       'SELECT »statsu FROM conversations',
+      'SELECT (SELECT status FROM conversations) FROM inboxes WHERE »status = 1',
       'SELECT id FROM conversations AS c WHERE »c.statsu = 1',
       'SELECT »status FROM (SELECT status AS s FROM conversations)',
       'SELECT 1 AS nope FROM conversations WHERE »nope2 = 1 AND nope2 = 2',
@@ -74,26 +76,24 @@ describe('an error points at its place in the SQL', () => {
 });
 
 test('rows go out no faster than their reader takes them', async () => {
-  let goOn: () => void = () => undefined;
-  let writes = 0;
+  let isFull = false;
   let rows = 0;
   const stdout = {
     write(text: string) {
-      writes += 1;
+      expect(isFull, 'nothing is written before the reader has taken what was').toBe(false);
+      isFull = true;
       rows += text.split('\n').length - 1;
       return false;
     },
-    once: (_event: 'drain', listener: () => void) => (goOn = listener),
+    once(_event: 'drain', listener: () => void) {
+      setImmediate(() => {
+        isFull = false;
+        listener();
+      });
+    },
   };
-  const io = { env: program.env, cwd: program.folder, stdout, stderr: stdout, signal: new AbortController().signal };
-  const ended = runProgram(['query', `${MANY} LIMIT 20000`, '--format', 'csv'], io, '0.0.0-test');
-  await expect.poll(() => writes, { interval: 5 }).toBe(1);
-  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-  expect(writes).toBe(1);
-  expect(rows).toBeLessThan(3000);
-  const reading = setInterval(() => goOn(), 1);
-  expect(await ended).toBe(0);
-  clearInterval(reading);
+  const io = { env: program.env, cwd: program.folder, stdout, stderr: process.stderr, signal: new AbortController().signal };
+  expect(await runProgram(['query', `${MANY} LIMIT 20000`, '--format', 'csv'], io, '0.0.0-test')).toBe(0);
   expect(rows).toBe(20_001);
 });
 

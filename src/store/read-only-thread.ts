@@ -28,10 +28,11 @@ const GRACE_MS = 200;
 export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyMirror {
   if (!existsSync(path)) throw noMirrorYet(path);
   const extension = extname(import.meta.filename);
+  const compiled = getCompileCacheDir();
   const thread = new Worker(new URL(`read-only-worker${extension}`, import.meta.url), {
     workerData: path,
     // A thread does not share what is compiled by itself, and would be ready much later.
-    env: { ...process.env, NODE_COMPILE_CACHE: getCompileCacheDir() },
+    env: compiled === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: compiled },
     // It hands its rows on and keeps none.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });

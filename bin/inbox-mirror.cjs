@@ -7,7 +7,8 @@ if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
   process.stderr.write('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.\n');
   process.exit(2);
 }
-require('./memory.cjs');
+// Only what sweeps: V8 trusts its own compiled parts no more once a flag is set, which costs each thread 25 ms or more.
+if (/^(start|sync|resync|demo)$/.test(process.argv[2])) require('./memory.cjs');
 // Keeps compiled modules between runs: `--help` answers twice as fast.
 require('node:module').enableCompileCache();
 var path = require('node:path');

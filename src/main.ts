@@ -4,6 +4,8 @@ import { runProgram } from './cli/program.ts';
 import { MirrorError } from './core/errors.ts';
 
 const INTERRUPTED = 130;
+/** So long whoever asked to stop waits for a reader of the output that takes no more. */
+const FLUSH_MS = 300;
 
 /** The first signal asks for a clean stop, the second one does not ask. */
 function stopSignal(): AbortSignal {
@@ -41,3 +43,4 @@ process.exitCode = await runProgram(
   { env: process.env, cwd: process.cwd(), stdout: process.stdout, stderr: process.stderr, signal: stopSignal(), onHangup },
   version,
 );
+if (process.exitCode === INTERRUPTED) setTimeout(() => process.exit(), FLUSH_MS).unref();

@@ -11,6 +11,7 @@ import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
 import { type Io, type Output, printLine } from './io.ts';
 import { systemClock } from './machine.ts';
+import { writePaced } from './paced.ts';
 import { parseSince } from './since.ts';
 import { renderTable } from './table.ts';
 
@@ -25,7 +26,7 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
   const database = await openExisting(config.databaseUrl);
   try {
-    const printer = printerOf(io.stdout, options.format);
+    const printer = printerOf(io, options.format);
     const next = await printPast(database, wanted, printer);
     if (options.follow) await printNew({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
     await printer.end();
@@ -104,7 +105,7 @@ interface Printer {
   end(): Promise<void>;
 }
 
-function printerOf(output: Output, format: Format): Printer {
+function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
   let printed = 0;
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
@@ -118,8 +119,7 @@ function printerOf(output: Output, format: Format): Printer {
       if (changes.length === 0) return;
       const text = forms[format](changes);
       printed += changes.length;
-      const taken = output.write(text);
-      if (taken === false && output.once !== undefined) await new Promise<void>((resolve) => output.once?.('drain', resolve));
+      await writePaced(output, text, signal);
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');

@@ -5,8 +5,8 @@ import { type Sandbox, createSandbox } from '../sandbox/sandbox.ts';
 import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
+import { printRows } from './print-rows.ts';
 import { runPassCommand } from './run-pass.ts';
-import { printRows } from './run-query.ts';
 
 /** As fast as lets a person read along; the real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;

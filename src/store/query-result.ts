@@ -1,4 +1,3 @@
-import { MirrorError } from '../core/errors.ts';
 import type { Dialect } from './dialect.ts';
 
 /** A cell as SQL gives it; a boolean column gives booleans, and what has no form of its own is text. */
@@ -17,17 +16,15 @@ export interface ReadOnlyMirror {
   close(): Promise<void>;
 }
 
-/** Where the mirror should lie there is none. */
-export function noMirrorYet(name: string): MirrorError {
-  return new MirrorError(
-    'USAGE',
-    `There is no mirror at ${name} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
-  );
-}
+/**
+ * Of the rows in memory at a time at most so many, and no more once they hold so many characters, whatever rows are like. Few: they die young,
+ * and the garbage collector need not move them.
+ */
+export const AT_ONCE = { rows: 100, characters: 256 * 1024 } as const;
 
-/** A statement that only does something. */
-export function noRows(): MirrorError {
-  return new MirrorError('USAGE', 'This statement gives no rows, and the mirror is read-only here. Use SELECT.');
+/** About how many characters a row holds. */
+export function charactersOf(row: readonly Cell[]): number {
+  let sum = 0;
+  for (const cell of row) sum += typeof cell === 'string' || cell instanceof Uint8Array ? cell.length : 8;
+  return sum;
 }
-
-export const READ_ONLY = 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.';

@@ -1,13 +1,26 @@
-import { Client, type QueryArrayResult, types } from 'pg';
+import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
 import { MirrorError } from '../core/errors.ts';
 import { postgresql } from './dialect-postgresql.ts';
 import { addressOf, connectionTo, sessionOf } from './postgres-address.ts';
 import { asPostgresError } from './postgres-errors.ts';
-import { type Cell, type QueryResult, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
+import {
+  type NamedColumn,
+  hintOf,
+  noMirrorYet,
+  noRows,
+  readOnlyHere,
+  refuseEmpty,
+  severalStatements,
+  wrongSql,
+} from './query-faults.ts';
+import { AT_ONCE, type Cell, type ReadOnlyMirror, charactersOf } from './query-result.ts';
+import { stoppable } from '../core/stoppable.ts';
 
-/** Rows that are asked of the server at a time. */
-const ROWS_AT_ONCE = 500;
+/** As long as it is not known how large the rows are. */
+const ROWS_AT_FIRST = 50;
+/** Each time costs the way to the server and back. */
+const MOST_ROWS = 1000;
 /** Whoever reads slowly, page by page, must not lose the connection. */
 const SESSION = ['default_transaction_read_only = on', 'idle_in_transaction_session_timeout = 0'];
 const { BOOL, BYTEA, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TEXT, JSONB, NUMERIC, OID, TIMESTAMPTZ } = types.builtins;
@@ -23,54 +36,88 @@ const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (te
 
 /**
  * Opens the mirror for reading only: a session of its own in a read-only transaction, which no statement can leave and go on.
+ * @param signal ends the session at any moment; the server stops what it is doing for it
  * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE`
  */
-export async function openPostgresReadOnly(url: string): Promise<ReadOnlyMirror> {
+export async function openPostgresReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = new Client(connectionTo(address));
   // What breaks the connection fails the query that needs it.
   client.on('error', () => undefined);
+  // In the middle of a query this cuts the connection.
+  const hangUp = (): void => void client.end().catch(() => undefined);
+  signal?.addEventListener('abort', hangUp);
+  const close = async (): Promise<void> => {
+    signal?.removeEventListener('abort', hangUp);
+    if (signal?.aborted !== true) await client.end();
+  };
   try {
-    await client.connect();
-    await client.query(sessionOf(address, SESSION));
-    const { rowCount } = await client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'conversations'`, [
-      address.schema,
-    ]);
+    await stoppable(signal, client.connect());
+    await stoppable(signal, client.query(sessionOf(address, SESSION)));
+    // Else a server looks for whoever asks only when it has rows for them. One that cannot look says so.
+    await stoppable(signal, client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal));
+    const { rowCount } = await stoppable(
+      signal,
+      client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'conversations'`, [address.schema]),
+    );
     if (rowCount === 0) throw noMirrorYet(address.name);
     await client.query('BEGIN READ ONLY');
   } catch (error) {
-    await client.end();
-    throw asPostgresError(error, address.name);
+    await close();
+    throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
   }
   return {
     dialect: postgresql,
     async query(sql) {
+      refuseEmpty(sql);
       // As one prepared statement, which holds no second one that could end the transaction first.
       const cursor = client.query(
         new Cursor<Cell[]>(sql, [], { rowMode: 'array', types: { getTypeParser: (type) => PARSERS.get(type) ?? String } }),
       );
-      const first = await inWords(address.name, () => read(cursor));
+      const next = async (rows: number): Promise<Batch> => {
+        try {
+          return await stoppable(signal, read(cursor, rows));
+        } catch (error) {
+          throw signal?.aborted === true ? signal.reason : await asFault(client, { name: address.name, sql, error });
+        }
+      };
+      const first = await next(ROWS_AT_FIRST);
       if (first.fields.length === 0) throw noRows();
       return {
         columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
-        rows: rowsOf(first.rows, () => inWords(address.name, () => read(cursor))),
+        rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
       };
     },
-    close: () => client.end(),
+    close,
   };
 }
 
-async function read(cursor: Cursor<Cell[]>): Promise<{ rows: Cell[][]; fields: QueryArrayResult['fields'] }> {
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof DatabaseError)) throw error;
+}
+
+interface Batch {
+  readonly rows: Cell[][];
+  readonly fields: QueryArrayResult['fields'];
+}
+
+async function read(cursor: Cursor<Cell[]>, rows: number): Promise<Batch> {
   return await new Promise((resolve, reject) => {
-    cursor.read(ROWS_AT_ONCE, (error, rows, result) => {
+    cursor.read(rows, (error, found, result) => {
       if (error instanceof Error) reject(error);
-      else resolve({ rows, fields: result.fields });
+      else resolve({ rows: found, fields: result.fields });
     });
   });
 }
 
-async function* rowsOf(first: Cell[][], next: () => Promise<{ rows: Cell[][] }>): QueryResult['rows'] & AsyncGenerator<Cell[]> {
-  for (let rows = first; rows.length > 0; rows = rows.length < ROWS_AT_ONCE ? [] : (await next()).rows) yield* rows;
+async function* rowsOf(first: Cell[][], next: (rows: number) => Promise<Cell[][]>): AsyncGenerator<Cell[]> {
+  let asked = ROWS_AT_FIRST;
+  for (let rows = first; ; rows = await next(asked)) {
+    for (const row of rows) yield row;
+    if (rows.length < asked) return;
+    const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0);
+    asked = Math.max(1, Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))));
+  }
 }
 
 function asInteger(text: string): Cell {
@@ -89,14 +136,33 @@ function asInstant(text: string): Cell {
   return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }
 
-async function inWords<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    const failure = asPostgresError(error, name);
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (!(error instanceof Error) || (failure instanceof MirrorError && !/^(25006|42501)$/.test(code))) throw failure;
-    const message = code === '25006' ? READ_ONLY : `The SQL cannot be run: ${error.message}.`;
-    throw new MirrorError('USAGE', message, { cause: error });
-  }
+/** @returns what to throw; the transaction is at its end then */
+async function asFault(client: Client, { name, sql, error }: { name: string; sql: string; error: unknown }): Promise<unknown> {
+  const failure = asPostgresError(error, name);
+  if (!(error instanceof DatabaseError)) return failure;
+  const { code = '', message, position, hint } = error;
+  if (code === '25006') return readOnlyHere(error);
+  if (failure instanceof MirrorError && code !== '42501') return failure;
+  if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
+  return wrongSql(sql, {
+    said: message,
+    at: position === undefined ? null : unitsBefore(sql, Number(position) - 1),
+    hint: hint ?? (await ownHint(client, sql, error)),
+    cause: error,
+  });
+}
+
+/** What the server counts in characters, in UTF-16 units. */
+function unitsBefore(text: string, characters: number): number {
+  return Array.from(text).slice(0, characters).join('').length;
+}
+
+/** The server knows near columns, but no near tables. */
+async function ownHint(client: Client, sql: string, { code, message }: DatabaseError): Promise<string | null> {
+  const name = /"(.*)"|column (\S+) does not/.exec(message);
+  if (name === null || (code !== '42P01' && code !== '42703')) return null;
+  // The failed statement has ended its transaction for all but this.
+  await client.query('ROLLBACK');
+  const { rows } = await client.query<[string, string, string]>({ text: postgresql.allColumns, rowMode: 'array' });
+  return hintOf(code === '42P01' ? 'table' : 'column', name[1] ?? name[2] ?? '', sql, rows satisfies NamedColumn[]);
 }

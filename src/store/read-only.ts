@@ -1,19 +1,18 @@
-import { existsSync } from 'node:fs';
-import SqliteDatabase from 'better-sqlite3';
-import { MirrorError } from '../core/errors.ts';
 import { isPostgres, openDatabase } from './database.ts';
-import { sqlite } from './dialect.ts';
-import { type Cell, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
+import type { ReadOnlyMirror } from './query-result.ts';
 import type { Database } from './sql.ts';
 import { sqlitePath } from './sqlite-path.ts';
 
 /**
  * Opens the mirror for reading only.
+ * @param signal ends what is being asked at any moment, with its reason as the error
  * @throws MirrorError `USAGE` where there is no mirror yet
  */
-export async function openReadOnly(url: string): Promise<ReadOnlyMirror> {
-  if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url);
-  return openSqliteReadOnly(url);
+export async function openReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
+  if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url, signal);
+  const path = sqlitePath(url);
+  if (signal !== undefined) return (await import('./read-only-thread.ts')).openSqliteInThread(path, signal);
+  return (await import('./read-only-sqlite.ts')).openSqliteReadOnly(path);
 }
 
 /**
@@ -23,65 +22,4 @@ export async function openReadOnly(url: string): Promise<ReadOnlyMirror> {
 export async function openExisting(url: string): Promise<Database> {
   await (await openReadOnly(url)).close();
   return await openDatabase(url);
-}
-
-/** The connection itself cannot write, whatever the SQL says. */
-function openSqliteReadOnly(url: string): ReadOnlyMirror {
-  const path = sqlitePath(url);
-  if (!existsSync(path)) throw noMirrorYet(path);
-  const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
-  database.defaultSafeIntegers(true);
-  return {
-    dialect: sqlite,
-    async query(sql) {
-      const statement = inWords(() => database.prepare(sql));
-      if (!statement.reader) throw noRows();
-      const columns = statement.columns();
-      const booleans = columns.map(({ type }) => type === 'BOOLEAN');
-      return {
-        columns: columns.map(({ name, type }) => ({ name, isJson: type === 'JSONB' })),
-        rows: cells(() => statement.raw().iterate() as Iterable<Cell[]>, booleans),
-      };
-    },
-    async close() {
-      database.close();
-    },
-  };
-}
-
-function* cells(run: () => Iterable<Cell[]>, booleans: readonly boolean[]): Iterable<Cell[]> {
-  const rows = inWords(run)[Symbol.iterator]();
-  try {
-    for (;;) {
-      const next = inWords(() => rows.next());
-      if (next.done === true) return;
-      yield next.value.map((cell, index) => readable(cell, booleans[index] === true));
-    }
-  } finally {
-    // Whoever stops reading early leaves the statement open, and the database could not be closed.
-    rows.return?.();
-  }
-}
-
-function readable(cell: Cell, isBoolean: boolean): Cell {
-  if (typeof cell !== 'bigint') return cell;
-  if (isBoolean) return cell !== 0n;
-  const number = Number(cell);
-  return Number.isSafeInteger(number) ? number : cell;
-}
-
-function inWords<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    const code = 'code' in error ? String(error.code) : '';
-    const message =
-      code === 'SQLITE_READONLY'
-        ? READ_ONLY
-        : code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')
-          ? 'The mirror cannot be read where it lies: SQLite has to write a small file beside it, and may not. Make the folder writable, or copy the mirror to another.'
-          : `The SQL cannot be run: ${error.message}.`;
-    throw new MirrorError('USAGE', message, { cause: error });
-  }
 }

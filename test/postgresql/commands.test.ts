@@ -1,7 +1,10 @@
+import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { newPlace } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
+import { postgresUrl } from '../support/provider.ts';
+import { startQuery } from '../support/query-process.ts';
 
 interface OnPostgres extends TestProgram {
   readonly url: string;
@@ -98,11 +101,68 @@ describe('query', () => {
       'selec',
     ]) {
       const { exitCode, stderr } = await program.run('query', sql);
-      expect(stderr, sql).toMatch(/^error: (The mirror is read-only here|This statement gives no rows|The SQL cannot be run)/);
+      expect(stderr, sql).toMatch(
+        /^error: (The mirror is read-only here|This statement gives no rows|The SQL cannot be run|There is more than one statement)/,
+      );
       expect(exitCode).toBe(2);
     }
     expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout).toBe(
       '{"n":12}\n',
     );
   });
+
+  test('points at the place of an error and names what is near, as on SQLite', async () => {
+    const program = await onPostgres();
+    await program.run('sync');
+    const said = async (sql: string): Promise<string> => (await program.run('query', sql)).stderr;
+    expect(await said(`SELECT '😀日本',\n\tstatsu FROM conversations`)).toBe(
+      'error: The SQL cannot be run: column "statsu" does not exist.\n  line 2, column 2:\n   statsu FROM conversations\n   ^\n' +
+        'Perhaps you meant to reference the column "conversations.status".\n',
+    );
+    expect(await said('SELECT * FROM conversation')).toBe(
+      'error: The SQL cannot be run: relation "conversation" does not exist.\n  line 1, column 15:\n  SELECT * FROM conversation\n' +
+        `${' '.repeat(16)}^\nPerhaps you meant "conversations".\n`,
+    );
+    expect(await said('SELECT 1; SELECT 2')).toContain('more than one statement');
+    expect(await said('/* nothing */ ;')).toContain('only comments');
+  });
+
+  test('a query that takes long ends at its --timeout with 1, at Ctrl-C with 130, and the server goes on with none of them', async () => {
+    const program = await onPostgres();
+    await program.run('sync');
+    const name = new URL(program.url).pathname.slice(1);
+    const endless = `SELECT count(*) AS ${name} FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b`;
+    const [late, stopped, killed] = [
+      startQuery(program.url, endless, '--timeout', '0.8s'),
+      startQuery(program.url, endless),
+      startQuery(program.url, endless),
+    ];
+    expect(await late.ended, late.errors()).toMatchObject({ by: 1 });
+    expect(late.errors()).toMatch(/^error: The query was stopped: it took longer than 0.8s/);
+    await waitUntil(async () => (await running(name)) >= 2);
+    stopped.process.kill('SIGINT');
+    killed.process.kill('SIGKILL');
+    expect(await stopped.ended, stopped.errors()).toMatchObject({ by: 130 });
+    await waitUntil(async () => (await running(name)) === 0);
+  });
 });
+
+/** How many sessions are at work with something of this name. */
+async function running(name: string): Promise<number> {
+  const client = new Client(postgresUrl('postgres'));
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1`,
+      [`%AS ${name}%`],
+    );
+    return rows[0]?.n ?? 0;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The server looks once a second whether who asked is still there. */
+async function waitUntil(isSo: () => Promise<boolean>): Promise<void> {
+  await expect.poll(isSo, { timeout: 10_000, interval: 100 }).toBe(true);
+}

@@ -5,7 +5,7 @@ const CONTRACT = [
   'test/store/{faults,follow-clock,housekeeping,leases,plans,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate-budget.test.ts',
-  'test/views/{docs,history,lifecycle,now,property}.test.ts',
+  'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
   'test/daemon/{changes-endpoint,webhooks}.test.ts',
 ];
 

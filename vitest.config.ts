@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 /** The store's contract: these run on each database. The gate's other tests look at its ledger through the same few statements. */
 const CONTRACT = [
-  'test/store/{faults,follow-clock,housekeeping,leases,plans,schema}.test.ts',
+  'test/store/{faults,follow-clock,housekeeping,leases,plans,releases,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate-budget.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',

@@ -12,6 +12,8 @@ export interface QueryResult {
 
 export interface ReadOnlyMirror {
   readonly dialect: Dialect;
+  /** For messages: the file or the address, without any password. */
+  readonly name: string;
   /** @throws MirrorError `USAGE` where the SQL is wrong, writes, or gives no rows */
   query(sql: string): Promise<QueryResult>;
   close(): Promise<void>;

@@ -44,6 +44,7 @@ export async function openPostgresReadOnly(url: string): Promise<ReadOnlyMirror>
   }
   return {
     dialect: postgresql,
+    name: address.name,
     async query(sql) {
       // As one prepared statement, which holds no second one that could end the transaction first.
       const cursor = client.query(

@@ -3,17 +3,34 @@ import SqliteDatabase from 'better-sqlite3';
 import { MirrorError } from '../core/errors.ts';
 import { isPostgres, openDatabase } from './database.ts';
 import { sqlite } from './dialect.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from './newer.ts';
 import { type Cell, READ_ONLY, type ReadOnlyMirror, noMirrorYet, noRows } from './query-result.ts';
 import type { Database } from './sql.ts';
 import { sqlitePath } from './sqlite-path.ts';
 
 /**
  * Opens the mirror for reading only.
- * @throws MirrorError `USAGE` where there is no mirror yet
+ * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
  */
 export async function openReadOnly(url: string): Promise<ReadOnlyMirror> {
-  if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url);
-  return openSqliteReadOnly(url);
+  const mirror = isPostgres(url)
+    ? await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url)
+    : openSqliteReadOnly(url);
+  try {
+    refuseNewer(mirror.name, await appliedTo(mirror), shippedMigrations(mirror.dialect));
+    return mirror;
+  } catch (error) {
+    await mirror.close();
+    throw error;
+  }
+}
+
+async function appliedTo(mirror: ReadOnlyMirror): Promise<string[]> {
+  const texts = async (sql: string): Promise<string[]> =>
+    (await Array.fromAsync((await mirror.query(sql)).rows)).map(([text]) => String(text));
+  const tables = await texts(mirror.dialect.tableNames);
+  // A file that is no mirror can still be asked.
+  return tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
 }
 
 /**
@@ -33,6 +50,7 @@ function openSqliteReadOnly(url: string): ReadOnlyMirror {
   database.defaultSafeIntegers(true);
   return {
     dialect: sqlite,
+    name: path,
     async query(sql) {
       const statement = inWords(() => database.prepare(sql));
       if (!statement.reader) throw noRows();

@@ -6,6 +6,7 @@ const CONTRACT = [
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate-budget.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
+  'test/cli/flow.test.ts',
   'test/daemon/{changes-endpoint,webhooks}.test.ts',
 ];
 

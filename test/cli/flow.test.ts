@@ -47,18 +47,20 @@ class Service {
     const daemon = startDaemon(this.#program);
     const address = daemon.said(/^answering/).then((line) => String(line['address']));
     address.catch(() => undefined);
-    void daemon.ended.then((end) => {
-      if (end === 'SIGKILL' && !this.#over) [this.#daemon, this.#address] = this.#start();
-    });
+    void this.#startAgainAfter(daemon);
     return [daemon, address];
   }
 
-  /** SIGKILL, if there are any left; what has not answered yet is spared, or it would never come to anything. */
-  kill(): void {
-    if (this.#left === 0 || !this.#daemon.log.some(({ msg }) => msg.startsWith('answering'))) return;
+  async #startAgainAfter(daemon: DaemonProcess): Promise<void> {
+    if ((await daemon.ended) === 'SIGKILL' && !this.#over) [this.#daemon, this.#address] = this.#start();
+  }
+
+  /** SIGKILL, if there are any left; what has not answered yet is spared, or it would never come to anything. @returns whether it was */
+  kill(): boolean {
+    if (this.#left === 0 || !this.#daemon.log.some(({ msg }) => msg.startsWith('answering'))) return false;
     this.#left -= 1;
     this.kills += 1;
-    this.#daemon.process.kill('SIGKILL');
+    return this.#daemon.process.kill('SIGKILL');
   }
 
   /** Where the present one answers, or the next one will. */
@@ -79,24 +81,31 @@ class Service {
   }
 }
 
-/** A receiver that checks every signature. `heed` is told of each delivery before it is answered. */
-async function receiver(heed: () => void): Promise<{ url: string; taken: number[][] }> {
+/** What becomes of a delivery: its sender may be dead before it was taken in, or after that and before it is answered. */
+type Fate = 'lost' | 'unanswered' | 'answered';
+
+/** A receiver that checks every signature. */
+async function receiver(fate: () => Fate): Promise<{ url: string; taken: number[][]; faults: unknown[] }> {
   const taken: number[][] = [];
+  const faults: unknown[] = [];
   const server = createServer((request, response) => {
-    void text(request).then(
-      (body) => {
+    void (async () => {
+      // Null where it was killed while it sent.
+      const body = await text(request).catch(() => null);
+      const comes = fate();
+      if (body === null || comes === 'lost') return;
+      try {
         const verified = new Webhook(SECRET).verify(body, request.headers as Record<string, string>);
         taken.push((verified as { data: { changes: { id: number }[] } }).data.changes.map(({ id }) => id));
-        heed();
-        response.writeHead(204).end();
-      },
-      // Killed while it sent.
-      () => undefined,
-    );
+      } catch (error) {
+        faults.push(error);
+      }
+      if (comes === 'answered') response.writeHead(204).end();
+    })();
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook`, taken };
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook`, taken, faults };
 }
 
 /** `changes --follow` in processes that are killed at random, each going on after the last whole line of the one before, until it has `all`. */
@@ -105,10 +114,10 @@ async function follow({ env, folder }: TestProgram, random: Random, all: Promise
   let total = Number.POSITIVE_INFINITY;
   onTestFinished(() => void (total = 0));
   let look = (): void => undefined;
-  void all.then((many) => {
-    total = many;
+  void (async () => {
+    total = await all;
     look();
-  });
+  })();
   while (seen.length < total) {
     const args = [BIN, 'changes', '--follow', '--format', 'ndjson', '--since-id', String(seen.at(-1) ?? 0)];
     const options = { cwd: folder, env: { PATH: process.env['PATH'], ...env } };
@@ -156,15 +165,23 @@ test(
     const all = Promise.withResolvers<number>();
     let service: Service | null = null;
     let round = 0;
-    const maybeKill = (chance: number): void => {
-      if (round > 0 && round <= ROUNDS && kills() < chance) setTimeout(() => service?.kill(), kills() * 30);
-    };
-    const { url, taken } = await receiver(() => maybeKill(0.1));
+    const flows = (): boolean => round > 0 && round <= ROUNDS;
+    let cut = 0;
+    const { url, taken, faults } = await receiver(() => {
+      // One at the least.
+      if (!flows() || kills() > (cut === 0 && round > 1 ? 1 : 0.1) || service?.kill() !== true) return 'answered';
+      cut += 1;
+      return cut % 2 === 1 ? 'lost' : 'unanswered';
+    });
     const place = await freshMirrorFile();
     const program = await testProgram(
       { conversations: [ROWS], sharedShare: 0, tagsPerInbox: 2 },
       {
-        ...{ DATABASE_URL: urlOf(place), WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET, LOG_LEVEL: 'info', PAGE_SIZE: '50' },
+        DATABASE_URL: urlOf(place),
+        WEBHOOK_URL: url,
+        WEBHOOK_SECRET: SECRET,
+        LOG_LEVEL: 'info',
+        PAGE_SIZE: '50',
         REQUESTS_PER_DAY: '1000000',
       },
     );
@@ -186,8 +203,8 @@ test(
     let beyond = true;
     program.sandbox.script(({ path }) => {
       if (!path.includes('/conversations')) return undefined;
-      // One at the least.
-      maybeKill(round === 2 && service?.kills === 0 ? 1 : 0.1);
+      // One at the least, in the midst of what it does with the page.
+      if (flows() && kills() < (round === 2 && service?.kills === 0 ? 1 : 0.1)) setTimeout(() => service?.kill(), kills() * 30);
       if (path.includes('next_page')) beyond = true;
       else if (beyond) {
         beyond = false;
@@ -212,6 +229,7 @@ test(
     for (const seen of await Promise.all(consumers)) expect(seen, `seed ${SEED}`).toEqual(ids);
     await expect.poll(() => taken.at(-1)?.at(-1), { timeout: 15_000, message: `seed ${SEED}` }).toBe(ids.at(-1));
     expect([...new Set(taken.flat())], `seed ${SEED}`).toEqual(ids);
+    expect(faults).toEqual([]);
     expect(await service.stop()).toBe(0);
   },
   30_000 + CHANGES * 20,

@@ -25,8 +25,8 @@ const ZONES = {
 
 /** Statuses and names: known ones, ones like them, the words of the views, and text that is hard to hold. */
 const WORDS = [
-  ...['open', 'pending', 'closed', 'close', 'snoozed', 'Closed', 'other', 'none', '', ' open '],
-  ...[
+  ['open', 'pending', 'closed', 'close', 'snoozed', 'Closed', 'other', 'none', '', ' open '],
+  [
     '\u00e9tat',
     'e\u0301tat',
     '\u0130I\u0131i',
@@ -35,8 +35,8 @@ const WORDS = [
     '\u{1f937}\u200d\u2642\ufe0f',
     '\u{10ffff}\uffff',
   ],
-  ...['a\0b', 'half \ud83d', `O'Neil "%_" \\ $1 ?`, '\u00a0\t\n', '9'.repeat(40)],
-];
+  ['a\0b', 'half \ud83d', `O'Neil "%_" \\ $1 ?`, '\u00a0\t\n', '9'.repeat(40)],
+].flat();
 
 /** Syncs take some time of the test clock, and lists are swept side by side; all that a mirror notes of one sync is of the same hour here. */
 class HourClock extends TestClock {

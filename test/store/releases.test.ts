@@ -194,9 +194,11 @@ test('a mirror that a newer inbox-mirror has made is refused with a sentence by 
     expect(await count(database, `${table} WHERE ${table === 'settings' ? `name <> 'views'` : 'TRUE'}`)).toBe(0);
 });
 
-const COMMANDS = [
-  ...[['start'], ['sync'], ['resync'], ['status'], ['changes'], ['tables'], ['doctor'], ['query', 'SELECT 1']],
-  ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
-];
+const COMMANDS = ['start', 'sync', 'resync', 'status', 'changes', 'tables', 'doctor']
+  .map((command) => [command])
+  .concat([
+    ['query', 'SELECT 1'],
+    ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
+  ]);
 
 const NEWER = /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)\. Nothing was changed/;

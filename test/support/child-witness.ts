@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 type Row = Readonly<Record<string, string | number | null>>;
 type Ask = (sql: string) => Promise<Row[]>;
 
+const VIEWS_A_MOMENT = 3;
 const [url = '', least = '', ...views] = process.argv.slice(2);
 
 interface Reader {
@@ -101,17 +102,20 @@ async function checkPages(ask: Ask): Promise<void> {
   }
 }
 
-let stopped = false;
-createInterface({ input: process.stdin }).on('close', () => (stopped = true));
+const stop = new AbortController();
+createInterface({ input: process.stdin }).on('close', () => stop.abort());
 const reader = await (url.startsWith('file:') ? sqliteReader() : postgresReader());
 giveWay();
 console.log('ready');
-while (!stopped) {
-  await reader.read(async (ask) => {
-    await checkRows(ask);
-    for (const view of views) await ask(`SELECT * FROM ${view}`);
-    await checkPages(ask);
-  });
+while (!stop.signal.aborted) {
+  await reader.read(checkRows);
+  // Many moments: one that sees half a page may be short.
+  for (let at = 0; at < views.length; at += VIEWS_A_MOMENT) {
+    await reader.read(async (ask) => {
+      await checkPages(ask);
+      for (const view of views.slice(at, at + VIEWS_A_MOMENT)) await ask(`SELECT * FROM ${view}`);
+    });
+  }
   console.log('read');
   await new Promise(setImmediate);
 }

@@ -30,6 +30,8 @@ function witness(url: string, least: number): Witness {
   let errors = '';
   child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
   let turns = 0;
+  // One that has failed is not waited for.
+  child.once('close', () => (turns = Number.POSITIVE_INFINITY));
   const output = createInterface({ input: child.stdout }).on('line', () => (turns += 1));
   return {
     turns: () => turns,

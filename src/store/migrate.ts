@@ -59,7 +59,9 @@ async function applyMigrations(
     await run('COMMIT');
   } catch (error) {
     await run('ROLLBACK').catch(() => undefined);
-    throw error;
+    // Of what failed in the driver the engine tells only a number.
+    const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
+    throw number === undefined ? error : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
   } finally {
     await adapter.dispose();
   }

@@ -9,9 +9,9 @@ import { describe, expect, test } from 'vitest';
 import { VIEW_NAMES } from '../../src/store/catalogue.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { loadEngine, readMigrations } from '../../src/store/migrate.ts';
-import { mirrorOf, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { testProgram } from '../support/program.ts';
-import { ON_SQLITE, urlOf } from '../support/provider.ts';
+import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -176,6 +176,26 @@ prototype.exec = function (script) {
 };
 prototype.prepare = function (sql) { look(sql); return prepare.call(this, sql); };
 `;
+
+test.skipIf(ON_SQLITE)('migrations whose connection is cut on PostgreSQL leave nothing behind, and are then made', async () => {
+  const url = await newPlace();
+  // The server ends whoever makes this table, which is in the midst of them.
+  await onServer(
+    `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF to_regclass('report_days') IS NOT NULL THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+     END $$;
+     CREATE EVENT TRIGGER cut ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION cut()`,
+    url,
+  );
+  await expect(openDatabase(url)).rejects.toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringContaining('has closed the connection'),
+  });
+  const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
+  await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
+  const database = await temporaryDatabase(url);
+  for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
+});
 
 test('a mirror that a newer inbox-mirror has made is refused with a sentence by every command, and left as it is', async () => {
   const place = await freshMirrorFile();

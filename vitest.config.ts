@@ -2,17 +2,18 @@ import { defineConfig } from 'vitest/config';
 
 /** The store's contract: these run on each database. The gate's other tests look at its ledger through the same few statements. */
 const CONTRACT = [
-  'test/store/{faults,follow-clock,housekeeping,leases,plans,schema}.test.ts',
+  'test/store/{faults,follow-clock,housekeeping,leases,plans,releases,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate-budget.test.ts',
-  'test/views/{docs,history,lifecycle,now,property}.test.ts',
+  'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
+  'test/cli/flow.test.ts',
   'test/daemon/{changes-endpoint,webhooks}.test.ts',
 ];
 
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     maxWorkers: 3,
     // Files share their worker's modules: to load them anew for each costs half a second, and no test changes what is not its own.
     isolate: false,

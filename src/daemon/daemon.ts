@@ -36,7 +36,9 @@ export interface DaemonDeps {
 const POLL_MS = 1000;
 /** What waits for budget is looked at again so often: an order may have ended sooner than it was thought to. */
 const REPLAN_MS = 30_000;
-const DATABASE_REST_MS = 30_000;
+/** A database that fails is tried again after so long, then after twice as long each time: a server that is restarted is back in seconds, a disk stays full. */
+const FIRST_REST_MS = 1000;
+const LONGEST_REST_MS = 30_000;
 const JUMP_MS = 1000;
 
 /**
@@ -54,6 +56,7 @@ export class Daemon {
   #planNotBefore = 0;
   #nextSlotAt = 0;
   #restUntil = 0;
+  #rest = 0;
   #outage: Outage | null = null;
   #boot: number | null = null;
   #wake = new AbortController();
@@ -188,7 +191,10 @@ export class Daemon {
   #heed(event: PassEvent): void {
     this.#deps.onEvent(event);
     // Only what was written proves that it can be: a full disk can be read.
-    if (event.kind === 'page') this.#troubles.databaseWorks();
+    if (event.kind === 'page') {
+      this.#troubles.databaseWorks();
+      this.#rest = 0;
+    }
     if (event.kind !== 'page' || this.#outage === null) return;
     this.#troubles.over(this.#outage, this.#deps.clock.now());
     this.#outage = null;
@@ -209,7 +215,10 @@ export class Daemon {
       void this.#noteOutage();
     } else if (isMirrorError(error, 'DATABASE')) {
       this.#troubles.databaseFails(error);
-      this.#restUntil = clock.monotonic() + DATABASE_REST_MS;
+      // Lists that are swept side by side fail together.
+      if (clock.monotonic() < this.#restUntil) return;
+      this.#rest = Math.min(Math.max(2 * this.#rest, FIRST_REST_MS), LONGEST_REST_MS);
+      this.#restUntil = clock.monotonic() + this.#rest;
     } else {
       this.#fault ??= { error };
     }

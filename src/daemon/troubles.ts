@@ -76,7 +76,8 @@ export class TroubleLog {
   }
 
   databaseFails({ message: cause }: Error): void {
-    if (!this.#databaseFails) this.#log.error({ cause }, 'the database cannot be used; it is tried again every half a minute');
+    if (!this.#databaseFails)
+      this.#log.error({ cause }, 'the database cannot be used; it is tried again soon, then every half a minute');
     this.#databaseFails = true;
   }
 

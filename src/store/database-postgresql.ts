@@ -34,13 +34,24 @@ export async function openPostgres(url: string): Promise<Database> {
   const database = pooled(connection, address);
   try {
     await makeSchema(database, schema);
-    // The engine wants one connection, kept for as long as its transaction lasts.
-    await migrate(database, new PrismaPg({ ...pool, max: 1, idleTimeoutMillis: 0 }, { schema }));
+    // The engine wants one connection, kept for as long as its transaction lasts: on another one it would go on outside of it.
+    const alone = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
+    await migrate(database, new PrismaPg(alone, { schema, onPoolError: ignore, onConnectionError: ignore }));
     return database;
   } catch (error) {
     await connection.dispose();
     throw asPostgresError(error, name);
   }
+}
+
+/** Lets a pool open its first connection and no second one. */
+function onlyOnce(onConnect: (client: ClientBase) => Promise<void>): (client: ClientBase) => Promise<void> {
+  let opened = false;
+  return async (client) => {
+    if (opened) throw new Error('Connection terminated in the midst of the migrations');
+    opened = true;
+    await onConnect(client);
+  };
 }
 
 /** Makes the schema where it is missing: who may not make schemas can be given one. */

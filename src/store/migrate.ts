@@ -1,14 +1,12 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
-import { MirrorError } from '../core/errors.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from './newer.ts';
 import type { Database } from './sql.ts';
 import { bringViews, dropViews } from './views.ts';
 
-/** From src/store or dist/store alike, the migrations lie two folders up. */
-const MIGRATIONS = join(import.meta.dirname, '../../prisma');
 const NO_FILTERS = { externalTables: [], externalEnums: [] };
 
 /**
@@ -17,24 +15,13 @@ const NO_FILTERS = { externalTables: [], externalEnums: [] };
  * @throws MirrorError `DATABASE` for a database that a newer program has migrated.
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
-  const folder = join(MIGRATIONS, database.dialect.provider, 'migrations');
-  const shipped = readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort();
+  const shipped = shippedMigrations(database.dialect);
   const applied = await appliedMigrations(database);
-  const unknown = applied.filter((name) => !shipped.includes(name));
-  if (unknown.length > 0) {
-    throw new MirrorError(
-      'DATABASE',
-      `The database ${database.name} was made by a newer inbox-mirror (it has the migration ${unknown.join(', ')}). ` +
-        'Nothing was changed; update this program, or set DATABASE_URL to another database.',
-    );
-  }
-  if (!shipped.every((name) => applied.includes(name))) {
+  refuseNewer(database.name, applied, shipped);
+  if (!shipped.names.every((name) => applied.includes(name))) {
     // A view would hinder a migration that rebuilds a table under it.
     if (await hasTable(database, 'settings')) await dropViews(database);
-    await applyMigrations(folder, shipped, factory, database.dialect.beginMigration);
+    await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
   }
   await bringViews(database);
 }
@@ -46,9 +33,7 @@ async function hasTable(database: Database, table: string): Promise<boolean> {
 
 async function appliedMigrations(database: Database): Promise<string[]> {
   if (!(await hasTable(database, '_prisma_migrations'))) return [];
-  const rows = await database.query<{ migration_name: string }>(
-    `SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
-  );
+  const rows = await database.query<{ migration_name: string }>(APPLIED);
   return rows.map((row) => row.migration_name);
 }
 
@@ -74,7 +59,9 @@ async function applyMigrations(
     await run('COMMIT');
   } catch (error) {
     await run('ROLLBACK').catch(() => undefined);
-    throw error;
+    // Of what failed in the driver the engine tells only a number.
+    const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
+    throw number === undefined ? error : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
   } finally {
     await adapter.dispose();
   }

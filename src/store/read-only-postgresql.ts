@@ -2,7 +2,8 @@ import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
 import { MirrorError } from '../core/errors.ts';
 import { postgresql } from './dialect-postgresql.ts';
-import { addressOf, connectionTo, sessionOf } from './postgres-address.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from './newer.ts';
+import { type PostgresAddress, addressOf, connectionTo, sessionOf } from './postgres-address.ts';
 import { asPostgresError } from './postgres-errors.ts';
 import {
   type NamedColumn,
@@ -37,7 +38,7 @@ const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (te
 /**
  * Opens the mirror for reading only: a session of its own in a read-only transaction, which no statement can leave and go on.
  * @param signal ends the session at any moment; the server stops what it is doing for it
- * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE`
+ * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` also where a newer program has made it
  */
 export async function openPostgresReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
@@ -61,6 +62,7 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
       client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'conversations'`, [address.schema]),
     );
     if (rowCount === 0) throw noMirrorYet(address.name);
+    await refuseNewerThere(client, address);
     await client.query('BEGIN READ ONLY');
   } catch (error) {
     await close();
@@ -90,6 +92,18 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     },
     close,
   };
+}
+
+async function refuseNewerThere(client: Client, { schema, name }: PostgresAddress): Promise<void> {
+  const { rowCount } = await client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = '_prisma_migrations'`, [
+    schema,
+  ]);
+  const applied = rowCount === 0 ? [] : (await client.query<{ migration_name: string }>(APPLIED)).rows;
+  refuseNewer(
+    name,
+    applied.map((row) => row.migration_name),
+    shippedMigrations(postgresql),
+  );
 }
 
 function ignoreRefusal(error: unknown): void {

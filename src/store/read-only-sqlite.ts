@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
-import { MirrorError } from '../core/errors.ts';
+import { MirrorError, isMirrorError } from '../core/errors.ts';
 import { sqlite } from './dialect.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from './newer.ts';
 import {
   type NamedColumn,
   hintOf,
@@ -17,11 +18,18 @@ import { placeOf } from './sqlite-place.ts';
 
 /**
  * Opens a file for reading only: the connection itself cannot write, whatever the SQL says. Whoever reads stands still meanwhile.
- * @throws MirrorError `USAGE` where there is no mirror yet
+ * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
  */
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   if (!existsSync(path)) throw noMirrorYet(path);
   const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
+  try {
+    refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
+  } catch (error) {
+    const fault = asFault(database, APPLIED, error);
+    database.close();
+    throw fault;
+  }
   database.defaultSafeIntegers(true);
   return {
     dialect: sqlite,
@@ -47,6 +55,12 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
       database.close();
     },
   };
+}
+
+/** A file that is no mirror can still be asked. */
+function appliedTo(database: SqliteDatabase.Database): string[] {
+  const isMirror = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = '_prisma_migrations'`).get() !== undefined;
+  return isMirror ? database.prepare<[], string>(APPLIED).pluck().all() : [];
 }
 
 function* cells(
@@ -75,7 +89,7 @@ function readable(cell: Cell, isBoolean: boolean): Cell {
 }
 
 function asFault(database: SqliteDatabase.Database, sql: string, error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
+  if (!(error instanceof Error) || isMirrorError(error)) return error;
   const code = 'code' in error ? String(error.code) : '';
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
   if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN'))

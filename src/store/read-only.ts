@@ -6,7 +6,7 @@ import { sqlitePath } from './sqlite-path.ts';
 /**
  * Opens the mirror for reading only.
  * @param signal ends what is being asked at any moment, with its reason as the error
- * @throws MirrorError `USAGE` where there is no mirror yet
+ * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
  */
 export async function openReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url, signal);

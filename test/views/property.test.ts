@@ -1,75 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { World } from '../../src/sandbox/world.ts';
+import { Happenings, happening } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { quickMirror } from '../support/template.ts';
 import { HOUR, ask } from './support.ts';
-
-const KINDS = [
-  'status',
-  'status',
-  'assign',
-  'unassign',
-  'add',
-  'remove',
-  'return',
-  'remove-inbox',
-  'return-inbox',
-  'add-inbox',
-] as const;
-
-interface Happening {
-  readonly kind: (typeof KINDS)[number];
-  readonly inbox: number;
-  readonly row: number;
-  readonly other: number;
-}
-
-const happening: fc.Arbitrary<Happening> = fc.record({
-  kind: fc.constantFrom(...KINDS),
-  inbox: fc.nat(7),
-  row: fc.nat(97),
-  other: fc.nat(97),
-});
-
-/** Makes things happen; keeps what went, so that it can come back. */
-function makeHappen(
-  world: World,
-  gone: { inboxes: string[]; rows: [string, string][] },
-  { kind, inbox: nth, row, other }: Happening,
-): void {
-  const inboxes = [...world.inboxes.values()];
-  if (kind === 'return-inbox') {
-    const id = gone.inboxes.pop();
-    if (id !== undefined) world.restoreInbox(id);
-    return;
-  }
-  const inbox = inboxes[nth % inboxes.length];
-  if (inbox === undefined) return;
-  const conversation = [...inbox.conversations.values()][row % inbox.conversations.size];
-  const user = inbox.users.order[other % inbox.users.order.length] ?? null;
-  if (kind === 'add') world.addConversation(inbox.id);
-  else if (kind === 'add-inbox' && inboxes.length < 3) {
-    const { id } = world.addInbox();
-    for (let left = 0; left < 4; left++) world.addConversation(id);
-  } else if (kind === 'remove-inbox') {
-    world.removeInbox(inbox.id);
-    gone.inboxes.push(inbox.id);
-  } else if (kind === 'return') {
-    const at = gone.rows.findIndex(([id]) => id === inbox.id);
-    const [back] = at === -1 ? [] : gone.rows.splice(at, 1);
-    if (back !== undefined) world.restoreConversation(...back);
-  } else if (conversation === undefined) return;
-  else if (kind === 'status')
-    world.setStatus(inbox.id, conversation.id, ['open', 'pending', 'closed', 'close', 'snoozed'][other % 5] ?? '');
-  else if (kind === 'assign') world.assign(inbox.id, conversation.id, user);
-  else if (kind === 'unassign') world.assign(inbox.id, conversation.id, null);
-  else if (kind === 'remove') {
-    world.removeConversation(inbox.id, conversation.id);
-    gone.rows.push([inbox.id, conversation.id]);
-  }
-}
 
 /** What there is: `inbox/conversation` to status and assignee. */
 function look(world: World): Map<string, { status: string; assignee: string | null }> {
@@ -114,11 +50,11 @@ test(
         async (seed, history) => {
           const mirror = await quickMirror({ sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 } });
           const { world } = mirror.sandbox;
-          const gone = { inboxes: [], rows: [] };
+          const life = new Happenings(world);
           const sightings: Sighting[] = [];
           for (const { hours, happenings } of [{ hours: 1, happenings: [] }, ...history]) {
             mirror.clock.advance(hours * HOUR);
-            for (const one of happenings) makeHappen(world, gone, one);
+            for (const one of happenings) life.make(one);
             const { stopped } = await mirror.sync();
             expect(stopped).toBeNull();
             mirror.clock.advance(1000);

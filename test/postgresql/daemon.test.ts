@@ -1,0 +1,81 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startServer } from '../../prisma/embedded.ts';
+import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
+import { newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { testProgram } from '../support/program.ts';
+import { count, firstInbox } from '../support/rows.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const COMPLETE = /^conversations of inbox \d+ complete/;
+
+/** What one of its endpoints answers. */
+async function ask(daemon: DaemonProcess, path: string): Promise<{ status: number; body: string }> {
+  const { address } = await daemon.said(/^answering/);
+  const answer = await fetch(String(address) + path);
+  return { status: answer.status, body: await answer.text() };
+}
+
+async function roleOf(daemon: DaemonProcess): Promise<unknown> {
+  return (JSON.parse((await ask(daemon, '/healthz')).body) as { role: unknown }).role;
+}
+
+test('start makes the mirror, says its plan, syncs, takes an order, answers, is succeeded when it is killed, and ends with 0 on SIGTERM', async () => {
+  const url = `${await newPlace()}?schema=mirror`;
+  const program = await testProgram({ conversations: [30] }, { DATABASE_URL: url });
+  const first = startDaemon(program);
+  await first.said(COMPLETE);
+  expect(first.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
+  const database = await temporaryDatabase(url);
+  await expectEqualToService({ database, sandbox: program.sandbox });
+
+  const inbox = firstInbox(program.sandbox);
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
+  const { exitCode, stdout, stderr } = await program.run('sync', 'conversations');
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('The daemon does this as order 1')]);
+  expect(stdout).toMatch(/conversations +30 +0 +1 +0 +complete/);
+  await expectEqualToService({ database, sandbox: program.sandbox });
+
+  expect(await roleOf(first)).toBe('active');
+  const metrics = (await ask(first, '/metrics')).body;
+  expect(metrics).toContain('inbox_mirror_lease_held 1');
+  expect(Number(/^inbox_mirror_database_bytes (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(100_000);
+
+  const second = startDaemon(program);
+  expect((await second.said(/standing by/)).msg).toContain(`process ${first.pid}`);
+  expect(await roleOf(second)).toBe('standby');
+  first.process.kill('SIGKILL');
+  await second.said(/^took over/);
+  await second.said(/^started/);
+  expect(await roleOf(second)).toBe('active');
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[1]!, 'another');
+  expect((await program.run('sync', 'conversations')).exitCode).toBe(0);
+  await expectEqualToService({ database, sandbox: program.sandbox });
+  second.process.kill('SIGTERM');
+  expect(await second.ended).toBe(0);
+  expect(await count(database, `leases WHERE name = 'writer'`)).toBe(0);
+  for (const form of [new URL(url).password, decodeURIComponent(new URL(url).password)])
+    for (const daemon of [first, second]) expect(daemon.errors() + daemon.stdout()).not.toContain(form);
+}, 60_000);
+
+test('a server that is stopped and started again under it does not end the daemon: it says so, and goes on within seconds', async () => {
+  const server = await startServer();
+  onTestFinished(() => server.remove());
+  onTestFinished(() => server.stop());
+  const program = await testProgram({ conversations: [30] }, { DATABASE_URL: server.url('postgres') });
+  const daemon = startDaemon(program);
+  await daemon.said(COMPLETE);
+  await server.stop();
+  await daemon.said(/^the database cannot be used/);
+  expect((await ask(daemon, '/readyz')).status).toBe(503);
+  await server.start();
+  const since = performance.now();
+  const inbox = firstInbox(program.sandbox);
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
+  expect((await program.run('sync', 'conversations')).exitCode).toBe(0);
+  await daemon.said(/^the database can be used again/);
+  expect(performance.now() - since).toBeLessThan(20_000);
+  await expectEqualToService({ database: await temporaryDatabase(server.url('postgres')), sandbox: program.sandbox });
+  expect((await ask(daemon, '/readyz')).status).toBe(200);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+}, 60_000);

@@ -30,7 +30,7 @@ export async function copyMirror(file: string, url: string): Promise<void> {
   chmodSync(folder, 0o755);
   await dropViews(to);
   // The views' own indexes are made again with them, which is quicker than keeping them meanwhile.
-  await to.execute(`DROP INDEX IF EXISTS changes_lives, changes_days`);
+  await to.execute(`DROP INDEX changes_life, changes_moves, changes_presence, conversations_unsettled`);
   for (const table of TABLES) {
     const csv = join(folder, `${table}.csv`);
     const statement = from.prepare<[], (string | number | null)[]>(

@@ -36,7 +36,8 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
     async count(sql) {
       let rows = 0;
       const { rows: all } = await mirror.query(sql);
-      for await (const _row of all) rows += 1;
+      const iterator = all[Symbol.asyncIterator]();
+      while ((await iterator.next()).done !== true) rows += 1;
       return rows;
     },
     async plan(sql) {

@@ -41,8 +41,7 @@ const { values } = parseArgs({
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-views-'));
 const file = values.file ?? join(folder, 'mirror.db');
 try {
-  if (!existsSync(file))
-    await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
+  if (!existsSync(file)) await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
   const results = [await measure('sqlite', await openSqlite(file))];
   if (values.database === 'postgresql')
     results.push(await measure('postgresql', await timed('started PostgreSQL', () => openPostgresql(file))));

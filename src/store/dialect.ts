@@ -26,8 +26,6 @@ export interface Dialect {
   readonly beginMigration: readonly string[];
   /** An expression for the instant so many seconds before `now` (ISO 8601; null: the database's own clock). */
   instantAgo(seconds: number, now: string | null): string;
-  /** What stands between the name of a CTE and its query, so that what it works out is not worked out again wherever it is read. */
-  readonly materialized: string;
   /** A query for the columns of all tables and views, in order: `name` of the table, `kind` (`table` or `view`), `column_name`. */
   readonly allColumns: string;
   /** Statements with which the database tidies its own files. */
@@ -59,8 +57,6 @@ export const sqlite: Dialect = {
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],
   instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
-  // Other programs read the file too, and SQLite before 3.35 does not know the word.
-  materialized: 'AS',
   allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],

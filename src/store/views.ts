@@ -86,9 +86,8 @@ function readSql(dialect: Dialect, name: string): string {
 }
 
 /** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */
-function expand(sql: string, { materialized, millisecondsBetween, instantAgo }: Dialect, now: string | null): string {
+function expand(sql: string, { millisecondsBetween, instantAgo }: Dialect, now: string | null): string {
   return sql
-    .replaceAll('AS MATERIALIZED', materialized)
     .replaceAll(
       /\bSTATUS_OF\(([\w.]+)\)/g,
       // The service says `close`, its readers say `closed` (SERVICE-NOTES.md, "Statuses").

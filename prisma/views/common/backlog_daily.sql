@@ -14,11 +14,12 @@ WITH RECURSIVE
   -- A gone inbox's conversations are counted as if it were there; its days are left out below.
   present AS (
     SELECT inbox_id, STATUS_OF(status) AS status, sum(n) AS n FROM (
-      SELECT inboxes.id AS inbox_id, conversations.status, count(*) AS n
+      SELECT inbox_id, status, count(*) AS n FROM conversations WHERE deleted_at IS NULL GROUP BY inbox_id, status
+      UNION ALL
+      SELECT inboxes.id, conversations.status, 1
       FROM inboxes
       CROSS JOIN conversations
-      WHERE conversations.inbox_id = inboxes.id AND (conversations.deleted_at IS NULL OR conversations.deleted_at = inboxes.deleted_at)
-      GROUP BY inboxes.id, conversations.status
+      WHERE inboxes.deleted_at IS NOT NULL AND conversations.inbox_id = inboxes.id AND conversations.deleted_at = inboxes.deleted_at
     ) AS as_it_came
     GROUP BY inbox_id, STATUS_OF(status)
   ),

@@ -1,5 +1,6 @@
 CREATE VIEW unassigned_age AS
 WITH
+  -- Materialized, or the look at the changes would be made again wherever its answer is read.
   waiting AS MATERIALIZED (
     SELECT inbox_id, id, STATUS_OF(status) AS status, first_seen_at, permalink,
       -- The last time that its assignee went, or that it came.

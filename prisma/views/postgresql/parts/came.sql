@@ -7,7 +7,7 @@
     ORDER BY inbox_id, item_id, id
   ),
   days_begin AS MATERIALIZED (SELECT array_agg(starts_at ORDER BY starts_at) AS instants FROM report_days),
-  arrivals AS (
+  arrivals AS MATERIALIZED (
     SELECT turns.inbox_id,
       -- The how-manieth day.
       width_bucket(turns.observed_at, days_begin.instants) AS nth,

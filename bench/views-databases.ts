@@ -10,6 +10,8 @@ export interface Asked {
   count(sql: string): Promise<number>;
   /** How the database goes about a query, line by line. */
   plan(sql: string): Promise<string[]>;
+  /** A condition for one conversation. */
+  oneConversation(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -24,7 +26,13 @@ export async function openPostgresql(file: string): Promise<Asked> {
   const isNew = !existsSync(folder);
   const server = await startServer([], folder);
   const url = server.url('postgres');
-  if (isNew) await copyMirror(file, url);
+  if (isNew)
+    await copyMirror(file, url).catch(async (error: unknown) => {
+      // Half a mirror is not to be used again.
+      await server.stop();
+      server.remove();
+      throw error;
+    });
   return await open(url, 'EXPLAIN (ANALYZE, BUFFERS)', () => server.stop());
 }
 
@@ -36,8 +44,7 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
     async count(sql) {
       let rows = 0;
       const { rows: all } = await mirror.query(sql);
-      const iterator = all[Symbol.asyncIterator]();
-      while ((await iterator.next()).done !== true) rows += 1;
+      for await (const row of all) rows += row.length === 0 ? 0 : 1;
       return rows;
     },
     async plan(sql) {
@@ -45,6 +52,13 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
       const lines: string[] = [];
       for await (const row of rows) lines.push(String(row.at(-1)));
       return lines;
+    },
+    async oneConversation() {
+      const { rows } = await mirror.query(
+        `SELECT 'inbox_id = ''' || inbox_id || ''' AND conversation_id = ''' || id || '''' FROM conversations LIMIT 1 OFFSET 5000`,
+      );
+      for await (const [condition] of rows) return String(condition);
+      throw new Error('there is no conversation');
     },
     async close() {
       await mirror.close();

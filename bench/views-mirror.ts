@@ -12,9 +12,6 @@ const USERS = 20;
 const TAGS = 30;
 const CHANGES_EACH = 5;
 
-/** A condition for one of its conversations, among the oldest. */
-export const ONE_CONVERSATION = `inbox_id = '51005' AND conversation_id = (SELECT min(id) FROM conversations WHERE inbox_id = '51005')`;
-
 type Write = (sql: string, ...values: unknown[]) => void;
 
 /** Fills a new SQLite file with invented conversations over three years, some five changes each, a tenth of them from before the first sweep. */

@@ -1,17 +1,18 @@
 /**
  * How long the views take on a large mirror:
- *   node bench/views.ts [--conversations 1000000] [--file PATH] [--runs 3] [--plans] [--json]
- * `--file` keeps the mirror, and uses the one that lies there.
+ *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH] [--runs 3] [--only VIEW,…]
+ *     [--plans] [--json]
+ * `--database postgresql` measures the same mirror on a PostgreSQL server of its own as well. `--file` keeps the mirror (the server's beside it, in
+ * PATH-postgresql), and uses the one that lies there.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import SqliteDatabase from 'better-sqlite3';
-import { VIEW_NAMES } from '../src/store/catalogue.ts';
-import { openDatabase } from '../src/store/database.ts';
 import { aligned, median, show } from './figures.ts';
+import { type Asked, openPostgresql, openSqlite } from './views-databases.ts';
 import { buildMirror } from './views-mirror.ts';
+import { VIEW_NAMES } from '../src/store/catalogue.ts';
 
 /** Seconds, by the kind of view (issue 4); the others have no aim. */
 const AIMS: Readonly<Record<string, number>> = {
@@ -24,12 +25,17 @@ const AIMS: Readonly<Record<string, number>> = {
   backlog_daily: 5,
   flow_daily: 5,
 };
+/** The views that a question asks for one conversation. */
+const OF_ONE = ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'];
+const AIM_OF_ONE = 0.02;
 
 const { values } = parseArgs({
   options: {
+    database: { type: 'string', default: 'sqlite' },
     conversations: { type: 'string', default: '1000000' },
     file: { type: 'string' },
     runs: { type: 'string', default: '3' },
+    only: { type: 'string' },
     plans: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -37,41 +43,20 @@ const { values } = parseArgs({
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-views-'));
 const file = values.file ?? join(folder, 'mirror.db');
 try {
-  if (!existsSync(file)) {
-    const began = performance.now();
-    await buildMirror(file, Number(values.conversations), Date.now());
-    console.error(`made ${file} in ${show((performance.now() - began) / 1000)} s`);
-  }
-  // A kept one may have the views of an earlier day.
-  await (await openDatabase(`file:${file}`)).close();
-  const database = new SqliteDatabase(file, { readonly: true });
-  const results = VIEW_NAMES.map((view) => measure(database, view, Number(values.runs)));
-  const one = database
-    .prepare<[], { inbox_id: string; id: string }>(`SELECT inbox_id, id FROM conversations LIMIT 1 OFFSET 5000`)
-    .get();
-  const where = `WHERE inbox_id = '${one?.inbox_id}' AND conversation_id = '${one?.id}'`;
-  for (const view of ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'])
-    results.push(measure(database, `${view} ${where}`, Number(values.runs), `${view}, of one conversation`));
-  if (values.json) console.log(JSON.stringify(results, null, 2));
-  else
-    console.log(
-      aligned([
-        ['view', 'rows', 'seconds', 'aim'],
-        ...results.map(({ view, rows, seconds, aim }) => [
-          view,
-          String(rows),
-          seconds.toFixed(3),
-          aim === null ? '' : `< ${aim}`,
-        ]),
-      ]),
-    );
-  if (values.plans) for (const { view, plan } of results) console.log(`\n${view}\n  ${plan.join('\n  ')}`);
-  database.close();
+  if (!existsSync(file)) await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
+  const results = [await measure('sqlite', await openSqlite(file))];
+  if (values.database === 'postgresql')
+    results.push(await measure('postgresql', await timed('started PostgreSQL', () => openPostgresql(file))));
+  if (values.json) console.log(JSON.stringify(results.flat(), null, 2));
+  else console.log(table(results));
+  if (values.plans)
+    for (const { database, view, plan } of results.flat()) console.log(`\n${view} (${database})\n  ${plan.join('\n  ')}`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 interface Result {
+  readonly database: string;
   readonly view: string;
   readonly rows: number;
   readonly seconds: number;
@@ -79,25 +64,43 @@ interface Result {
   readonly plan: readonly string[];
 }
 
-function countRows(statement: SqliteDatabase.Statement): number {
-  let rows = 0;
-  const iterator = statement.raw().iterate();
-  while (iterator.next().done !== true) rows += 1;
-  return rows;
+async function timed<Made>(what: string, work: () => Promise<Made>): Promise<Made> {
+  const began = performance.now();
+  const made = await work();
+  console.error(`${what} in ${show((performance.now() - began) / 1000)} s`);
+  return made;
 }
 
-function measure(database: SqliteDatabase.Database, from: string, runs: number, view = from): Result {
-  const sql = `SELECT * FROM ${from}`;
-  const times: number[] = [];
-  let rows = 0;
-  for (let run = 0; run < runs; run++) {
-    const began = performance.now();
-    rows = countRows(database.prepare(sql));
-    times.push((performance.now() - began) / 1000);
-  }
-  const plan = database
-    .prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all()
-    .map(({ detail }) => detail);
-  return { view, rows, seconds: median(times), aim: AIMS[view] ?? null, plan };
+async function measure(database: string, asked: Asked): Promise<Result[]> {
+  const results: Result[] = [];
+  const ask = async (view: string, sql: string, aim: number | null): Promise<void> => {
+    const times: number[] = [];
+    let rows = 0;
+    for (let run = 0; run < Number(values.runs); run++) {
+      const began = performance.now();
+      rows = await asked.count(sql);
+      times.push((performance.now() - began) / 1000);
+    }
+    results.push({ database, view, rows, seconds: median(times), aim, plan: values.plans ? await asked.plan(sql) : [] });
+  };
+  for (const view of values.only?.split(',') ?? VIEW_NAMES) await ask(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
+  // As literals: SQLite hands no subquery down to an index.
+  const where = await asked.oneConversation();
+  for (const view of OF_ONE) await ask(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
+  await asked.close();
+  return results;
+}
+
+/** One line a view, one column of seconds a database. */
+function table(results: readonly (readonly Result[])[]): string {
+  const [first = []] = results;
+  return aligned([
+    ['view', 'rows', ...results.map(([one]) => `${one?.database}, s`), 'aim, s'],
+    ...first.map(({ view, rows, aim }, nth) => [
+      view,
+      String(rows),
+      ...results.map((those) => (those[nth]?.seconds ?? Number.NaN).toFixed(3)),
+      aim === null ? '' : `< ${aim}`,
+    ]),
+  ]);
 }

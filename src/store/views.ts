@@ -78,10 +78,11 @@ function viewStatements(dialect: Dialect, now: string | null): string[] {
   return [...indexes, ...VIEW_NAMES.map((name) => expand(readSql(dialect, name), dialect, now))];
 }
 
-/** A database's own file goes before the common one. */
-function readSql({ provider }: Dialect, name: string): string {
-  const own = join(FOLDER, provider, `${name}.sql`);
-  return readFileSync(existsSync(own) ? own : join(FOLDER, 'common', `${name}.sql`), 'utf8');
+/** A database's own file goes before the common one; so does its own part, where a file names one. */
+function readSql(dialect: Dialect, name: string): string {
+  const own = join(FOLDER, dialect.provider, `${name}.sql`);
+  const sql = readFileSync(existsSync(own) ? own : join(FOLDER, 'common', `${name}.sql`), 'utf8');
+  return sql.replaceAll(/\bPART\((\w+)\)/g, (_part, part: string) => readSql(dialect, join('parts', part)).trimEnd());
 }
 
 /** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */

@@ -36,7 +36,7 @@ const LOOKS: Record<string, RegExp> = {
   conversation_tags: /inbox_id = .*conversation_id = /,
   inbox_users: /inbox_id = /,
   inbox_tags: /inbox_id = /,
-  changes: /list = .*inbox_id = .*item_id = /,
+  changes: /inbox_id = .*item_id = /,
   sweep_pages: /sweep_id = /,
   rejects: /list = .*inbox_id = /,
   requests: /\b(row)?id = /,

@@ -85,8 +85,8 @@ test('a mirror from before the views is migrated: its rows stay, and the views a
   for (const undo of [
     'DROP TABLE settings',
     'DROP TABLE report_days',
-    'DROP INDEX changes_lives',
-    'DROP INDEX changes_days',
+    'DROP INDEX changes_life',
+    'DROP INDEX changes_moves',
     'ALTER TABLE schedules DROP COLUMN due_before',
     'DROP INDEX conversations_inbox_id_status_deleted_at_assignee_id_id_idx',
     'CREATE INDEX conversations_inbox_id_status_idx ON conversations(inbox_id, status)',

@@ -8,7 +8,7 @@ WITH
       sum(CASE WHEN conversations.deleted_at IS NULL THEN 1 ELSE 0 END) AS not_closed
     FROM conversations
     CROSS JOIN conversation_tags AS tags
-    WHERE (conversations.deleted_at IS NOT NULL OR STATUS_OF(conversations.status) <> 'closed')
+    WHERE (conversations.deleted_at IS NOT NULL OR (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed')))
       AND tags.inbox_id = conversations.inbox_id AND tags.conversation_id = conversations.id
     GROUP BY tags.inbox_id, tags.tag_id
   ),

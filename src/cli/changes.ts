@@ -1,20 +1,8 @@
 import { type Command, Option } from 'commander';
-import { LIST_NAMES, type ListName } from '../core/lists.ts';
-import { FORMATS, type Format } from './formats.ts';
+import { LIST_NAMES } from '../core/lists.ts';
+import { FORMATS } from './formats.ts';
 import type { Runner } from './io.ts';
-
-/** The options as words. */
-export interface ChangesOptions {
-  readonly follow?: boolean;
-  readonly since?: string;
-  readonly sinceId?: string;
-  readonly list?: ListName;
-  readonly inbox?: string;
-  readonly item?: string;
-  readonly field?: string;
-  readonly limit?: string;
-  readonly format: Format;
-}
+import type { ChangesOptions } from './run-changes.ts';
 
 export function addChanges(program: Command, run: Runner): void {
   program

@@ -1,12 +1,7 @@
 import { type Command, Option } from 'commander';
-import { FORMATS, type Format } from './formats.ts';
+import { FORMATS } from './formats.ts';
 import type { Runner } from './io.ts';
-
-/** The options as words. */
-export interface QueryOptions {
-  readonly format: Format;
-  readonly timeout?: string;
-}
+import type { QueryOptions } from './run-query.ts';
 
 export function addQuery(program: Command, run: Runner): void {
   program

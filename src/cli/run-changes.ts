@@ -2,11 +2,11 @@ import { stringify } from 'csv-stringify/sync';
 import { readConfig, readEnvironment } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
+import type { ListName } from '../core/lists.ts';
 import { asNdjson, changeAsJson } from '../daemon/change-json.ts';
 import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newestChanges } from '../store/change-feed.ts';
 import { openExisting } from '../store/read-only.ts';
 import type { Sql } from '../store/sql.ts';
-import type { ChangesOptions } from './changes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
 import { type Io, type Output, printLine } from './io.ts';
@@ -18,6 +18,19 @@ import { renderTable } from './table.ts';
 const AT_ONCE = 1000;
 const SHOWN_IN_A_TABLE = 100;
 const POLL_MS = 500;
+
+/** The options as words. */
+export interface ChangesOptions {
+  readonly follow?: boolean;
+  readonly since?: string;
+  readonly sinceId?: string;
+  readonly list?: ListName;
+  readonly inbox?: string;
+  readonly item?: string;
+  readonly field?: string;
+  readonly limit?: string;
+  readonly format: Format;
+}
 
 /** Prints changes, and with `--follow` goes on until it is stopped. @returns the exit code */
 export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {

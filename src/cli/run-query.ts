@@ -6,8 +6,14 @@ import { stoppable } from '../core/stoppable.ts';
 import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
-import type { QueryOptions } from './query.ts';
+import type { Format } from './formats.ts';
 import { parseTimeout } from './timeout.ts';
+
+/** The options as words. */
+export interface QueryOptions {
+  readonly format: Format;
+  readonly timeout?: string;
+}
 
 /** Runs one query and prints its rows, until it is stopped or its time is over. @returns the exit code */
 export async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {

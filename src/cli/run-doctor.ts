@@ -68,7 +68,7 @@ async function checkBudget({ database, clock, config }: Session): Promise<Check>
   return { name: 'budget', verdict, message: `${count(sent)} of ${count(config.requestsPerDay)} requests used in the last 24 h` };
 }
 
-async function checkService({ client, clock }: Session, signal: AbortSignal): Promise<Check[]> {
+async function checkService({ client, clock, database }: Session, signal: AbortSignal): Promise<Check[]> {
   const before = clock.now();
   const { inboxes, serviceTime } = await client.ping({ reason: 'manual', signal });
   const took = clock.now() - before;
@@ -84,7 +84,7 @@ async function checkService({ client, clock }: Session, signal: AbortSignal): Pr
   const off = clock.now() - serviceTime.getTime();
   const wrong = Math.abs(off) > CLOCK_TOLERANCE_MS + took;
   const message = wrong
-    ? `this machine is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
+    ? `${database.dialect.provider === 'sqlite' ? 'this machine' : "the database's server"} is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
     : 'agrees with the service';
   return [...checks, { name: 'clock', verdict: wrong ? 'warning' : 'ok', message }];
 }

@@ -16,6 +16,7 @@ import { type Store, openStore } from '../store/store.ts';
 import { type Io, usesColour } from './io.ts';
 import { type Keys, keysOf } from './keys.ts';
 import { isAlive, systemClock } from './machine.ts';
+import { sharedClock } from './shared-clock.ts';
 
 /** A mirror and the way to its service, opened for one command. */
 export interface Session {
@@ -51,6 +52,8 @@ export interface SessionOptions {
   readonly unattended?: boolean;
 }
 
+/** So often the database server's clock is looked at. */
+const CLOCK_LOOK_MS = 60_000;
 /** What serves endpoints and signals must not stand still for long. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2000;
 
@@ -61,15 +64,19 @@ const UNATTENDED_BUSY_TIMEOUT_MS = 2000;
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const config = readConfig(environment, io.cwd, { service: true });
-  const clock = systemClock();
   const keys = keysOf(config, () => rereadKey(environment, io.cwd));
   const log = commandLog(io, config, keys, options.writeLog);
   const releases: (() => unknown)[] = [];
+  const close = async (): Promise<void> => {
+    for (const release of releases.splice(0).toReversed()) await release();
+  };
   const database = await openDatabase(config.databaseUrl, options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined);
   releases.push(() => database.close());
-  await keepReport(database, config, clock.now());
   const ledger = ledgerOf(database);
-  if (!options.unattended) await ledger.allowKey();
+  const clock = await begin().catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   const http = connect(config.apiUrl ?? '', keys.current);
   releases.push(() => http.close());
   const gate = createGate({
@@ -102,10 +109,18 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       return claim;
     },
     defer: (release) => void releases.push(release),
-    async close() {
-      for (const release of releases.splice(0).toReversed()) await release();
-    },
+    close,
   };
+
+  async function begin(): Promise<Clock> {
+    const shared = await sharedClock(database, systemClock());
+    // A database that does not answer is told by who needs it.
+    const looks = setInterval(() => void shared.look().catch(() => undefined), CLOCK_LOOK_MS);
+    releases.push(() => clearInterval(looks));
+    await keepReport(database, config, shared.clock.now());
+    if (!options.unattended) await ledger.allowKey();
+    return shared.clock;
+  }
 }
 
 /** This process, as the lease names it. */

@@ -9,14 +9,15 @@ import { statusAsJson } from '../daemon/status-json.ts';
 import { openExisting } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
-import { isAlive } from './machine.ts';
+import { isAlive, systemClock } from './machine.ts';
+import { sharedClock } from './shared-clock.ts';
 import { renderTable } from './table.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
   const database = await openExisting(config.databaseUrl);
   try {
-    const now = Date.now();
+    const now = (await sharedClock(database, systemClock())).clock.now();
     const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
     const status = await observe(database, { now, config, self });
     printLine(io.stdout, json ? statusAsJson(status) : asWords(io, status));

@@ -109,6 +109,12 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       return inWords(() => (alone === undefined ? inTurn(run) : run()));
     },
     typed: (work) => inWords(async () => await work(await (client ??= loadClient()))),
+    async serverTime() {
+      const [row] = await this.query<{ ms: number }>(
+        `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS double precision) AS ms`,
+      );
+      return row?.ms ?? null;
+    },
     async bytes() {
       const [row] = await this.query<{ bytes: number }>(
         `SELECT CAST(sum(pg_total_relation_size(pg_class.oid)) AS bigint) AS bytes FROM pg_class

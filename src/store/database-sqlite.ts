@@ -90,6 +90,7 @@ function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFacto
     execute: (sql, ...parameters) => inTurn(() => outside.execute(sql, ...parameters)),
     transaction: (work) => inTurn(() => inTransaction(connection, sqlite, work)),
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
+    serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
     close: () => inTurn(() => connection.dispose()),
   };

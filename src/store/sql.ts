@@ -23,6 +23,8 @@ export interface Database extends Sql {
   transaction<Result>(work: (tx: Sql) => Promise<Result>, alone?: string): Promise<Result>;
   /** Prisma's typed client, for what reads better in it and is not on a page's way. */
   typed<Result>(work: (client: TypedClient) => Promise<Result>): Promise<Result>;
+  /** The time by the database server's clock, epoch ms; null where the database is a file of this machine. */
+  serverTime(): Promise<number | null>;
   /** Bytes that the mirror takes on disk. */
   bytes(): Promise<number>;
   close(): Promise<void>;

@@ -1,0 +1,74 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { sharedClock } from '../../src/cli/shared-clock.ts';
+import { systemClock } from '../../src/cli/machine.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import { isMirrorError } from '../../src/core/errors.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { acquireLease } from '../../src/store/leases.ts';
+import { ledgerOf } from '../../src/store/ledger.ts';
+import { freshMirrorFile } from '../support/template.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
+
+/** A host whose clock is off; `by` may be set while it runs. */
+function wrongClock(by: { ms: number }): Clock {
+  const right = systemClock();
+  return {
+    ...right,
+    now: () => right.now() + by.ms,
+    boot: () => ({ ...right.boot(), at: right.boot().at + by.ms }),
+  };
+}
+
+async function host(url: string, by: { ms: number }) {
+  const database = await openDatabase(url);
+  onTestFinished(() => database.close());
+  const { clock, look } = await sharedClock(database, wrongClock(by));
+  const claim = (pid: number) =>
+    acquireLease(database, { host: `host-${by.ms}`, pid, command: 'inbox-mirror start', now: clock.now, isAlive: () => true });
+  return { database, clock, look, claim, ledger: ledgerOf(database) };
+}
+
+test('hosts whose clocks are minutes apart know each other’s lease, in both directions', async () => {
+  const url = await freshMirrorFile();
+  const ahead = await host(url, { ms: 7 * MINUTE });
+  const behind = await host(url, { ms: -7 * MINUTE });
+  for (const [first, second] of [
+    [ahead, behind],
+    [behind, ahead],
+  ] as const) {
+    const lease = await first.claim(1);
+    const refused = await second.claim(2).catch((error: unknown) => error);
+    expect(isMirrorError(refused, 'LEASE_HELD')).toBe(true);
+    await lease.release();
+  }
+});
+
+test('hosts whose clocks are a day apart share one day’s budget', async () => {
+  const url = await freshMirrorFile();
+  const limits = { gapMs: 0, unansweredMs: 0, cap: 2, key: 'x', own: [] };
+  const hosts = [await host(url, { ms: 0 }), await host(url, { ms: 25 * HOUR }), await host(url, { ms: -25 * HOUR })];
+  const granted: boolean[] = [];
+  for (const { ledger, clock } of hosts) {
+    await ledger.followClock(clock.boot(), clock.now());
+    granted.push((await ledger.grant(ENTRY, limits, clock.now())).granted);
+  }
+  expect(granted).toEqual([true, true, false]);
+});
+
+test('a host’s clock that is set while it runs is found out at the next look, and a small difference is none', async () => {
+  const by = { ms: 0 };
+  const { clock, look } = await host(await freshMirrorFile(), by);
+  const off = () => Math.abs(clock.now() - Date.now());
+  by.ms = 3 * HOUR;
+  expect(off()).toBeGreaterThan(2 * HOUR);
+  await look();
+  expect(off()).toBeLessThan(5000);
+  expect(Math.abs(clock.boot().at - systemClock().boot().at)).toBeLessThan(5000);
+  by.ms += 400;
+  const before = clock.now() - Date.now();
+  await look();
+  expect(clock.now() - Date.now()).toBeGreaterThanOrEqual(before - 5);
+});

@@ -7,14 +7,14 @@ import { type KindOutlook, type Outlook, outlookOf } from '../sync/outlook.ts';
 import { type Output, paint, printLine } from './io.ts';
 import { renderTable } from './table.ts';
 
-/** Prints what the daemon will do: each schedule with its next three slots, what a pass costs, and whether all of it fits the day's budget. */
+/** Prints what the daemon will do: each schedule with its next three slots, what a pass costs, and whether all of it fits the day's budget. @returns what it told */
 export async function printPlan(
   output: Output,
   store: Store,
   crons: Readonly<Record<ListName, Cron>>,
   config: Config,
   now: number,
-): Promise<void> {
+): Promise<Outlook> {
   const outlook = await outlookOf(store, crons, config, now);
   const columns = [
     { title: 'list' },
@@ -35,6 +35,7 @@ export async function printPlan(
   printLine(output, renderTable(output, columns, rows));
   printLine(output, '');
   for (const line of verdict(output, outlook)) printLine(output, line);
+  return outlook;
 }
 
 function verdict(output: Output, { kinds, wanted, available, complete }: Outlook): string[] {

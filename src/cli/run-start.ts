@@ -2,6 +2,7 @@ import { MirrorError, isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import { Daemon } from '../daemon/daemon.ts';
 import { logPassEvent } from '../daemon/event-log.ts';
+import { watchFit } from '../daemon/fit.ts';
 import { keepHouse } from '../daemon/house.ts';
 import { type Metrics, createMetrics } from '../daemon/metrics.ts';
 import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
@@ -120,7 +121,7 @@ async function standBy(
 async function serve(io: Io, session: Session, { store, signal }: Claim, metrics: Metrics): Promise<void> {
   const { config, clock, log, keys, client } = session;
   const crons = cronsOf(config.schedules, config.timezone);
-  await printPlan(io.stdout, store, crons, config, clock.now());
+  const plan = await printPlan(io.stdout, store, crons, config, clock.now());
   log.info({ database: session.database.name, pid: process.pid }, 'started');
   const onEvent = (event: PassEvent): void => {
     logPassEvent(event, log, 'debug');
@@ -141,6 +142,7 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
   try {
     const over = AbortSignal.any([signal, gone]);
     const beside = AbortSignal.any([over, house.signal]);
+    void watchFit({ store, crons, limits: config, clock, log, signal: beside }, plan);
     void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
     const { webhook } = config;
     if (webhook !== null) void deliverChanges({ store, clock, log, post: postByHttp, webhook, signal: beside });

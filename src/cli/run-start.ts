@@ -12,7 +12,7 @@ import { fileIdentity } from '../store/size.ts';
 import { sqlitePath } from '../store/sqlite-path.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { postByHttp } from '../daemon/webhook-post.ts';
-import { deliverChanges } from '../daemon/webhooks.ts';
+import { type Post, deliverChanges } from '../daemon/webhooks.ts';
 import { cronsOf } from '../sync/freshness.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -138,6 +138,8 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     onEvent,
   });
   const house = new AbortController();
+  const cut = new AbortController();
+  let delivering: Promise<void> | undefined;
   const gone = whenReplaced(session);
   try {
     const over = AbortSignal.any([signal, gone]);
@@ -145,7 +147,8 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     void watchFit({ store, crons, limits: config, clock, log, signal: beside }, plan);
     void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
     const { webhook } = config;
-    if (webhook !== null) void deliverChanges({ store, clock, log, post: postByHttp, webhook, signal: beside });
+    const post: Post = (...delivery) => postByHttp(...delivery, cut.signal);
+    if (webhook !== null) delivering = deliverChanges({ store, clock, log, post, webhook, signal: beside });
     await daemon.run(over);
     if (!io.signal.aborted) throw over.reason;
     log.info('stopping after the page in hand');
@@ -153,8 +156,10 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     house.abort();
     const stopped = new AbortController();
     const patience = clock.sleep(GRACE_MS, stopped.signal).catch(() => undefined);
-    await Promise.race([daemon.stop(), patience]);
+    // A delivery under way has as long, and is noted while the lease is held.
+    await Promise.race([Promise.all([daemon.stop(), delivering]), patience]);
     stopped.abort();
+    cut.abort();
   }
 }
 

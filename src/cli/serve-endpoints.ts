@@ -2,7 +2,7 @@ import { isMirrorError } from '../core/errors.ts';
 import { type Endpoints, type Role, createEndpoints } from '../daemon/endpoints.ts';
 import type { Metrics } from '../daemon/metrics.ts';
 import { observe } from '../daemon/observe.ts';
-import { changesAfter } from '../store/change-feed.ts';
+import { changesAfter, lastChangeId } from '../store/change-feed.ts';
 import { readLease } from '../store/leases.ts';
 import { type Session, claimantOf } from './session.ts';
 
@@ -33,6 +33,7 @@ export async function serveEndpoints(
         return observe(database, { now: clock.now(), config, self });
       },
       changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
+      newestChange: () => lastChangeId(database),
       databaseBytes: () => database.bytes(),
     });
     const address = await endpoints.listen();

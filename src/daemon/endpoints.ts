@@ -46,6 +46,7 @@ export interface EndpointsOptions {
   readonly status: () => Promise<JudgedStatus>;
   readonly databaseBytes: () => number | Promise<number>;
   readonly changes: ChangesEndpointOptions['changes'];
+  readonly newestChange: () => Promise<number>;
 }
 
 export interface Endpoints {
@@ -65,7 +66,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   server.server.maxConnections = MOST_CONNECTIONS;
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   addRoutes(server, options);
-  addChangesEndpoint(server, options);
+  const newest = shareRead({ read: options.newestChange, patienceMs: STATUS_PATIENCE_MS, clock: options.clock, log });
+  addChangesEndpoint(server, { ...options, newest, patienceMs: STATUS_PATIENCE_MS });
   return {
     async listen() {
       try {

@@ -51,7 +51,8 @@ export function shareRead<Result>({ read, patienceMs, clock, log }: SharedReadOp
   };
 }
 
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+/** @throws MirrorError `DATABASE` where the work takes longer */
+export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new MirrorError('DATABASE', `The database has not answered for ${duration(ms)}.`)), ms);

@@ -42,7 +42,7 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
       wait = await deliverNext(deps);
     } catch (error) {
       // What matters to the mirror is said by whoever needs the database next.
-      if (isMirrorError(error, 'LEASE_LOST')) return;
+      if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
       log.warn({ cause: error instanceof Error ? error.message : String(error) }, 'the webhook cannot be served');
       wait = DATABASE_REST_MS;
     }
@@ -51,7 +51,7 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
 }
 
 /** @returns the milliseconds to wait before the next look */
-async function deliverNext({ store, clock, log, post, webhook }: WebhookDeps): Promise<number> {
+async function deliverNext({ store, clock, log, post, webhook, signal }: WebhookDeps): Promise<number> {
   const target = targetOf(webhook.url);
   const before = (await store.readDelivery(target)) ?? (await beginDelivery(store, target, clock.now()));
   const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
@@ -76,6 +76,8 @@ async function deliverNext({ store, clock, log, post, webhook }: WebhookDeps): P
     'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
   };
   const answer = await post(webhook.url, headers, body);
+  // Cut short by our own end: that is no failure of the receiver's.
+  if (answer.status === null && signal.aborted) return 0;
   const after = afterAnswer(before, answer, last.id, clock.now());
   await store.writeDelivery(target, after, clock.now());
   note(log, before, after, clock.now());

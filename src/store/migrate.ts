@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
-import { APPLIED, refuseNewer, shippedMigrations } from './newer.ts';
+import { APPLIED, refuseForeign, refuseNewer, shippedMigrations } from './newer.ts';
 import type { Database } from './sql.ts';
 import { bringViews, dropViews } from './views.ts';
 
@@ -12,27 +12,28 @@ const NO_FILTERS = { externalTables: [], externalEnums: [] };
 /**
  * Brings the tables up to date with Prisma's own schema engine in its WebAssembly build, all migrations in one transaction.
  * Where nothing is to be done, the engine is not even loaded. Then the views.
- * @throws MirrorError `DATABASE` for a database that a newer program has migrated.
+ * @throws MirrorError `DATABASE` for a database that a newer program has migrated, or that holds another program's tables.
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
   const shipped = shippedMigrations(database.dialect);
-  const applied = await appliedMigrations(database);
+  const tables = await tableNames(database);
+  const applied = tables.includes('_prisma_migrations') ? await appliedMigrations(database) : [];
+  refuseForeign(database.name, tables, applied, shipped);
   refuseNewer(database.name, applied, shipped);
   if (!shipped.names.every((name) => applied.includes(name))) {
     // A view would hinder a migration that rebuilds a table under it.
-    if (await hasTable(database, 'settings')) await dropViews(database);
+    if (tables.includes('settings')) await dropViews(database);
     await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
   }
   await bringViews(database);
 }
 
-async function hasTable(database: Database, table: string): Promise<boolean> {
+async function tableNames(database: Database): Promise<string[]> {
   const tables = await database.query<{ name: string }>(database.dialect.tableNames);
-  return tables.some(({ name }) => name === table);
+  return tables.map(({ name }) => name);
 }
 
 async function appliedMigrations(database: Database): Promise<string[]> {
-  if (!(await hasTable(database, '_prisma_migrations'))) return [];
   const rows = await database.query<{ migration_name: string }>(APPLIED);
   return rows.map((row) => row.migration_name);
 }

@@ -22,11 +22,15 @@ export function addressOf(url: string): PostgresAddress {
 
 /** What the driver is told, whoever opens the connection. */
 export function connectionTo({ connectionString }: PostgresAddress) {
-  return { connectionString, application_name: 'inbox-mirror', connectionTimeoutMillis: 10_000, keepAlive: true };
+  // A server whose machine is gone says nothing: without these looks a statement would wait for it for two hours.
+  const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+  return { connectionString, application_name: 'inbox-mirror', connectionTimeoutMillis: 10_000, ...keepAlive };
 }
 
 /** As long as on SQLite a statement waits for what another has locked. */
 const LOCK_TIMEOUT_MS = 10_000;
+/** Under a stricter one a transaction that has waited for its lock would not see what was done meanwhile: two would be granted one slot. */
+const ISOLATION = 'read committed';
 
 /**
  * The statement that each new connection begins with; poolers between us and the server refuse such settings among the start-up
@@ -34,6 +38,12 @@ const LOCK_TIMEOUT_MS = 10_000;
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
-  const settings = [`search_path = "${schema}"`, `TimeZone = 'UTC'`, `lock_timeout = ${LOCK_TIMEOUT_MS}`, ...more];
+  const settings = [
+    `search_path = "${schema}"`,
+    `TimeZone = 'UTC'`,
+    `lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    `default_transaction_isolation = '${ISOLATION}'`,
+    ...more,
+  ];
   return settings.map((setting) => `SET ${setting}`).join('; ');
 }

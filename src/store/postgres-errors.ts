@@ -19,6 +19,10 @@ const CAUSES: [RegExp, string][] = [
     /^2BP01/,
     'has views of your own on views of the mirror, which this program has newer ones of. Nothing was changed; drop yours, run the command again, and make them anew',
   ],
+  [
+    /^42P07/,
+    'has a table or view that is not the mirror’s but has the name of one of its own. Rename it, or give the mirror a schema of its own (?schema=inbox_mirror)',
+  ],
   [/^53300|^53400/, 'takes no more connections. Nothing is lost; close some, or raise the server’s max_connections'],
   [/^53100|no space left/i, 'cannot grow: the disk is full. Nothing is lost; free some space and run the command again'],
   [/^53/, 'is short of memory or another resource. Nothing is lost; run the command again when the server is less busy'],

@@ -62,10 +62,30 @@ test('where there are none yet it waits for them, and answers as soon as there a
   expect([...first, ...rest].map(({ id }) => id)[0]).toBe(last + 1);
 });
 
-test.each(['?since_id=-1', '?since_id=x', '?limit=10001', '?wait=26', '?list=mails', '?since=2026', '?inbox_id='])(
+test.each(['?since_id=-1', '?since_id=x', '?limit=10001', '?limit=0', '?wait=26', '?list=mails', '?since=2026', '?inbox_id='])(
   '%s is refused with a sentence',
   async (query) => {
     const { status, json } = await (await served()).ask(`/changes${query}`);
     expect([status, json]).toEqual([400, { error: expect.stringContaining('This cannot be asked for') }]);
   },
 );
+
+test('whoever waits is told how far was looked for him, and nothing is looked through twice', async () => {
+  const asked: number[] = [];
+  const changes = async (afterId: number): Promise<[]> => (asked.push(afterId), []);
+  const all = await served({}, { changes, newestChange: async () => (asked.length > 1 ? 9 : 7) });
+  const { headers } = await all.ask('/changes?since_id=4&field=status&wait=20');
+  expect(asked).toEqual([4, 4, 7]);
+  expect(headers['x-last-id']).toBe('9');
+});
+
+test('those who wait leave connections for who asks how the daemon is: the 51st is told to come again', async () => {
+  const arrived = Promise.withResolvers<void>();
+  let asked = 0;
+  const changes = async (): Promise<[]> => ((asked += 1) === 60 && arrived.resolve(), []);
+  const all = await served({}, { changes });
+  void all.clock.hold(() => arrived.promise);
+  const answers = await Promise.all(Array.from({ length: 60 }, () => all.ask('/changes?wait=25')));
+  const refused = answers.filter(({ status }) => status === 503);
+  expect([refused.length, refused[0]?.headers['retry-after']]).toEqual([10, '5']);
+});

@@ -208,6 +208,7 @@ test.each([
     status,
     databaseBytes: () => 0,
     changes: async () => [],
+    newestChange: async () => 0,
   });
   await expect(second.listen()).rejects.toMatchObject({ code: 'CONFIG', message: expect.stringMatching(message) });
 });
@@ -310,6 +311,7 @@ test('after close nobody listens', async () => {
     status: async () => Promise.reject(new Error('none')),
     databaseBytes: () => 0,
     changes: async () => [],
+    newestChange: async () => 0,
   });
   const url = await endpoints.listen();
   expect((await fetch(`${url}/healthz`)).status).toBe(200);

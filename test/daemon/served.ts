@@ -8,7 +8,7 @@ import { type Metrics, createMetrics } from '../../src/daemon/metrics.ts';
 import { observe } from '../../src/daemon/observe.ts';
 import type { JudgedStatus } from '../../src/daemon/status-judge.ts';
 import { createLog } from '../../src/log.ts';
-import { changesAfter } from '../../src/store/change-feed.ts';
+import { changesAfter, lastChangeId } from '../../src/store/change-feed.ts';
 import { readLease } from '../../src/store/leases.ts';
 import { databaseBytes } from '../../src/store/size.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
@@ -64,6 +64,7 @@ export async function served(options: MirrorOptions = {}, endpoints: Partial<End
     ping: () => readLease(database),
     status,
     changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
+    newestChange: () => lastChangeId(database),
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,
   });

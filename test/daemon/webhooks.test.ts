@@ -1,14 +1,14 @@
-import { createServer } from 'node:http';
+import { type ServerResponse, createServer } from 'node:http';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createMetrics } from '../../src/daemon/metrics.ts';
 import { observe } from '../../src/daemon/observe.ts';
 import { statusAsJson } from '../../src/daemon/status-json.ts';
 import { postByHttp } from '../../src/daemon/webhook-post.ts';
-import { deliverChanges } from '../../src/daemon/webhooks.ts';
+import { type Post, deliverChanges } from '../../src/daemon/webhooks.ts';
 import { createLog } from '../../src/log.ts';
 import { readDelivery, targetOf } from '../../src/store/webhooks.ts';
 import type { TestMirror } from '../support/mirror.ts';
@@ -45,6 +45,14 @@ async function receiver(answer: (nth: number) => { status: number; retryAfter?: 
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   return { url: `http://127.0.0.1:${port}/hook?token=t0p`, taken, asked };
+}
+
+/** Where each answer is written by `answer`. */
+async function answering(answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
+  onTestFinished(() => (server.closeAllConnections(), void server.close()));
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
 }
 
 function deliver(mirror: TestMirror, url: string) {
@@ -145,6 +153,38 @@ test('killed at any moment it goes on where it was: each change at least once, i
   await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
   const seen = taken.flatMap(({ changes }) => changes);
   expect([...new Set(seen)]).toEqual(all);
+});
+
+describe('what was answered is known', () => {
+  test.each([
+    ['very long', (response: ServerResponse) => void response.writeHead(200).end('x'.repeat(1_000_000))],
+    ['cut off', (response: ServerResponse) => void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy())],
+    ['in no encoding', (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x')],
+  ])('by the head of an answer whose body is %s', async (_body, answer) => {
+    expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({ status: 200, retryAfter: undefined, problem: null });
+  });
+
+  test('unless we end first: then nothing is noted, and nobody is blamed', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    const asked = Promise.withResolvers<void>();
+    const url = await answering(() => asked.resolve());
+    const [stop, cut] = [new AbortController(), new AbortController()];
+    const lines: string[] = [];
+    const log = createLog({ level: 'trace', keys: () => [], write: (line) => lines.push(line), pretty: false, colour: false });
+    const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
+    await mirror.store.writeDelivery(targetOf(url), before, mirror.clock.now());
+    await changed(mirror, 5);
+    const webhook = { url, secret: SECRET };
+    const post: Post = (...request) => postByHttp(...request, cut.signal);
+    const ended = deliverChanges({ store: mirror.store, clock: mirror.clock, log, post, webhook, signal: stop.signal });
+    await asked.promise;
+    stop.abort();
+    cut.abort();
+    await ended;
+    expect(await readDelivery(mirror.database, targetOf(url))).toEqual(before);
+    expect(lines).toEqual([]);
+  });
 });
 
 test('status and metrics tell what a webhook has not taken, and why, and forget it when it has', async () => {

@@ -10,6 +10,7 @@ import { ledgerOf } from '../../src/store/ledger.ts';
 import { placeOrder } from '../../src/store/orders.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
+import { newPostgresDatabase, onServer } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -19,8 +20,8 @@ const GAP = 1000;
 const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, key: 'x', own: [] };
 
 /** So many processes of one mirror, as the server sees them: each with its own connections, all of them open already. */
-async function processes(many: number): Promise<Database[]> {
-  const url = await freshMirrorFile();
+async function processes(many: number, place?: string): Promise<Database[]> {
+  const url = place ?? (await freshMirrorFile());
   const databases = await Promise.all(Array.from({ length: many }, () => openDatabase(url)));
   for (const database of databases) onTestFinished(() => database.close());
   const connect = (database: Database): Promise<unknown> =>
@@ -46,6 +47,14 @@ test('of many connections that ask for a slot at once one gets it, and never two
   expect(sent.length).toBe(15);
   for (const [index, { sent_at: at }] of sent.slice(1).entries())
     expect(at.getTime() - sent[index]!.sent_at.getTime()).toBeGreaterThanOrEqual(GAP);
+});
+
+test('that is so on a server whose transactions are isolated more strictly by default, and a mirror is made there by many at once', async () => {
+  const url = await newPostgresDatabase();
+  await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`);
+  const ledgers = (await processes(3, url)).map(ledgerOf);
+  for (let round = 0; round < 3; round++)
+    expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
 });
 
 test('many connections that ask at once for the last requests of the day get just so many', async () => {

@@ -5,7 +5,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
-import { ON_SQLITE, urlOf } from '../support/provider.ts';
+import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { addTrigger, dropTrigger } from '../support/triggers.ts';
@@ -157,6 +157,24 @@ describe('the mirror', () => {
       code: 'DATABASE',
       message: expect.stringMatching(/was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/),
     });
+  });
+
+  test('is not made among another program’s tables, which are left as they are even where one has the name of ours', async () => {
+    const path = await newPlace();
+    const run = (sql: string): unknown => (ON_SQLITE ? otherProgram(path).exec(sql) : onServer(sql, path));
+    await run(`CREATE TABLE settings (name text, value text); INSERT INTO settings VALUES ('views', '{"names": ["sales"]}')`);
+    await run(`CREATE VIEW sales AS SELECT name FROM settings`);
+    for (const others of ['settings', '_prisma_migrations, settings']) {
+      await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+        code: 'DATABASE',
+        message: expect.stringContaining(`holds another program’s tables (${others}) and no mirror. Nothing was changed`),
+      });
+      await run(`CREATE TABLE IF NOT EXISTS _prisma_migrations (migration_name text, finished_at text, rolled_back_at text)`);
+      await run(`INSERT INTO _prisma_migrations VALUES ('20200101_init', '2020', NULL)`);
+      // Neither the row nor the view has gone.
+      await run(`CREATE TABLE kept_${others.length} AS SELECT 1 / count(*) AS whole FROM sales WHERE name = 'views'`);
+      await run(`DROP TABLE kept_${others.length}`);
+    }
   });
 
   test('opened again is as it was, and its migrations are not run twice', async () => {

@@ -5,6 +5,18 @@ import type { Database } from './sql.ts';
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** So few at a time that a page or a request does not wait for it. */
 const AT_ONCE = 500;
+/**
+ * Sweeps that found nothing and yet say something: the first complete one of an inbox, with which its days begin, and the one before another that found
+ * something, for what was new then had not been there when this one began (`from_earliest` in prisma/views/common/status_intervals.sql).
+ */
+const OF_USE = `list = 'conversations' AND state = 'complete' AND (
+  NOT EXISTS (SELECT 1 FROM sweeps AS earlier
+    WHERE earlier.list = sweeps.list AND earlier.inbox_id = sweeps.inbox_id AND earlier.state = 'complete' AND earlier.id < sweeps.id)
+  OR EXISTS (SELECT 1 FROM sweeps AS later
+    WHERE later.list = sweeps.list AND later.inbox_id = sweeps.inbox_id AND later.id > sweeps.id AND later.inserted + later.changed > 0
+      AND later.state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+      AND later.id <= (SELECT min(following.id) FROM sweeps AS following
+        WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id AND following.state = 'complete' AND following.id > sweeps.id)))`;
 
 /** How many rows went. */
 export interface Tidied {
@@ -15,8 +27,8 @@ export interface Tidied {
 }
 
 /**
- * Drops what nobody will ask for again: requests, ended orders, and sweeps that found nothing, all older than 30 days; the pages of superseded
- * sweeps. `changes` are kept for ever. Then lets the database tidy its own files.
+ * Drops what nobody will ask for again: requests, ended orders, and sweeps that found nothing and tell nothing, all older than 30 days; the pages
+ * of superseded sweeps. `changes` are kept for ever. Then lets the database tidy its own files.
  */
 export async function housekeep(database: Database, fence: Fence, now: number): Promise<Tidied> {
   const old = iso(now - KEPT_MS);
@@ -43,7 +55,8 @@ export async function housekeep(database: Database, fence: Fence, now: number): 
       database,
       fence,
       superseded,
-      (ids) => `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0`,
+      (ids) =>
+        `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${OF_USE})`,
       old,
     ),
   };

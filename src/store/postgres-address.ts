@@ -34,13 +34,15 @@ const ISOLATION = 'read committed';
 
 /**
  * The statement that each new connection begins with; poolers between us and the server refuse such settings among the start-up
- * parameters. Prisma's adapter takes every instant for UTC, so UTC is what the server must speak.
+ * parameters. Prisma's adapter takes every instant for UTC and for ISO 8601, so that is what the server must speak, whatever a role or a
+ * database is set to: in another style the second of March would be read as the third of February.
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
   const settings = [
     `search_path = "${schema}"`,
     `TimeZone = 'UTC'`,
+    `DateStyle = 'ISO'`,
     `lock_timeout = ${LOCK_TIMEOUT_MS}`,
     `default_transaction_isolation = '${ISOLATION}'`,
     ...more,

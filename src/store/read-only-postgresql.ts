@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
 import { MirrorError } from '../core/errors.ts';
@@ -30,6 +31,7 @@ const SESSION = [
   'cursor_tuple_fraction = 1.0',
   // Of the daily views the planner guesses costs for which it would compile them first.
   'jit = off',
+  'bytea_output = hex',
 ];
 const { BOOL, BYTEA, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TEXT, JSONB, NUMERIC, OID, TIMESTAMPTZ } = types.builtins;
 const JSON_TYPES: ReadonlySet<number> = new Set([JSON_TEXT, JSONB]);
@@ -90,8 +92,9 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
           throw signal?.aborted === true ? signal.reason : await asFault(client, { name: address.name, sql, error });
         }
       };
+      // Never begun: what gives no rows only does something, and COPY … TO PROGRAM may do it in a read-only transaction, too.
+      if (!(await stoppable(signal, givesRows(client, cursor)))) throw noRows();
       const first = await next(ROWS_AT_FIRST);
-      if (first.fields.length === 0) throw noRows();
       return {
         columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
         rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
@@ -115,6 +118,16 @@ async function refuseNewerThere(client: Client, { schema, name }: PostgresAddres
 
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof DatabaseError)) throw error;
+}
+
+/** Waits for what the server says of the statement before it is executed; one that is wrong fails when it is read. */
+async function givesRows(client: Client, cursor: Cursor<Cell[]>): Promise<boolean> {
+  const { connection } = client as Client & { readonly connection: EventEmitter };
+  return await new Promise((resolve) => {
+    connection.once('rowDescription', () => resolve(true));
+    connection.once('noData', () => resolve(false));
+    cursor.once('error', () => resolve(true));
+  });
 }
 
 interface Batch {

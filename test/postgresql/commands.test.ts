@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { newPlace } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
-import { postgresUrl } from '../support/provider.ts';
+import { onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
 
 interface OnPostgres extends TestProgram {
@@ -73,6 +76,20 @@ describe('query', () => {
     );
   });
 
+  test('instants and bytes are read right where a database is set to write them in another style, and by the other commands', async () => {
+    const program = await onPostgres();
+    const name = new URL(program.url).pathname.slice(1);
+    await onServer(`ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'`);
+    await onServer(`ALTER DATABASE ${name} SET bytea_output = 'escape'`);
+    expect((await program.run('sync')).exitCode).toBe(0);
+    expect((await program.run('sync')).exitCode).toBe(0);
+    const sql = `SELECT timestamptz '2026-03-02 08:00:00+00' AS at, '\\x00ff'::bytea AS bytes`;
+    expect((await program.run('query', sql, '--format', 'ndjson')).stdout).toBe(
+      `{"at":"2026-03-02T08:00:00.000Z","bytes":"x'00ff'"}\n`,
+    );
+    expect((await program.run('status')).stdout).toContain('fresh');
+  });
+
   test('reads as many rows as there are, a few at a time', async () => {
     const program = await onPostgres();
     await program.run('sync');
@@ -86,6 +103,8 @@ describe('query', () => {
   test('refuses whatever writes or is wrong with a sentence and exit code 2, and nothing is changed', async () => {
     const program = await onPostgres();
     await program.run('sync');
+    // The server's own user has to be able to write there.
+    const file = join(tmpdir(), `inbox-mirror-test-${new URL(program.url).pathname.slice(1)}`);
     for (const sql of [
       'DELETE FROM conversations',
       'WITH gone AS (DELETE FROM conversations RETURNING 1) SELECT * FROM gone',
@@ -95,6 +114,8 @@ describe('query', () => {
       `SELECT set_config('transaction_read_only', 'off', false), set_config('default_transaction_read_only', 'off', false)`,
       `SET transaction_read_only = off`,
       `SELECT nextval('changes_id_seq')`,
+      'COPY (SELECT 1) TO STDOUT',
+      `COPY (SELECT 1) TO PROGRAM 'touch ${file}'`,
       'DROP TABLE conversations',
       'SELECT * FROM nowhere',
       'SELECT 1 / 0',
@@ -106,6 +127,7 @@ describe('query', () => {
       );
       expect(exitCode).toBe(2);
     }
+    expect(existsSync(file)).toBe(false);
     expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout).toBe(
       '{"n":12}\n',
     );

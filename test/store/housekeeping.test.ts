@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { count } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
+import { ask } from '../views/support.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -17,4 +18,29 @@ test('housekeeping drops old requests, ended passes and sweeps that found nothin
   expect(await count(database, 'requests')).toBe(8);
   expect(await store.housekeep(clock.now())).toEqual({ requests: 0, pages: 0, sweeps: 0, orders: 0 });
   await expectEqualToService(mirror);
+});
+
+test('housekeeping takes nothing from the views: since when a conversation may have been there, and the days of an inbox that was empty at first', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [1], usersPerInbox: 1, tagsPerInbox: 1 } });
+  const { sandbox, clock, database, store } = mirror;
+  const { id: empty } = sandbox.world.addInbox({ display_name: 'Empty' });
+  const syncs = async (times: number): Promise<void> => {
+    for (let nth = 0; nth < times; nth++) {
+      clock.advance(DAY);
+      await mirror.sync({ lists: ['inboxes', 'conversations'] });
+    }
+  };
+  await syncs(4);
+  sandbox.world.addConversation(empty, { status: 'open' });
+  await syncs(4);
+  clock.advance(31 * DAY);
+  const told = async (): Promise<unknown> => [
+    await ask(mirror, `SELECT from_earliest, from_at FROM status_intervals ORDER BY from_at DESC`),
+    await ask(mirror, `SELECT inbox_id, min(day) AS since FROM flow_daily GROUP BY inbox_id ORDER BY inbox_id`),
+  ];
+  const before = await told();
+  const sweeps = await count(database, 'sweeps');
+  await store.housekeep(clock.now());
+  expect(await count(database, 'sweeps')).toBeLessThan(sweeps - 8);
+  expect(await told()).toEqual(before);
 });

@@ -234,4 +234,25 @@ describe('the daily views', () => {
     const days = await ask(mirror, `SELECT day, CAST(sum(conversations) AS INTEGER) AS n FROM backlog_daily GROUP BY day`);
     expect(days).toEqual([{ day: '2026-03-04', n: inbox.conversations.size }]);
   });
+
+  test('are right although changes were noted while the clock was ahead, and no time is less than none', async () => {
+    const { mirror, inboxId, ids } = await lived(3);
+    const { world } = mirror.sandbox;
+    mirror.clock.setWall(72 * HOUR);
+    world.setStatus(inboxId, ids[0]!, 'pending');
+    world.addConversation(inboxId, { status: 'pending', assignee: null });
+    await mirror.sync();
+    mirror.clock.setWall(-72 * HOUR);
+    mirror.clock.advance(24 * HOUR);
+    world.setStatus(inboxId, ids[1]!, 'closed');
+    await mirror.sync();
+    expect(await ask(mirror, `SELECT day, status, conversations FROM backlog_daily WHERE conversations <> 0 ORDER BY day, status`)).toEqual([
+      { day: '2026-03-02', status: 'open', conversations: 3 },
+      { day: '2026-03-03', status: 'closed', conversations: 1 },
+      { day: '2026-03-03', status: 'open', conversations: 1 },
+      { day: '2026-03-03', status: 'pending', conversations: 2 },
+    ]);
+    expect(await ask(mirror, `SELECT seconds FROM time_in_status WHERE seconds < 0`)).toEqual([]);
+    expect(await ask(mirror, `SELECT age_seconds FROM unassigned_age WHERE age_seconds < 0`)).toEqual([]);
+  });
 });

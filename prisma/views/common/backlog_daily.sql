@@ -29,17 +29,18 @@ WITH RECURSIVE
     WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
   ),
   ends AS (
-    SELECT days.day, known.inbox_id,
+    -- Days to come, too: while the clock was ahead changes may have been noted there. They have happened, so today has them.
+    SELECT days.day, days.starts_at, days.ends_at > NOW() AS has_all, known.inbox_id,
       (SELECT seen.new_value FROM changes AS seen
        WHERE seen.list = 'inboxes' AND seen.inbox_id IS NULL AND seen.item_id = known.inbox_id AND seen.field = 'presence'
          AND seen.observed_at < days.ends_at ORDER BY seen.id DESC LIMIT 1) AS presence
     FROM known
-    JOIN report_days AS days ON days.ends_at > known.since AND days.starts_at <= NOW()
+    JOIN report_days AS days ON days.ends_at > known.since
   ),
   counted AS (
-    SELECT ends.day, ends.inbox_id, ends.presence, statuses.status,
-      coalesce(present.n, 0) - coalesce(sum(differences.n) OVER (
-        PARTITION BY ends.inbox_id, statuses.status ORDER BY ends.day DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS n
+    SELECT ends.day, ends.starts_at, ends.inbox_id, ends.presence, statuses.status,
+      coalesce(present.n, 0) - CASE WHEN ends.has_all THEN 0 ELSE coalesce(sum(differences.n) OVER (
+        PARTITION BY ends.inbox_id, statuses.status ORDER BY ends.day DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) END AS n
     FROM ends
     JOIN statuses ON statuses.inbox_id = ends.inbox_id
     LEFT JOIN present ON present.inbox_id = statuses.inbox_id AND present.status = statuses.status
@@ -47,4 +48,4 @@ WITH RECURSIVE
   )
 SELECT day, inbox_id, status, CAST(n AS INTEGER) AS conversations
 FROM counted
-WHERE presence IS NULL OR presence <> 'missing'
+WHERE (presence IS NULL OR presence <> 'missing') AND starts_at <= NOW()

@@ -2,7 +2,10 @@ CREATE VIEW time_in_status AS
 -- By windows and not by GROUP BY: SQLite hands a condition on one conversation down through these alone.
 WITH
   ended AS (
-    SELECT inbox_id, conversation_id, status, from_at, coalesce(to_at, NOW()) AS until_at, is_lower_bound FROM status_intervals
+    SELECT inbox_id, conversation_id, status, from_at, is_lower_bound,
+      -- What began while the clock was ahead has lasted no time yet.
+      CASE WHEN to_at IS NOT NULL THEN to_at WHEN from_at > NOW() THEN from_at ELSE NOW() END AS until_at
+    FROM status_intervals
   ),
   summed AS (
     SELECT inbox_id, conversation_id, status,

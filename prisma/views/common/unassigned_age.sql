@@ -25,5 +25,6 @@ WITH
     FROM waiting
     LEFT JOIN returned ON returned.inbox_id = waiting.inbox_id
   )
-SELECT inbox_id, id AS conversation_id, status, since, MILLISECONDS_BETWEEN(since, NOW()) / 1000 AS age_seconds, is_lower_bound, permalink
+SELECT inbox_id, id AS conversation_id, status, since,
+  CASE WHEN since > NOW() THEN 0 ELSE MILLISECONDS_BETWEEN(since, NOW()) / 1000 END AS age_seconds, is_lower_bound, permalink
 FROM begun

@@ -24,6 +24,7 @@ export async function runDoctor(io: Io, { resetGate, json }: { resetGate: boolea
     session = await openSession(io);
     const { config, database } = session;
     checks.push({ name: 'configuration', verdict: 'ok', message: `complete; key given, address ${config.apiUrl ?? ''}` });
+    for (const message of config.misspelt) checks.push({ name: 'configuration', verdict: 'warning', message });
     checks.push({ name: 'database', verdict: 'ok', message: `${database.name} opens and its tables are up to date` });
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));

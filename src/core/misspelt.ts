@@ -2,8 +2,8 @@ import { slipsBetween } from './nearest.ts';
 
 /** More than these and a name is rather another program's: `HTTP_PROXY` is three from `HTTP_PORT`. */
 const MOST_SLIPS = 2;
-/** So nobody else's variables begin. */
-const OURS = /^(INBOX_API|REQUESTS|SCHEDULE)_/;
+/** So nobody else's variables begin; with REQUESTS_ those of Python's do. */
+const OURS = /^(INBOX_API|REQUESTS_PER|SCHEDULE)_/;
 
 /**
  * A sentence for each variable that is set and not known, but looks as if one of ours was meant. Never a value: it may be a secret.

@@ -91,7 +91,13 @@ test("a slip in a variable's name is told, by sync and by doctor, without its va
     /INBOX_API_KEY: is missing[^]*INBOX_API_KEYS is set, but no such variable is read; perhaps INBOX_API_KEY is meant/,
   );
   const slips = { REQUEST_PER_DAY: '100', databse_url: 'file:other.db', INBOX_API_TOKEN: SECRET, SCHEDULE_TAG: '' };
-  const others = { HTTP_PROXY: 'http://proxy', INBOX_MIRROR_SERVICE_HOST: '10.0.0.7', PAGER: 'less', DATABASE_URL_FILE: '' };
+  const others = {
+    HTTP_PROXY: 'http://proxy',
+    INBOX_MIRROR_SERVICE_HOST: '10.0.0.7',
+    PAGER: 'less',
+    REQUESTS_CA_BUNDLE: '/etc/ca.pem',
+    DATABASE_URL_FILE: '',
+  };
   const { misspelt } = readConfig({ ...GOOD, ...slips, ...others }, '/', { service: true });
   expect(misspelt).toEqual([
     expect.stringMatching(/^REQUEST_PER_DAY .*REQUESTS_PER_DAY is meant$/),

@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util';
 import { validate as isCron } from 'node-cron';
 import { MirrorError } from './core/errors.ts';
 import type { ListName } from './core/lists.ts';
+import { misspeltVariables } from './core/misspelt.ts';
 
 /** Everything that the environment says, checked (DESIGN.md, "Environment"). */
 export interface Config {
@@ -29,6 +30,8 @@ export interface Config {
   readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
+  /** A sentence for each variable that looks like a slip of one of these, and so does nothing. */
+  readonly misspelt: readonly string[];
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -55,8 +58,16 @@ export function readEnvironment(env: Environment, folder: string): Environment {
  * @param needs whether the command talks to the service, and so needs address and key
  * @throws MirrorError `CONFIG` that names every bad variable at once, never the key's value
  */
-export function readConfig(env: Environment, folder: string, needs: { service: boolean }): Config {
+export function readConfig(environment: Environment, folder: string, needs: { service: boolean }): Config {
   const faults: string[] = [];
+  const known = new Set<string>();
+  // What is read below is what there is: so no second list of the names can fall behind.
+  const env = new Proxy(environment, {
+    get(target, name) {
+      if (typeof name === 'string') known.add(name);
+      return typeof name === 'string' ? target[name] : undefined;
+    },
+  });
   const read = reader(env, faults);
   const number = (name: string, fallback: number, least: number, most: number, whole: boolean): number =>
     read(name, fallback, `${whole ? 'a whole number' : 'a number'} from ${least} to ${most}`, (text) => {
@@ -65,7 +76,7 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
         ? value
         : undefined;
     });
-  const config: Config = {
+  const config: Omit<Config, 'misspelt'> = {
     apiUrl: readApiUrl(read, env, needs.service, faults),
     key: readKey(env, folder, needs.service, faults),
     databaseUrl: readDatabaseUrl(env, folder, faults),
@@ -91,13 +102,14 @@ export function readConfig(env: Environment, folder: string, needs: { service: b
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
     storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
   };
+  const misspelt = misspeltVariables(environment, known);
   if (config.requestsReserved >= config.requestsPerDay && !faults.some((fault) => fault.includes('REQUESTS_'))) {
     faults.push(
       `REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${config.requestsPerDay}), but got ${config.requestsReserved}`,
     );
   }
-  if (faults.length > 0) throw configError(faults);
-  return Object.freeze(config);
+  if (faults.length > 0) throw configError(faults, misspelt);
+  return Object.freeze({ ...config, misspelt });
 }
 
 type Read = <Value>(name: string, fallback: Value, expected: string, parse: (text: string) => Value | undefined) => Value;
@@ -241,8 +253,8 @@ function isTimezone(text: string): boolean {
   }
 }
 
-function configError(faults: readonly string[]): MirrorError {
-  const list = faults.map((fault) => `  ${fault}`).join('\n');
+function configError(faults: readonly string[], misspelt: readonly string[] = []): MirrorError {
+  const list = [...faults, ...misspelt].map((fault) => `  ${fault}`).join('\n');
   return new MirrorError(
     'CONFIG',
     `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\nSet them in the environment or in a file .env; .env.example lists all with their defaults.`,

@@ -7,6 +7,7 @@ import { type Forecast, forecastResync } from '../sync/forecast.ts';
 import { unknownInbox } from '../sync/pass.ts';
 import { type Io, printLine } from './io.ts';
 import type { Session } from './session.ts';
+import { wrapped } from './wrap.ts';
 
 /** Prints what a resync would cost: requests, share of the day budget, when it would end. Sends nothing. */
 export async function printForecast(
@@ -22,7 +23,7 @@ export async function printForecast(
   const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
   const forecast = await forecastResync(store, scope, config, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
-  printLine(io.stdout, json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : asWords(forecast, endsAt));
+  printLine(io.stdout, json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(io.stdout, asWords(forecast, endsAt)));
 }
 
 function asWords(forecast: Forecast, endsAt: Date): string {

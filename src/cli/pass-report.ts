@@ -6,6 +6,7 @@ import type { PassReport } from '../sync/pass.ts';
 import { exitCodeOf } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { renderTable } from './table.ts';
+import { wrapped } from './wrap.ts';
 
 /** What a pass cost: requests that it sent, and how long it took. */
 export interface PassCost {
@@ -96,7 +97,7 @@ function printTrouble(io: Io, { key, outcome, error, rejected, suspects }: ListR
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {
-    printLine(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`);
+    printLine(io.stderr, wrapped(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`));
   }
 }
 
@@ -104,8 +105,11 @@ function printStop(io: Io, { lists, stopped }: PassReport, cost: string): void {
   const complete = lists.filter(({ outcome }) => outcome === 'complete' || outcome === 'already').length;
   if (!isMirrorError(stopped)) return;
   const saved = `${plural(complete, 'list')} complete, and every page read so far is saved: ${cost}`;
-  if (stopped.code === 'STOPPED') printLine(io.stderr, `Stopped. ${saved} Run the same command again to go on from there.`);
-  else printLine(io.stderr, `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`);
+  const words =
+    stopped.code === 'STOPPED'
+      ? `Stopped. ${saved} Run the same command again to go on from there.`
+      : `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`;
+  printLine(io.stderr, wrapped(io.stderr, words));
 }
 
 /** A pass as JSON (docs/commands.md). `order`: its id where the daemon did it. */

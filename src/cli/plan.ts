@@ -6,8 +6,9 @@ import type { Cron } from '../sync/cron.ts';
 import { type KindOutlook, type Outlook, outlookOf } from '../sync/outlook.ts';
 import { type Output, paint, printLine } from './io.ts';
 import { renderTable } from './table.ts';
+import { wrapped } from './wrap.ts';
 
-/** Prints what the daemon will do: each schedule with its next three slots, what a pass costs, and whether all of it fits the day's budget. @returns what it told */
+/** Prints what the daemon will do: each schedule with its next slots (three where there is room), what a pass costs, and whether all of it fits the day's budget. @returns what it told */
 export async function printPlan(
   output: Output,
   store: Store,
@@ -24,17 +25,26 @@ export async function printPlan(
     { title: 'requests a pass', align: 'right' as const },
     { title: 'a day', align: 'right' as const },
   ];
-  const rows = outlook.kinds.map((kind) => [
-    kind.list,
-    kind.cron.expression,
-    kind.next.map((at) => wallClock(at, now, config.timezone)).join(', '),
-    count(kind.lists),
-    count(kind.requestsPerPass),
-    count(Math.round(kind.requestsPerPass * kind.passesPerDay)),
-  ]);
-  printLine(output, renderTable(output, columns, rows));
+  const tableOf = (slots: number): string =>
+    renderTable(
+      output,
+      columns,
+      outlook.kinds.map((kind) => [
+        kind.list,
+        kind.cron.expression,
+        kind.next
+          .slice(0, slots)
+          .map((at) => wallClock(at, now, config.timezone))
+          .join(', '),
+        count(kind.lists),
+        count(kind.requestsPerPass),
+        count(Math.round(kind.requestsPerPass * kind.passesPerDay)),
+      ]),
+    );
+  // A narrow terminal has no room for three slots.
+  printLine(output, [3, 2].map(tableOf).find((table) => wrapped(output, table) === table) ?? tableOf(1));
   printLine(output, '');
-  for (const line of verdict(output, outlook)) printLine(output, line);
+  for (const line of verdict(output, outlook)) printLine(output, wrapped(output, line));
   return outlook;
 }
 

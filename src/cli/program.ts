@@ -13,6 +13,7 @@ import { addStart } from './start.ts';
 import { addStatus } from './status.ts';
 import { addSync } from './sync.ts';
 import { addTables } from './tables.ts';
+import { wrapped } from './wrap.ts';
 
 /** The whole program: arguments in, exit code out. Known errors print a sentence, bugs print a stack; neither prints the key. */
 export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {
@@ -57,7 +58,11 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
 }
 
 function describeError(io: Io, error: unknown): string {
-  if (isMirrorError(error)) return `${paint(io.stderr, 'red', 'error:')} ${error.message}`;
+  if (isMirrorError(error)) {
+    const lines = `${paint(io.stderr, 'red', 'error:')} ${error.message}`.split('\n');
+    // What is set in, an excerpt of SQL with a caret under it, must stay as it is.
+    return lines.map((line) => (line.startsWith(' ') ? line : wrapped(io.stderr, line))).join('\n');
+  }
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return `${paint(io.stderr, 'red', 'unexpected error:')} ${detail}\nThis is a bug; nothing that was applied is lost. Please report it with the lines above.`;
 }

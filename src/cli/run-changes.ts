@@ -7,13 +7,13 @@ import { asNdjson, changeAsJson } from '../daemon/change-json.ts';
 import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newestChanges } from '../store/change-feed.ts';
 import { openExisting } from '../store/read-only.ts';
 import type { Sql } from '../store/sql.ts';
+import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
-import { type Io, type Output, printLine } from './io.ts';
+import { type Io, printLine } from './io.ts';
 import { systemClock } from './machine.ts';
 import { writePaced } from './paced.ts';
 import { parseSince } from './since.ts';
-import { renderTable } from './table.ts';
 
 const AT_ONCE = 1000;
 const SHOWN_IN_A_TABLE = 100;
@@ -123,9 +123,10 @@ function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
     ndjson: asNdjson,
-    csv: (changes) => begin(stringify([COLUMNS]), '') + stringify(changes.map((change) => Object.values(changeAsJson(change)))),
+    csv: (changes) =>
+      begin(stringify([CHANGE_COLUMNS]), '') + stringify(changes.map((change) => Object.values(changeAsJson(change)))),
     json: (changes) => begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
-    table: (changes) => `${asTable(output, changes, printed === 0)}\n`,
+    table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
   };
   return {
     async print(changes) {
@@ -136,21 +137,8 @@ function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(stringify([COLUMNS]));
+      else if (printed === 0 && format === 'csv') output.write(stringify([CHANGE_COLUMNS]));
       else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
     },
   };
 }
-
-/** Aligned in itself; what follows has no titles again. */
-function asTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
-  const rows = changes.map((change) => Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))));
-  const lines = renderTable(
-    output,
-    COLUMNS.map((title) => ({ title })),
-    rows,
-  );
-  return titled ? lines : lines.slice(lines.indexOf('\n') + 1);
-}
-
-const COLUMNS = ['id', 'observed_at', 'previously_seen_at', 'list', 'inbox_id', 'item_id', 'field', 'old_value', 'new_value'];

@@ -5,6 +5,7 @@ import { countSent } from '../store/status.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { type Session, openSession } from './session.ts';
+import { wrapped } from './wrap.ts';
 
 /** The service's clock and ours may differ by this much before it is worth a word: its `Date` has whole seconds. */
 const CLOCK_TOLERANCE_MS = 5000;
@@ -24,6 +25,7 @@ export async function runDoctor(io: Io, { resetGate, json }: { resetGate: boolea
     session = await openSession(io);
     const { config, database } = session;
     checks.push({ name: 'configuration', verdict: 'ok', message: `complete; key given, address ${config.apiUrl ?? ''}` });
+    for (const message of config.misspelt) checks.push({ name: 'configuration', verdict: 'warning', message });
     checks.push({ name: 'database', verdict: 'ok', message: `${database.name} opens and its tables are up to date` });
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));
@@ -91,5 +93,6 @@ async function checkService({ client, clock, database }: Session, signal: AbortS
 
 function asLine(io: Io, { name, verdict, message }: Check): string {
   const colour = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const;
-  return `${paint(io.stdout, colour[verdict], verdict.padEnd(8))} ${name.padEnd(14)} ${message.replaceAll('\n', '\n' + ' '.repeat(24))}`;
+  const line = `${paint(io.stdout, colour[verdict], verdict.padEnd(8))} ${name.padEnd(14)} ${message.replaceAll('\n', '\n' + ' '.repeat(24))}`;
+  return wrapped(io.stdout, line, 24);
 }

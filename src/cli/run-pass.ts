@@ -36,6 +36,7 @@ export async function runPassCommand(io: Io, { spec, command, json, detach = fal
     writeLog: (line) => display.writeLog(line),
     onGateEvent: (event) => display.gateEvent(event),
   });
+  for (const sentence of session.config.misspelt) session.log.warn(sentence);
   const wanted = { spec: { ...spec, requestedBy: command }, json };
   try {
     if (before !== undefined && !(await before(session))) return 0;

@@ -35,6 +35,7 @@ export async function runStart(io: Io, version: string): Promise<number> {
   const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
   try {
     logUncaught(session);
+    for (const sentence of session.config.misspelt) session.log.warn(sentence);
     const state = { active: false };
     const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
     watchKey(io, session);

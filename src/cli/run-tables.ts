@@ -3,6 +3,7 @@ import { TABLE_SENTENCES, VIEW_SENTENCES } from '../store/catalogue.ts';
 import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
+import { wrapped } from './wrap.ts';
 
 interface Described {
   readonly name: string;
@@ -47,5 +48,5 @@ async function describe(url: string): Promise<Described[]> {
 
 function asText(io: Io, { name, kind, description, columns }: Described): string {
   const title = `${paint(io.stdout, 'bold', name)}${kind === 'view' ? ' (view)' : ''}`;
-  return `${title}  ${description}\n    ${columns.join(', ')}\n`;
+  return `${wrapped(io.stdout, `${title}  ${description}`)}\n${wrapped(io.stdout, `    ${columns.join(', ')}`, 4)}\n`;
 }

@@ -38,7 +38,7 @@ export async function serveEndpoints(
     });
     const address = await endpoints.listen();
     listening = endpoints;
-    log.info({ address }, 'answering /healthz, /readyz, /metrics and /status.json');
+    log.info({ address }, 'answering /healthz, /readyz, /metrics, /status.json and /changes');
   };
   // Beside an active daemon the port may be that one's.
   let failure: unknown = null;

@@ -17,6 +17,7 @@ import { type Io, usesColour } from './io.ts';
 import { type Keys, keysOf } from './keys.ts';
 import { isAlive, systemClock } from './machine.ts';
 import { sharedClock } from './shared-clock.ts';
+import { wrapped } from './wrap.ts';
 
 /** A mirror and the way to its service, opened for one command. */
 export interface Session {
@@ -150,10 +151,12 @@ function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
 
 /** A command's log: to stderr, in words on a terminal, JSON otherwise. */
 function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, write?: (line: string) => void): Log {
+  const put = write ?? ((line: string) => io.stderr.write(line));
   return createLog({
     level: config.logLevel,
     keys: () => [...keys.seen(), ...secretsOf(config)],
-    write: write ?? ((line) => io.stderr.write(line)),
+    // What a line goes on with stands under its words, not under its time.
+    write: (line) => put(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),
   });

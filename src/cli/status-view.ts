@@ -12,6 +12,7 @@ import { type Io, paint, printLine } from './io.ts';
 import { isAlive, systemClock } from './machine.ts';
 import { sharedClock } from './shared-clock.ts';
 import { renderTable } from './table.ts';
+import { wrapped } from './wrap.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
@@ -20,7 +21,7 @@ export async function showStatus(io: Io, { json }: { json: boolean }): Promise<n
     const now = (await sharedClock(database, systemClock())).clock.now();
     const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
     const status = await observe(database, { now, config, self });
-    printLine(io.stdout, json ? statusAsJson(status) : asWords(io, status));
+    printLine(io.stdout, json ? statusAsJson(status) : wrapped(io.stdout, asWords(io, status), 9));
     return status.healthy ? EXIT.done : EXIT.stale;
   } finally {
     await database.close();

@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: Iterable<string>, most = 3): s
 }
 
 /** How many letters were added, left out, changed, or swapped with their neighbours. */
-function slipsBetween(one: string, other: string): number {
+export function slipsBetween(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let row = 1; row <= one.length; row++) {

@@ -86,6 +86,34 @@ test('a real environment variable wins over .env', () => {
   expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
 });
 
+test("a slip in a variable's name is told, by sync and by doctor, without its value", async () => {
+  expect(() => readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true })).toThrow(
+    /INBOX_API_KEY: is missing[^]*INBOX_API_KEYS is set, but no such variable is read; perhaps INBOX_API_KEY is meant/,
+  );
+  const slips = { REQUEST_PER_DAY: '100', databse_url: 'file:other.db', INBOX_API_TOKEN: SECRET, SCHEDULE_TAG: '' };
+  const others = {
+    HTTP_PROXY: 'http://proxy',
+    INBOX_MIRROR_SERVICE_HOST: '10.0.0.7',
+    PAGER: 'less',
+    REQUESTS_CA_BUNDLE: '/etc/ca.pem',
+    DATABASE_URL_FILE: '',
+  };
+  const { misspelt } = readConfig({ ...GOOD, ...slips, ...others }, '/', { service: true });
+  expect(misspelt).toEqual([
+    expect.stringMatching(/^REQUEST_PER_DAY .*REQUESTS_PER_DAY is meant$/),
+    expect.stringMatching(/^databse_url .*DATABASE_URL is meant$/),
+    expect.stringMatching(/^INBOX_API_TOKEN .*\.env\.example/),
+  ]);
+  expect(misspelt.join('\n')).not.toContain(SECRET);
+  const program = await testProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
+  expect((await program.run('sync', 'inboxes')).stderr).toContain('LOG_LEVELS is set');
+  const { exitCode, stdout } = await program.run('doctor');
+  expect({ exitCode, stdout }).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/warning +configuration +LOG_LEVELS/) as string,
+  });
+});
+
 test('address and key are missed only by a command that talks to the service', () => {
   expect(() => readConfig({}, '/', { service: true })).toThrow(/2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/);
   expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });

@@ -1,4 +1,4 @@
-import { cellsOf } from '../core/cells.ts';
+import stringWidth from 'string-width';
 import { changeAsJson } from '../daemon/change-json.ts';
 import type { ChangeRecord } from '../store/change-feed.ts';
 import { type Output, paint } from './io.ts';
@@ -28,7 +28,7 @@ export function changeTable(output: Output, changes: readonly ChangeRecord[], ti
   const titles = CHANGE_COLUMNS.map((title) => ({ title }));
   // The titles set the least widths, in colours or not.
   const plain = renderTable({ write: () => undefined }, titles, rows);
-  if (output.isTTY === true && Math.max(...plain.split('\n').map(cellsOf)) > (output.columns ?? 0))
+  if (output.isTTY === true && Math.max(...plain.split('\n').map((text) => stringWidth(text))) > (output.columns ?? 0))
     return rows.map((row) => onTwoLines(output, row)).join('\n');
   const lines = renderTable(output, titles, rows);
   return titled ? lines : lines.slice(lines.indexOf('\n') + 1);

@@ -1,4 +1,4 @@
-import { cellsOf } from '../core/cells.ts';
+import stringWidth from 'string-width';
 
 /** Between two columns. */
 const GAP = 2;
@@ -24,5 +24,7 @@ export function fitColumns(
 
 /** How wide each column would have to be to show all of it. */
 export function neededCells(titles: readonly string[], rows: readonly (readonly string[])[]): number[] {
-  return titles.map((title, index) => rows.reduce((most, row) => Math.max(most, cellsOf(row[index] ?? '')), cellsOf(title)));
+  return titles.map((title, index) =>
+    rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(title)),
+  );
 }

@@ -1,4 +1,5 @@
-import { cellsOf, cutToCells } from '../core/cells.ts';
+import cliTruncate from 'cli-truncate';
+import stringWidth from 'string-width';
 import { plural } from '../core/words.ts';
 import type { Cell, QueryResult } from '../store/query-result.ts';
 import { asText } from './cell-forms.ts';
@@ -53,11 +54,11 @@ function layOut(output: Output, { titles, isNumeric, texts }: Content): { text: 
     output.columns,
   );
   if (widths === null) return asBlocks(output, titles, texts, output.columns);
-  const fitted = columns.map(({ title, align }, index) => ({ title: cutToCells(title, widths[index] ?? 0), align }));
+  const fitted = columns.map(({ title, align }, index) => ({ title: cliTruncate(title, widths[index] ?? 0), align }));
   const text = renderTable(
     output,
     fitted,
-    texts.map((row) => row.map((cell, index) => cutToCells(cell, widths[index] ?? 0))),
+    texts.map((row) => row.map((cell, index) => cliTruncate(cell, widths[index] ?? 0))),
   );
   return { text, isCut: widths.some((cells, index) => cells < (needed[index] ?? 0)) };
 }
@@ -69,14 +70,14 @@ function asBlocks(
   texts: readonly (readonly string[])[],
   width: number,
 ): { text: string; isCut: boolean } {
-  const indent = Math.min(Math.max(...titles.map(cellsOf)), Math.floor(width / 2));
+  const indent = Math.min(Math.max(...titles.map((text) => stringWidth(text))), Math.floor(width / 2));
   let isCut = false;
   const blocks = texts.map((row, index) => {
     const lines = row.map((cell, column) => {
-      const title = cutToCells(titles[column] ?? '', indent);
-      const shown = cutToCells(cell, width - indent - 2);
+      const title = cliTruncate(titles[column] ?? '', indent);
+      const shown = cliTruncate(cell, width - indent - 2);
       isCut ||= shown !== cell;
-      return `${paint(output, 'bold', title)}${' '.repeat(indent - cellsOf(title))}  ${shown}`.trimEnd();
+      return `${paint(output, 'bold', title)}${' '.repeat(indent - stringWidth(title))}  ${shown}`.trimEnd();
     });
     return [
       paint(output, 'dim', `row ${index + 1} ${'─'.repeat(Math.max(0, Math.min(width, 40) - 5 - String(index + 1).length))}`),

@@ -1,4 +1,4 @@
-import { slipsBetween } from './nearest.ts';
+import leven from 'leven';
 
 /** More than these and a name is rather another program's: `HTTP_PROXY` is three from `HTTP_PORT`. */
 const MOST_SLIPS = 2;
@@ -14,7 +14,7 @@ export function misspeltVariables(env: Readonly<Record<string, string | undefine
     .filter(([name, value]) => !known.has(name) && value?.trim())
     .flatMap(([name]) => {
       const [closest] = [...known]
-        .map((other) => ({ other, slips: slipsBetween(name.toUpperCase(), other) }))
+        .map((other) => ({ other, slips: leven(name.toUpperCase(), other) }))
         .filter(({ slips }) => slips <= MOST_SLIPS)
         .sort((one, next) => one.slips - next.slips);
       if (closest !== undefined) return [`${name} is set, but no such variable is read; perhaps ${closest.other} is meant`];

@@ -1,4 +1,4 @@
-import { cellsOf } from './cells.ts';
+import stringWidth from 'string-width';
 
 /** So much of a line is shown: what fits a narrow terminal beside its indentation. */
 const MOST_CELLS = 72;
@@ -18,12 +18,12 @@ export function excerptOf(sql: string, at: number): string {
   let to = column;
   for (let left = MOST_CELLS; left > 0 && (from > 0 || to < characters.length);) {
     // As much on either side, and what one side does not need for the other.
-    if (from > 0) left -= cellsOf(characters[--from] ?? '');
-    if (to < characters.length) left -= cellsOf(characters[to++] ?? '');
+    if (from > 0) left -= stringWidth(characters[--from] ?? '');
+    if (to < characters.length) left -= stringWidth(characters[to++] ?? '');
   }
   const lead = (from > 0 ? '…' : '') + characters.slice(from, column).join('');
   const rest = characters.slice(column, to).join('') + (to < characters.length ? '…' : '');
-  const indent = ' '.repeat(cellsOf(lead));
+  const indent = ' '.repeat(stringWidth(lead));
   const number = before.split('\n').length;
   return `  line ${number}, column ${column + 1}:\n  ${lead}${rest}\n  ${indent}^`;
 }

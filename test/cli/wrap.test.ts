@@ -10,6 +10,10 @@ test('a terminal breaks lines between words, a pipe gets them whole, and colours
   const text = 'next     inboxes in 59 min, users in 2 h';
   expect(wrapped(terminal(30), text, 9)).toBe('next     inboxes in 59 min,\n         users in 2 h');
   expect(wrapped(terminal(40), `\u001B[31m${text}\u001B[39m`)).toBe(`\u001B[31m${text}\u001B[39m`);
+  const coloured = '\u001B[32mok\u001B[39m       database      it opens and is up to date';
+  expect(wrapped(terminal(44), coloured, 23)).toBe(
+    `\u001B[32mok\u001B[39m       database      it opens and is up to\n${' '.repeat(23)}date`,
+  );
   expect(wrapped({ write: () => undefined }, text)).toBe(text);
   expect(wrapped(terminal(30), `kept\n  ${'x'.repeat(40)} y`)).toBe(`kept\n  ${'x'.repeat(40)}\ny`);
 });

@@ -32,7 +32,7 @@ function asWords(forecast: Forecast, endsAt: Date): string {
   const least = complete ? '' : 'at least ';
   const lines = [
     `A resync of ${plural(forecast.lists.length, 'list')} takes ${least}${plural(requests, 'request')}: ${share} % of the day's ${count(perDay)}, of which ${count(sentToday)} are used.`,
-    `It would end ${complete ? 'about' : 'at the earliest'} ${endsAt.toISOString()}, in ${duration(lastsMs)}.`,
+    `It would end ${complete ? 'about' : 'at the earliest'} ${endsAt.toISOString().replace(/\.\d+Z$/, 'Z')}, in ${duration(lastsMs)}.`,
   ];
   if (!complete) lines.push('Some lists were never read to their end, so their size is not known yet.');
   if (requests + sentToday > perDay)

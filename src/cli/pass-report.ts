@@ -61,7 +61,7 @@ const COLUMNS = [
 
 const OUTCOMES = {
   complete: 'complete',
-  already: 'complete before the interruption',
+  already: 'complete already',
   skipped: 'skipped: its inbox may be gone',
   paused: 'goes on next time',
   failed: 'failed',

@@ -1,5 +1,4 @@
 import { stringify } from 'csv-stringify/sync';
-import { readConfig, readEnvironment } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
@@ -14,6 +13,7 @@ import { type Io, printLine } from './io.ts';
 import { systemClock } from './machine.ts';
 import { writePaced } from './paced.ts';
 import { parseSince } from './since.ts';
+import { readerConfig } from './reader-config.ts';
 
 const AT_ONCE = 1000;
 const SHOWN_IN_A_TABLE = 100;
@@ -36,7 +36,7 @@ export interface ChangesOptions {
 export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   const clock = systemClock();
   const wanted = readOptions(options, clock.now());
-  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const config = readerConfig(io);
   const database = await openExisting(config.databaseUrl);
   try {
     const printer = printerOf(io, options.format);

@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
-import { readConfig, readEnvironment } from '../config.ts';
 import { MirrorError } from '../core/errors.ts';
 import { stoppable } from '../core/stoppable.ts';
 import { openReadOnly } from '../store/read-only.ts';
@@ -8,6 +7,7 @@ import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import type { Format } from './formats.ts';
 import { parseTimeout } from './timeout.ts';
+import { readerConfig } from './reader-config.ts';
 
 /** The options as words. */
 export interface QueryOptions {
@@ -18,7 +18,7 @@ export interface QueryOptions {
 /** Runs one query and prints its rows, until it is stopped or its time is over. @returns the exit code */
 export async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {
   const most = timeout === undefined ? null : parseTimeout(timeout);
-  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const config = readerConfig(io);
   const sql = argument === '-' ? await stoppable(io.signal, text(process.stdin)) : argument;
   const late = new AbortController();
   const timer = most === null ? undefined : setTimeout(() => late.abort(tooLate(timeout ?? '')), most);

@@ -1,9 +1,9 @@
-import { readConfig, readEnvironment } from '../config.ts';
 import { TABLE_SENTENCES, VIEW_SENTENCES } from '../store/catalogue.ts';
 import { openReadOnly } from '../store/read-only.ts';
 import { EXIT } from './exit-codes.ts';
 import { type Io, paint, printLine } from './io.ts';
 import { wrapped } from './wrap.ts';
+import { readerConfig } from './reader-config.ts';
 
 interface Described {
   readonly name: string;
@@ -14,7 +14,7 @@ interface Described {
 
 /** Prints tables and views as they stand in this mirror. What the program does not know (a view of the user's own) has no sentence. @returns the exit code */
 export async function listTables(io: Io, { json }: { json: boolean }): Promise<number> {
-  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const config = readerConfig(io);
   const described = await describe(config.databaseUrl);
   if (json) printLine(io.stdout, JSON.stringify(described, null, 2));
   else for (const one of described) printLine(io.stdout, asText(io, one));

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { readConfig, readEnvironment } from '../config.ts';
 import { BUDGET_WINDOW_MS } from '../core/ledger.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { ago, count, duration, plural } from '../core/words.ts';
@@ -13,9 +12,10 @@ import { isAlive, systemClock } from './machine.ts';
 import { sharedClock } from './shared-clock.ts';
 import { renderTable } from './table.ts';
 import { wrapped } from './wrap.ts';
+import { readerConfig } from './reader-config.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
-  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+  const config = readerConfig(io);
   const database = await openExisting(config.databaseUrl);
   try {
     const now = (await sharedClock(database, systemClock())).clock.now();

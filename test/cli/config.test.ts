@@ -86,7 +86,7 @@ test('a real environment variable wins over .env', () => {
   expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
 });
 
-test("a slip in a variable's name is told, by sync and by doctor, without its value", async () => {
+test("a slip in a variable's name is told, by sync, status and doctor, without its value", async () => {
   expect(() => readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true })).toThrow(
     /INBOX_API_KEY: is missing[^]*INBOX_API_KEYS is set, but no such variable is read; perhaps INBOX_API_KEY is meant/,
   );
@@ -107,6 +107,7 @@ test("a slip in a variable's name is told, by sync and by doctor, without its va
   expect(misspelt.join('\n')).not.toContain(SECRET);
   const program = await testProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
   expect((await program.run('sync', 'inboxes')).stderr).toContain('LOG_LEVELS is set');
+  expect((await program.run('status')).stderr).toMatch(/^warning: LOG_LEVELS is set/);
   const { exitCode, stdout } = await program.run('doctor');
   expect({ exitCode, stdout }).toMatchObject({
     exitCode: 0,

@@ -24,7 +24,7 @@ test('on a terminal the log tells its figures in the sentence, and leaves out wh
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   expect(lines.map((line) => line.replace(/^\[.*?\] /, ''))).toEqual([
-    'INFO: tags of inbox 7 complete: 8 rows, 2 inserted, 1 suspects\n',
+    'INFO: tags of inbox 7 complete: 8 rows, 2 inserted, 1 not listed\n',
     'ERROR: list failed (tags/7): HTTP 404 {"order":3}\n',
   ]);
 });

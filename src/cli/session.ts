@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { type Config, readConfig, readEnvironment, rereadKey } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
+import { isMirrorError } from '../core/errors.ts';
 import { keepLease } from '../daemon/keep-lease.ts';
 import { PATIENCE_MS } from '../daemon/troubles.ts';
 import { type Log, createLog } from '../log.ts';
@@ -97,7 +98,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     client,
     async claim(command) {
       const lease = await acquireLease(database, claimantOf(command, clock));
-      const claim = claimOf(lease, database, clock, io.signal);
+      const claim = claimOf(lease, { database, clock, log }, io.signal);
       releases.push(() => claim.release());
       return claim;
     },
@@ -113,7 +114,11 @@ export function claimantOf(command: string, clock: Clock): Claimant {
   return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
 }
 
-function claimOf(lease: Lease, database: Database, clock: Clock, stop: AbortSignal): Claim {
+function claimOf(
+  lease: Lease,
+  { database, clock, log }: { database: Database; clock: Clock; log: Log },
+  stop: AbortSignal,
+): Claim {
   const kept = keepLease(lease, { database, clock });
   let released = false;
   return {
@@ -123,7 +128,10 @@ function claimOf(lease: Lease, database: Database, clock: Clock, stop: AbortSign
       if (released) return;
       released = true;
       kept.stop();
-      await lease.release();
+      await lease.release().catch((error: unknown) => {
+        if (!isMirrorError(error, 'DATABASE')) throw error;
+        log.warn({ cause: error.message }, 'the lease cannot be given back; it runs out by itself');
+      });
     },
   };
 }

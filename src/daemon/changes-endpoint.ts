@@ -43,7 +43,10 @@ const QUERY = z.strictObject({
  * `GET /changes?since_id=`: the changes after that id, one JSON object a line (docs/http.md). Where there are none yet it waits for some, up to `wait`
  * seconds; nothing is an answer too.
  */
-export function addChangesEndpoint(server: FastifyInstance, { clock, changes, newest, patienceMs }: ChangesEndpointOptions): void {
+export function addChangesEndpoint(
+  server: FastifyInstance,
+  { clock, changes, newest, patienceMs }: ChangesEndpointOptions,
+): void {
   let waiting = 0;
   server.get('/changes', async (request, reply) => {
     const read = QUERY.safeParse(request.query);
@@ -60,7 +63,10 @@ export function addChangesEndpoint(server: FastifyInstance, { clock, changes, ne
     let seen = sinceId;
     let found = await after(seen);
     if (found.length === 0 && wait > 0 && waiting >= MOST_WAITING)
-      return await reply.code(503).header('retry-after', '5').send({ error: `${MOST_WAITING} others wait already; ask again later.` });
+      return await reply
+        .code(503)
+        .header('retry-after', '5')
+        .send({ error: `${MOST_WAITING} others wait already; ask again later.` });
     waiting += 1;
     try {
       while (found.length === 0 && clock.monotonic() < until) {

@@ -158,7 +158,10 @@ test('killed at any moment it goes on where it was: each change at least once, i
 describe('what was answered is known', () => {
   test.each([
     ['very long', (response: ServerResponse) => void response.writeHead(200).end('x'.repeat(1_000_000))],
-    ['cut off', (response: ServerResponse) => void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy())],
+    [
+      'cut off',
+      (response: ServerResponse) => void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy()),
+    ],
     ['in no encoding', (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x')],
   ])('by the head of an answer whose body is %s', async (_body, answer) => {
     expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({ status: 200, retryAfter: undefined, problem: null });

@@ -80,18 +80,22 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     async query(sql) {
       refuseEmpty(sql);
       // As one prepared statement, which holds no second one that could end the transaction first.
-      const cursor = client.query(
-        new Cursor<Cell[]>(sql, [], { rowMode: 'array', types: { getTypeParser: (type) => PARSERS.get(type) ?? String } }),
-      );
-      const next = async (rows: number): Promise<Batch> => {
+      const cursor = new Cursor<Cell[]>(sql, [], {
+        rowMode: 'array',
+        types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
+      });
+      const inWords = async <Result>(work: Promise<Result>): Promise<Result> => {
         try {
-          return await stoppable(signal, read(cursor, rows));
+          return await stoppable(signal, work);
         } catch (error) {
           throw signal?.aborted === true ? signal.reason : await asFault(client, { name: address.name, sql, error });
         }
       };
+      const begun = described(cursor);
+      client.query(cursor);
+      await inWords(begun);
+      const next = (rows: number): Promise<Batch> => inWords(read(cursor, rows));
       const first = await next(ROWS_AT_FIRST);
-      if (first.fields.length === 0) throw noRows();
       return {
         columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
         rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
@@ -129,6 +133,22 @@ function ignoreRefusal(error: unknown): void {
 interface Batch {
   readonly rows: Cell[][];
   readonly fields: QueryArrayResult['fields'];
+}
+
+/**
+ * Waits until the server has read the statement, before it is begun. What gives no rows is not: a COPY to a file or a program is nothing that a read-only
+ * transaction would stop. To be called before the cursor is handed to the client.
+ */
+async function described(cursor: Cursor<Cell[]>): Promise<void> {
+  const submit = cursor.submit.bind(cursor);
+  await new Promise<void>((resolve, reject) => {
+    cursor.on('error', reject);
+    cursor.submit = (connection) => {
+      connection.once('rowDescription', () => resolve());
+      connection.once('noData', () => reject(noRows()));
+      submit(connection);
+    };
+  });
 }
 
 async function read(cursor: Cursor<Cell[]>, rows: number): Promise<Batch> {

@@ -1,5 +1,8 @@
+import { existsSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { Client } from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { newPlace } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
@@ -86,6 +89,9 @@ describe('query', () => {
   test('refuses whatever writes or is wrong with a sentence and exit code 2, and nothing is changed', async () => {
     const program = await onPostgres();
     await program.run('sync');
+    // Where the server's own user may write.
+    const copied = join(tmpdir(), `copied-${basename(program.folder)}`);
+    onTestFinished(() => rmSync(copied, { force: true }));
     for (const sql of [
       'DELETE FROM conversations',
       'WITH gone AS (DELETE FROM conversations RETURNING 1) SELECT * FROM gone',
@@ -96,6 +102,8 @@ describe('query', () => {
       `SET transaction_read_only = off`,
       `SELECT nextval('changes_id_seq')`,
       'DROP TABLE conversations',
+      `COPY (SELECT 1) TO '${copied}'`,
+      `COPY (SELECT 1) TO PROGRAM 'cat > ${copied}'`,
       'SELECT * FROM nowhere',
       'SELECT 1 / 0',
       'selec',
@@ -106,6 +114,7 @@ describe('query', () => {
       );
       expect(exitCode).toBe(2);
     }
+    expect(existsSync(copied)).toBe(false);
     expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout).toBe(
       '{"n":12}\n',
     );

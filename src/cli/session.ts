@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type Config, readConfig, readEnvironment, rereadKey } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
+import { duration } from '../core/words.ts';
 import { keepLease } from '../daemon/keep-lease.ts';
 import { PATIENCE_MS } from '../daemon/troubles.ts';
 import { type Log, createLog } from '../log.ts';
@@ -12,6 +13,7 @@ import { openDatabase } from '../store/database.ts';
 import { type Claimant, type Lease, acquireLease } from '../store/leases.ts';
 import { ledgerOf } from '../store/ledger.ts';
 import { keepReport } from '../store/report.ts';
+import { aheadOfServer } from '../store/server-clock.ts';
 import type { Database } from '../store/sql.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { type Io, usesColour } from './io.ts';
@@ -52,6 +54,8 @@ export interface SessionOptions {
   readonly unattended?: boolean;
 }
 
+const CLOCK_TOLERANCE_MS = 2000;
+
 /** What serves endpoints and signals must not stand still for long. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2000;
 
@@ -68,6 +72,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const releases: (() => unknown)[] = [];
   const database = await openDatabase(config.databaseUrl, options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined);
   releases.push(() => database.close());
+  await checkClock(database, clock, log);
   await keepReport(database, config, clock.now());
   const ledger = ledgerOf(database);
   if (!options.unattended) await ledger.allowKey();
@@ -107,6 +112,16 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       for (const release of releases.splice(0).toReversed()) await release();
     },
   };
+}
+
+/** Says where this machine's time is another than the database server's, and so perhaps than that of other hosts that use the mirror. */
+async function checkClock(database: Database, { now }: Clock, log: Log): Promise<void> {
+  const ahead = await aheadOfServer(database, now);
+  if (Math.abs(ahead) <= CLOCK_TOLERANCE_MS) return;
+  const off = `${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'}`;
+  log.warn(
+    `this machine's clock is ${off} the database server's; where hosts do not agree, they send too soon after each other and take the mirror from each other: set the clocks (NTP)`,
+  );
 }
 
 /** This process, as the lease names it. */

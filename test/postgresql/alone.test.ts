@@ -8,6 +8,7 @@ import { openDatabase } from '../../src/store/database.ts';
 import { acquireLease } from '../../src/store/leases.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';
 import { placeOrder } from '../../src/store/orders.ts';
+import { aheadOfServer } from '../../src/store/server-clock.ts';
 import type { Database } from '../../src/store/sql.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer } from '../support/provider.ts';
@@ -131,6 +132,14 @@ test('transactions that the server stops because they wait for each other are ru
   await Promise.all([strike(one, [1, 2]), strike(two, [2, 1])]);
   expect(waiting).toBeGreaterThan(2);
   expect(await one.query('SELECT strikes FROM gate_state')).toEqual([{ strikes: 2 }, { strikes: 2 }]);
+});
+
+test('how far a clock is from the server’s is known, ahead or behind', async () => {
+  const database = await temporaryDatabase(await freshMirrorFile());
+  for (const off of [60_000, -3_600_000]) {
+    const ahead = await aheadOfServer(database, () => Date.now() + off);
+    expect(Math.abs(ahead - off)).toBeLessThan(1000);
+  }
 });
 
 test('whoever uses the server of the tests keeps the exit code that it has come to, so that a run that failed is told', async () => {

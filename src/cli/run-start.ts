@@ -23,6 +23,10 @@ import { type Claim, type Session, openSession } from './session.ts';
 
 /** How long the page in hand may take when the daemon is to stop. */
 const GRACE_MS = 5000;
+/** And a webhook's delivery. */
+const DELIVERY_GRACE_MS = 3000;
+/** A database that hangs can neither be told that the lease is free nor be closed: the lease runs out by itself. */
+const LONGEST_STOP_MS = 9000;
 const STANDBY_POLL_MS = 1000;
 const A_BUG = 'unexpected error: this is a bug; the daemon ends';
 /** A changed key file is seen so soon, without a signal. */
@@ -36,6 +40,7 @@ export async function runStart(io: Io, version: string): Promise<number> {
   try {
     logUncaught(session);
     for (const sentence of session.config.misspelt) session.log.warn(sentence);
+    endInTime(io, session);
     const state = { active: false };
     const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
     watchKey(io, session);
@@ -107,7 +112,7 @@ async function standBy(
       failing = false;
     }
     if (!waited) {
-      const holder = await readLease(database);
+      const holder = await readLease(database).catch(() => null);
       const who = holder === null ? 'another process' : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
       log.warn(
         { database: database.name, since: holder?.acquiredAt },
@@ -157,10 +162,13 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     house.abort();
     const stopped = new AbortController();
     const patience = clock.sleep(GRACE_MS, stopped.signal).catch(() => undefined);
-    // A delivery under way has as long, and is noted while the lease is held.
+    void clock.sleep(DELIVERY_GRACE_MS, stopped.signal).then(
+      () => cut.abort(),
+      () => undefined,
+    );
+    // A delivery under way is noted while the lease is held.
     await Promise.race([Promise.all([daemon.stop(), delivering]), patience]);
     stopped.abort();
-    cut.abort();
   }
 }
 
@@ -204,6 +212,15 @@ function watchKey(io: Io, { keys, log, defer }: Session): void {
   if (stop !== undefined) defer(stop);
   const poll = setInterval(reload, KEY_POLL_MS);
   defer(() => clearInterval(poll));
+}
+
+/** Ends the process some time after it was asked to stop, should the database hang. */
+function endInTime({ signal }: Io, { log }: Session): void {
+  const end = (): void => {
+    log.warn('the database does not answer; stopped without it');
+    process.exit(EXIT.done);
+  };
+  signal.addEventListener('abort', () => void setTimeout(end, LONGEST_STOP_MS).unref());
 }
 
 /** A bug ends the daemon with its cause in the log; every page that was applied is whole, and a service manager starts it again. */

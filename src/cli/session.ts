@@ -1,3 +1,4 @@
+import { isMirrorError } from '../core/errors.ts';
 import { hostname } from 'node:os';
 import { type Config, readConfig, readEnvironment, rereadKey } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
@@ -105,7 +106,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     client,
     async claim(command) {
       const lease = await acquireLease(database, claimantOf(command, clock));
-      const claim = claimOf(lease, database, clock, io.signal);
+      const claim = claimOf(lease, { database, clock, log }, io.signal);
       releases.push(() => claim.release());
       return claim;
     },
@@ -129,7 +130,7 @@ export function claimantOf(command: string, clock: Clock): Claimant {
   return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
 }
 
-function claimOf(lease: Lease, database: Database, clock: Clock, stop: AbortSignal): Claim {
+function claimOf(lease: Lease, { database, clock, log }: Pick<Session, 'database' | 'clock' | 'log'>, stop: AbortSignal): Claim {
   const kept = keepLease(lease, { database, clock });
   let released = false;
   return {
@@ -139,7 +140,10 @@ function claimOf(lease: Lease, database: Database, clock: Clock, stop: AbortSign
       if (released) return;
       released = true;
       kept.stop();
-      await lease.release();
+      await lease.release().catch((error: unknown) => {
+        if (!isMirrorError(error, 'DATABASE')) throw error;
+        log.warn({ cause: error.message }, 'the lease cannot be given back; it runs out by itself');
+      });
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import type { Database } from '../store/sql.ts';
 
-/** A difference so small is none: the way to the server takes time, and clocks that are kept by NTP are nearer. */
-const TOLERANCE_MS = 1000;
+/** A difference so small is none: clocks that are kept by NTP are nearer, and the way to the server takes time. */
+const TOLERANCE_MS = 100;
 
 /**
  * The clock by which everybody who uses one mirror reckons its ledger and its lease: on a server that server's, since hosts disagree about the time;

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { pauseAfter429 } from '../core/backoff.ts';
+import { LONGEST_PAUSE_MS, pauseAfter429 } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
 import { retryAfter } from '../core/retry-after.ts';
@@ -27,6 +27,7 @@ export interface WebhookDeps {
 
 /** Changes in one delivery, at the most. */
 const AT_ONCE = 100;
+const TOO_LARGE = 413;
 const POLL_MS = 1000;
 const DATABASE_REST_MS = 30_000;
 
@@ -36,10 +37,12 @@ const DATABASE_REST_MS = 30_000;
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
+  // What a receiver finds too large it would find so for ever.
+  const size = { most: AT_ONCE };
   while (!signal.aborted) {
     let wait: number;
     try {
-      wait = await deliverNext(deps);
+      wait = await deliverNext(deps, size);
     } catch (error) {
       // What matters to the mirror is said by whoever needs the database next.
       if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
@@ -51,12 +54,13 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
 }
 
 /** @returns the milliseconds to wait before the next look */
-async function deliverNext({ store, clock, log, post, webhook, signal }: WebhookDeps): Promise<number> {
+async function deliverNext({ store, clock, log, post, webhook, signal }: WebhookDeps, size: { most: number }): Promise<number> {
   const target = targetOf(webhook.url);
   const before = (await store.readDelivery(target)) ?? (await beginDelivery(store, target, clock.now()));
   const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
-  if (rest > 0) return Math.min(rest, POLL_MS * 60);
-  const changes = await store.changesAfter(before.lastId, AT_ONCE);
+  // A longer one is the work of a clock that was ahead.
+  if (rest > 0 && rest <= LONGEST_PAUSE_MS) return Math.min(rest, POLL_MS * 60);
+  const changes = await store.changesAfter(before.lastId, size.most);
   const [first] = changes;
   const last = changes.at(-1);
   if (first === undefined || last === undefined) return POLL_MS;
@@ -78,6 +82,7 @@ async function deliverNext({ store, clock, log, post, webhook, signal }: Webhook
   const answer = await post(webhook.url, headers, body);
   // Cut short by our own end: that is no failure of the receiver's.
   if (answer.status === null && signal.aborted) return 0;
+  if (answer.status === TOO_LARGE) size.most = Math.ceil(changes.length / 2);
   const after = afterAnswer(before, answer, last.id, clock.now());
   await store.writeDelivery(target, after, clock.now());
   note(log, before, after, clock.now());

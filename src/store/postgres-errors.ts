@@ -28,10 +28,11 @@ const CAUSES: [RegExp, string][] = [
   [/^53/, 'is short of memory or another resource. Nothing is lost; run the command again when the server is less busy'],
   [/^25006/, 'is read-only here: a stand-by server, or set so. Set DATABASE_URL to the primary server'],
   [/^55P03/, 'is locked by another program. Nothing is lost; end what holds the lock and run the command again'],
+  [/^55|^40/, 'is being changed or closed by somebody else. Nothing is lost; run the command again'],
   [/^57014/, 'has stopped the statement: it took longer than the server allows, or somebody cancelled it. Nothing is lost'],
   [/^(58|XX00[12]|F0)/, 'cannot read or write its files. Nothing that was applied is lost; the server’s own log says more'],
   [
-    /TlsConnectionError|SSL|certificate/i,
+    /TlsConnectionError|SSL|certificate|^ENOENT.* open /i,
     'cannot be reached over a secure connection. Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate',
   ],
   [/^(ECONNRESET|EPIPE|08|57P|25P03)|ConnectionClosed|connection terminated (?!due)|not queryable|connection error/i, CUT],

@@ -173,6 +173,8 @@ test.each([
   ['postgres:///mirror?host=/var/run/postgresql', null],
   ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],
   ['postgresql://me:pa55w0rd#1@db.example/mirror', 'special characters in user and password are written as %XX'],
+  ['postgresql://me:pa55w0rd%E9@db.example/mirror', 'no character of UTF-8'],
+  ['postgresql://me%:pa55w0rd@db.example/mirror', 'a % itself is written as %25'],
   ['postgresql://me:pa55w0rd@db.example', 'names no database'],
   ['postgresql://me:pa55w0rd@db.example/mirror#here', 'has a #'],
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected the schema to be of letters'],

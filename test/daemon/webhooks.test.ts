@@ -22,19 +22,21 @@ interface Taken {
 }
 
 /** A receiver that checks each signature, and answers as it is told. */
-async function receiver(answer: (nth: number) => { status: number; retryAfter?: string } | 'reset' = () => ({ status: 204 })) {
+async function receiver(
+  answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({ status: 204 }),
+) {
   const taken: Taken[] = [];
   const asked: string[] = [];
   const server = createServer((request, response) => {
     void (async () => {
       const body = await text(request);
-      const outcome = answer(asked.push(String(request.headers['webhook-id'])));
+      const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
+      const outcome = answer(asked.push(String(request.headers['webhook-id'])), data.changes.length);
       if (outcome === 'reset') return request.socket.destroy();
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
       // The signature's time is the test's; what is checked is that it is over id, time and body.
       const [id, time] = [headers['webhook-id']!, headers['webhook-timestamp']!];
       expect(headers['webhook-signature']).toBe(new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body));
-      const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
       if (outcome.status < 300) taken.push({ id, changes: data.changes.map((change) => change.id) });
       return response
         .writeHead(outcome.status, outcome.retryAfter === undefined ? {} : { 'retry-after': outcome.retryAfter })
@@ -126,6 +128,21 @@ test('a receiver that asks to wait is left in peace so long', async () => {
   await changed(mirror, 5);
   await until(mirror, () => taken.length > 0);
   expect(mirror.clock.now() - from).toBeGreaterThanOrEqual(600_000);
+});
+
+test('a receiver that takes little at a time gets less at a time, in order, and no pause outlives a clock that was ahead', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
+  const ahead = new Date(mirror.clock.now() + 30 * 24 * 3_600_000);
+  await mirror.store.writeDelivery(targetOf(url), { lastId: 0, failures: 1, retryAt: ahead, cause: null }, mirror.clock.now());
+  const all = await changed(mirror, 100);
+  deliver(mirror, url);
+  const from = mirror.clock.now();
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  expect(asked.length - taken.length).toBeLessThan(4);
+  expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
 });
 
 test('killed at any moment it goes on where it was: each change at least once, in order', async () => {

@@ -67,7 +67,7 @@ test('a host’s clock that is set while it runs is found out at the next look, 
   await look();
   expect(off()).toBeLessThan(5000);
   expect(Math.abs(clock.boot().at - systemClock().boot().at)).toBeLessThan(5000);
-  by.ms += 400;
+  by.ms += 40;
   const before = clock.now() - Date.now();
   await look();
   expect(clock.now() - Date.now()).toBeGreaterThanOrEqual(before - 5);

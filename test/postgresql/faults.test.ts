@@ -63,6 +63,24 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
     });
   });
 
+  test('no such file of certificates', async () => {
+    const url = changed(await newPlace(), (address) => (address.search = 'sslmode=verify-full&sslrootcert=/nowhere/root.crt'));
+    for (const failing of [openDatabase(url), openReadOnly(url)])
+      expect(await failureOf(failing)).toEqual({
+        code: 'DATABASE',
+        message: expect.stringMatching(/cannot be reached over a secure connection.*'\/nowhere\/root\.crt'/),
+      });
+  });
+
+  test('a table of another program’s with the name of one of the mirror’s views', async () => {
+    const url = await newPostgresDatabase();
+    await onServer('CREATE VIEW budget AS SELECT 1 AS money', url);
+    expect(await failureOf(openDatabase(url))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('has the name of one of its own. Rename it, or give the mirror a schema'),
+    });
+  });
+
   test('a wrong password', async () => {
     const url = changed(await newPlace(), (address) => (address.password = 'wr0ng-one'));
     const { code, message } = await failureOf(openDatabase(url));
@@ -101,6 +119,8 @@ test.each([
   ['25006', 'is read-only here'],
   ['53200', 'is short of memory'],
   ['57014', 'has stopped the statement'],
+  ['40001', 'is being changed'],
+  ['55000', 'is being changed'],
   ['58030', 'cannot read or write its files'],
 ])('a write that the server refuses with %s stops the pass with a sentence: %s', async (state, sentence) => {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });

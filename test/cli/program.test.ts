@@ -52,6 +52,7 @@ test('sync mirrors everything, says what it cost, and query reads it in every fo
     JSON.parse((await program.run('query', 'SELECT is_authorised FROM inboxes LIMIT 1', '--format', 'json')).stdout),
   ).toEqual([{ is_authorised: true }]);
   expect((await program.run('query', 'SELECT 1 WHERE 0', '--format', 'json')).stdout).toBe('[]\n');
+  expect((await program.run('query', 'SELECT 9e999 AS n', '--format', 'ndjson')).stdout).toBe('{"n":"Infinity"}\n');
 });
 
 test('query cannot write, and says what is wrong with SQL', async () => {

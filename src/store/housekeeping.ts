@@ -55,7 +55,8 @@ export async function housekeep(database: Database, fence: Fence, now: number): 
       database,
       fence,
       superseded,
-      (ids) => `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${OF_USE})`,
+      (ids) =>
+        `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${OF_USE})`,
       old,
     ),
   };

@@ -35,6 +35,12 @@ const LOCK_TIMEOUT_MS = 10_000;
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
-  const settings = [`search_path = "${schema}"`, `TimeZone = 'UTC'`, `DateStyle = 'ISO'`, `lock_timeout = ${LOCK_TIMEOUT_MS}`, ...more];
+  const settings = [
+    `search_path = "${schema}"`,
+    `TimeZone = 'UTC'`,
+    `DateStyle = 'ISO'`,
+    `lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    ...more,
+  ];
   return settings.map((setting) => `SET ${setting}`).join('; ');
 }

@@ -19,9 +19,16 @@ test.each([
   expect(parseSince(text, NOW).toISOString()).toBe(instant);
 });
 
-test.each(['yesterday', '', '2026-13-01', '2026-02-30', '2026-02-30T08:00:00Z', '2026-11-21T25:00', '5', '-2h', '2026-11-21T08:30 CET'])(
-  '%j is refused in words',
-  (text) => {
-    expect(() => parseSince(text, NOW)).toThrow('--since: expected a date, an instant or a length of time');
-  },
-);
+test.each([
+  'yesterday',
+  '',
+  '2026-13-01',
+  '2026-02-30',
+  '2026-02-30T08:00:00Z',
+  '2026-11-21T25:00',
+  '5',
+  '-2h',
+  '2026-11-21T08:30 CET',
+])('%j is refused in words', (text) => {
+  expect(() => parseSince(text, NOW)).toThrow('--since: expected a date, an instant or a length of time');
+});

@@ -258,7 +258,9 @@ describe('the daily views', () => {
     mirror.clock.advance(24 * HOUR);
     world.setStatus(inboxId, ids[1]!, 'closed');
     await mirror.sync();
-    expect(await ask(mirror, `SELECT day, status, conversations FROM backlog_daily WHERE conversations <> 0 ORDER BY day, status`)).toEqual([
+    expect(
+      await ask(mirror, `SELECT day, status, conversations FROM backlog_daily WHERE conversations <> 0 ORDER BY day, status`),
+    ).toEqual([
       { day: '2026-03-02', status: 'open', conversations: 3 },
       { day: '2026-03-03', status: 'closed', conversations: 1 },
       { day: '2026-03-03', status: 'open', conversations: 1 },

@@ -9,5 +9,6 @@ export function asText(cell: Cell): string {
 /** A JSON column as JSON with its every digit; what JSON has no form for, as text. */
 export function asJson(cell: Cell, isJson: boolean): unknown {
   if (isJson && typeof cell === 'string') return parseExact(cell);
-  return typeof cell === 'bigint' || cell instanceof Uint8Array ? asText(cell) : cell;
+  const hasForm = typeof cell === 'number' ? Number.isFinite(cell) : typeof cell !== 'bigint' && !(cell instanceof Uint8Array);
+  return hasForm ? cell : asText(cell);
 }

@@ -1,7 +1,7 @@
-import { stringify } from 'csv-stringify/sync';
 import { MirrorError } from '../core/errors.ts';
 import { AT_ONCE, type Cell, type QueryResult, charactersOf } from '../store/query-result.ts';
 import { asJson, asText } from './cell-forms.ts';
+import { asCsv } from './csv.ts';
 import type { Format } from './formats.ts';
 import type { Io } from './io.ts';
 import { writePaced } from './paced.ts';
@@ -53,8 +53,8 @@ interface Form {
 
 const FORMS: Readonly<Record<Exclude<Format, 'table'>, (columns: QueryResult['columns']) => Form>> = {
   csv: (columns) => ({
-    head: stringify([columns.map(({ name }) => name)]),
-    textOf: (rows) => stringify(rows.map((row) => row.map((cell) => (cell === null ? '' : asText(cell))))),
+    head: asCsv([columns.map(({ name }) => name)]),
+    textOf: (rows) => asCsv(rows.map((row) => row.map((cell) => (cell === null ? null : asText(cell))))),
     tail: () => '',
   }),
   ndjson(columns) {
@@ -81,6 +81,8 @@ function objectsOf(columns: QueryResult['columns']): (row: Cell[]) => string {
       `Two columns are named ${JSON.stringify(twice)}, and a JSON object can hold only one. Name them apart with AS.`,
     );
   }
+  // Put together as text: an object would put columns that are named by a number (a year) before the others.
+  const keys = names.map((name) => `${JSON.stringify(name)}:`);
   return (row) =>
-    JSON.stringify(Object.fromEntries(columns.map(({ name, isJson }, index) => [name, asJson(row[index] ?? null, isJson)])));
+    `{${columns.map(({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson))).join(',')}}`;
 }

@@ -1,4 +1,3 @@
-import { stringify } from 'csv-stringify/sync';
 import type { Clock } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
@@ -7,6 +6,7 @@ import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newes
 import { openExisting } from '../store/read-only.ts';
 import type { Sql } from '../store/sql.ts';
 import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
+import { asCsv } from './csv.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Format } from './formats.ts';
 import { type Io, printLine } from './io.ts';
@@ -123,8 +123,7 @@ function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
     ndjson: asNdjson,
-    csv: (changes) =>
-      begin(stringify([CHANGE_COLUMNS]), '') + stringify(changes.map((change) => Object.values(changeAsJson(change)))),
+    csv: (changes) => begin(asCsv([CHANGE_COLUMNS]), '') + asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
     json: (changes) => begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
     table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
   };
@@ -137,7 +136,7 @@ function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(stringify([CHANGE_COLUMNS]));
+      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS]));
       else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
     },
   };

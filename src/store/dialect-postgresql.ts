@@ -40,6 +40,7 @@ export const postgresql: Dialect = {
     `CAST(ROUND(EXTRACT(EPOCH FROM CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)) * 1000) AS double precision)`,
   instantAgo: (seconds, now) =>
     `(${now === null ? 'now()' : `CAST('${now}' AS timestamptz)`}${seconds === 0 ? '' : ` - INTERVAL '${seconds} seconds'`})`,
+  readBy: () => '',
   allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind, attname AS column_name
     FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped ORDER BY relname, attnum`,

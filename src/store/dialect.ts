@@ -26,6 +26,8 @@ export interface Dialect {
   readonly beginMigration: readonly string[];
   /** An expression for the instant so many seconds before `now` (ISO 8601; null: the database's own clock). */
   instantAgo(seconds: number, now: string | null): string;
+  /** Behind a table's name in FROM: it is read by this index, whatever the planner thinks. Empty where it cannot be told, or need not be. */
+  readBy(index: string): string;
   /** A query for the columns of all tables and views, in order: `name` of the table, `kind` (`table` or `view`), `column_name`. */
   readonly allColumns: string;
   /** Statements with which the database tidies its own files. */
@@ -57,6 +59,7 @@ export const sqlite: Dialect = {
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],
   instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
+  readBy: (index) => `INDEXED BY ${index}`,
   allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],

@@ -124,9 +124,16 @@ function ignoreRefusal(error: unknown): void {
 async function givesRows(client: Client, cursor: Cursor<Cell[]>): Promise<boolean> {
   const { connection } = client as Client & { readonly connection: EventEmitter };
   return await new Promise((resolve) => {
-    connection.once('rowDescription', () => resolve(true));
-    connection.once('noData', () => resolve(false));
-    cursor.once('error', () => resolve(true));
+    const yes = (): void => settle(true);
+    const no = (): void => settle(false);
+    // The connection outlives the query.
+    const settle = (answer: boolean): void => {
+      connection.off('rowDescription', yes).off('noData', no);
+      cursor.off('error', yes);
+      resolve(answer);
+    };
+    connection.once('rowDescription', yes).once('noData', no);
+    cursor.once('error', yes);
   });
 }
 

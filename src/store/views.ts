@@ -86,7 +86,7 @@ function readSql(dialect: Dialect, name: string): string {
 }
 
 /** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */
-function expand(sql: string, { millisecondsBetween, instantAgo }: Dialect, now: string | null): string {
+function expand(sql: string, { millisecondsBetween, instantAgo, readBy }: Dialect, now: string | null): string {
   return sql
     .replaceAll(
       /\bSTATUS_OF\(([\w.]+)\)/g,
@@ -98,6 +98,7 @@ function expand(sql: string, { millisecondsBetween, instantAgo }: Dialect, now: 
       /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,
       (_call, from: string, to: string) => `CAST(${millisecondsBetween(from, to)} AS BIGINT)`,
     )
+    .replaceAll(/\bREAD_BY\((\w+)\)/g, (_call, index: string) => readBy(index))
     .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))
     .replaceAll('NOW()', instantAgo(0, now));
 }

@@ -45,13 +45,16 @@ test('sync mirrors everything, says what it cost, and query reads it in every fo
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual(
     JSON.parse((await program.run('query', tags, '--format', 'json')).stdout),
   );
-  expect((await program.run('query', 'SELECT \'a,"b"\' AS x, NULL AS y, 1 AS z', '--format', 'csv')).stdout).toBe(
-    'x,y,z\n"a,""b""",,1\n',
+  expect((await program.run('query', "SELECT 'a,\"b\"' AS x, NULL AS y, 1 AS z, '' AS empty", '--format', 'csv')).stdout).toBe(
+    'x,y,z,empty\n"a,""b""",,1,""\n',
   );
   expect(
     JSON.parse((await program.run('query', 'SELECT is_authorised FROM inboxes LIMIT 1', '--format', 'json')).stdout),
   ).toEqual([{ is_authorised: true }]);
   expect((await program.run('query', 'SELECT 1 WHERE 0', '--format', 'json')).stdout).toBe('[]\n');
+  expect((await program.run('query', 'SELECT 9e999 AS n, 1 AS "2026", 2 AS "2025"', '--format', 'ndjson')).stdout).toBe(
+    '{"n":"Infinity","2026":1,"2025":2}\n',
+  );
 });
 
 test('query cannot write, and says what is wrong with SQL', async () => {

@@ -147,3 +147,25 @@ test('no statement of a page or of a suspect looks through a whole table, howeve
   }
   expect(wide).toEqual([]);
 });
+
+test.runIf(ON_SQLITE)(
+  "the daily views find the changes of a missing status by their index, whatever PRAGMA optimize sampled of a mailbox's many changes",
+  async () => {
+    const { database } = await mirrorOf({ path: await freshMirrorFile() });
+    await database.execute(`ANALYZE`);
+    await database.execute(`DELETE FROM sqlite_stat1`);
+    for (const [index, stat] of [
+      ['changes_moves', '518454 2001 2001 2001 2001 1 1'],
+      ['changes_life', '698489 2001 4 1 1 1 1 1'],
+      ['changes_list_inbox_id_item_id_idx', '898408 2001 2001 5'],
+    ])
+      await database.execute(`INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('changes', $1, $2)`, index, stat);
+    await database.execute(`ANALYZE sqlite_schema`);
+    for (const view of ['flow_daily', 'backlog_daily']) {
+      const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
+      const looks = plan.map(({ detail }) => detail).filter((detail) => detail.startsWith('SEARCH changes USING'));
+      expect(looks.length).toBeGreaterThan(4);
+      expect(looks.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
+    }
+  },
+);

@@ -235,6 +235,18 @@ describe('the daily views', () => {
     expect(days).toEqual([{ day: '2026-03-04', n: inbox.conversations.size }]);
   });
 
+  test('count nothing of an inbox that went and came back before its conversations were first read', async () => {
+    const mirror = await quickMirror({ sandbox: { conversations: [3, 1] } });
+    const { id } = firstInbox(mirror.sandbox);
+    await mirror.sync({ lists: ['inboxes'] });
+    mirror.sandbox.world.removeInbox(id);
+    await mirror.sync({ lists: ['inboxes'] });
+    mirror.sandbox.world.restoreInbox(id);
+    await mirror.sync();
+    const flow = await ask(mirror, `SELECT appeared, removed FROM flow_daily WHERE inbox_id = '${id}'`);
+    expect(flow).toEqual([{ appeared: 0, removed: 0 }]);
+  });
+
   test('are right although changes were noted while the clock was ahead, and no time is less than none', async () => {
     const { mirror, inboxId, ids } = await lived(3);
     const { world } = mirror.sandbox;

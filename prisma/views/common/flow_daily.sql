@@ -33,13 +33,13 @@ WITH RECURSIVE
          AND changes.old_value = 'missing' AND changes.new_value = 'present'
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'present'
-         AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS appeared,
+         AND swept.observed_at >= known.since AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS appeared,
       (SELECT count(*) FROM changes
        WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'presence' AND changes.inbox_id = known.inbox_id
          AND changes.old_value = 'present' AND changes.new_value = 'missing'
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'missing'
-         AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed
+         AND swept.observed_at >= known.since AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed
     FROM known
     JOIN report_days AS days ON days.ends_at > known.since AND days.starts_at <= NOW()
   )

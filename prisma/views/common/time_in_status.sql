@@ -4,7 +4,7 @@ WITH
   ended AS (
     SELECT inbox_id, conversation_id, status, from_at, is_lower_bound,
       -- What began while the clock was ahead has lasted no time yet.
-      CASE WHEN to_at IS NOT NULL THEN to_at WHEN from_at > NOW() THEN from_at ELSE NOW() END AS until_at
+      coalesce(to_at, CASE WHEN from_at > NOW() THEN from_at ELSE NOW() END) AS until_at
     FROM status_intervals
   ),
   summed AS (

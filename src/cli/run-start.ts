@@ -1,11 +1,13 @@
 import { MirrorError, isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
+import { duration } from '../core/words.ts';
 import { Daemon } from '../daemon/daemon.ts';
 import { logPassEvent } from '../daemon/event-log.ts';
 import { watchFit } from '../daemon/fit.ts';
 import { keepHouse } from '../daemon/house.ts';
 import { type Metrics, createMetrics } from '../daemon/metrics.ts';
 import { DAEMON_COMMAND } from '../daemon/status-judge.ts';
+import { STUCK_MS, becomesStuck } from '../daemon/stuck.ts';
 import { isPostgres } from '../store/database.ts';
 import { readLease } from '../store/leases.ts';
 import { fileIdentity } from '../store/size.ts';
@@ -151,6 +153,7 @@ async function serve(io: Io, session: Session, { store, signal }: Claim, metrics
     const over = AbortSignal.any([signal, gone]);
     const beside = AbortSignal.any([over, house.signal]);
     void watchFit({ store, crons, limits: config, clock, log, signal: beside }, plan);
+    void becomesStuck(daemon, { clock, signal: beside }).then((stuck) => stuck && endStuck(session));
     void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
     const { webhook } = config;
     const post: Post = (...delivery) => postByHttp(...delivery, cut.signal);
@@ -221,6 +224,12 @@ function endInTime({ signal }: Io, { log }: Session): void {
     process.exit(EXIT.done);
   };
   signal.addEventListener('abort', () => void setTimeout(end, LONGEST_STOP_MS).unref());
+}
+
+/** Only its end frees a daemon whose database hangs: whoever manages it starts it anew, and a stand-by takes over. */
+function endStuck({ log }: Session): void {
+  log.fatal({ cause: `no answer for ${duration(STUCK_MS)}` }, 'the database hangs: the daemon ends with 1, to be started anew');
+  process.exit(EXIT.unexpected);
 }
 
 /** A bug ends the daemon with its cause in the log; every page that was applied is whole, and a service manager starts it again. */

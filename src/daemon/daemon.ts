@@ -61,9 +61,11 @@ export class Daemon {
   #boot: number | null = null;
   #wake = new AbortController();
   #fault: { readonly error: unknown } | null = null;
+  #lookedAt: number;
 
   constructor(deps: DaemonDeps) {
     this.#deps = deps;
+    this.#lookedAt = deps.clock.monotonic();
     this.#troubles = new TroubleLog(deps.log);
     this.#orders = new OrderDesk({
       ...deps,
@@ -81,10 +83,16 @@ export class Daemon {
     const { clock, pollMs = POLL_MS } = this.#deps;
     while (!signal.aborted) {
       await this.tick();
+      this.#lookedAt = clock.monotonic();
       if (this.#fault !== null) throw this.#fault.error;
       this.#wake = new AbortController();
       await clock.sleep(pollMs, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
     }
+  }
+
+  /** When the last look ended, or this was made; monotonic ms. */
+  get lookedAt(): number {
+    return this.#lookedAt;
   }
 
   /** Stops everything under way after the page that it has in hand; what is not done stays to be gone on with. */

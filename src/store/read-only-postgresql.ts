@@ -51,7 +51,7 @@ const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (te
  */
 export async function openPostgresReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
-  const client = new Client(connectionTo(address));
+  const client = clientOf(address);
   // What breaks the connection fails the query that needs it.
   client.on('error', () => undefined);
   // In the middle of a query this cuts the connection.
@@ -102,6 +102,15 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     },
     close,
   };
+}
+
+/** @throws MirrorError `DATABASE` where the address names files, such as of a certificate, that are not there */
+function clientOf(address: PostgresAddress): Client {
+  try {
+    return new Client(connectionTo(address));
+  } catch (error) {
+    throw asPostgresError(error, address.name);
+  }
 }
 
 async function refuseNewerThere(client: Client, { schema, name }: PostgresAddress): Promise<void> {

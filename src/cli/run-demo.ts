@@ -17,25 +17,16 @@ const ALL_LISTS = ['inboxes', 'users', 'tags', 'conversations'] as const;
 const QUESTIONS = [
   {
     asks: 'How much is open, and where?',
-    sql: `SELECT i.display_name AS inbox, c.status, count(*) AS conversations
-FROM conversations c JOIN inboxes i ON i.id = c.inbox_id
-WHERE c.deleted_at IS NULL AND c.status <> 'closed'
-GROUP BY i.display_name, c.status ORDER BY i.display_name, c.status`,
+    sql: `SELECT inbox, open, pending, closed, unassigned FROM backlog_now ORDER BY open DESC, inbox`,
   },
   {
     asks: 'Who has the most open work?',
-    sql: `SELECT u.first_name || ' ' || u.last_name AS teammate, count(*) AS open_conversations
-FROM conversations c JOIN inbox_users u ON u.inbox_id = c.inbox_id AND u.id = c.assignee_id
-WHERE c.deleted_at IS NULL AND c.status = 'open'
-GROUP BY teammate ORDER BY open_conversations DESC, teammate LIMIT 5`,
+    sql: `SELECT assignee, assignee_id, inbox, open, pending FROM assignee_workload ORDER BY open DESC, assignee LIMIT 5`,
   },
   {
     asks: 'Which tags are used most?',
-    sql: `SELECT t.name AS tag, count(*) AS conversations
-FROM conversation_tags ct
-JOIN inbox_tags t ON t.inbox_id = ct.inbox_id AND t.id = ct.tag_id
-JOIN conversations c ON c.inbox_id = ct.inbox_id AND c.id = ct.conversation_id AND c.deleted_at IS NULL
-GROUP BY t.name ORDER BY conversations DESC, tag LIMIT 5`,
+    sql: `SELECT tag, sum(conversations) AS conversations, sum(not_closed) AS not_closed FROM tag_volume
+GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
   },
 ];
 
@@ -136,7 +127,8 @@ function heading(io: Io, text: string): void {
 function nextSteps(file: string): string {
   return [
     `The copy is in ${file}. Ask it more:`,
-    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM conversations LIMIT 5"`,
+    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM unassigned_age LIMIT 5"`,
+    `  DATABASE_URL=file:${file} npx inbox-mirror tables`,
     `or open it with any SQLite program. For your own inboxes, put INBOX_API_URL and INBOX_API_KEY into .env and run:`,
     '  npx inbox-mirror sync',
   ].join('\n');

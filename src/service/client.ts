@@ -167,9 +167,9 @@ function refusal(path: string, { status, body, location }: Answer): MirrorError 
     );
   }
   const said = readErrorMessage(body);
-  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${said === null ? '.' : `: ${said}`}`, {
-    status,
-  });
+  // Another server than the service's says so in words of its own.
+  const why = said === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${said}`;
+  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${why}`, { status });
 }
 
 function unreadable(rejects: readonly Reject[]): MirrorError {

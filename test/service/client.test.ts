@@ -105,9 +105,13 @@ test.each([
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test('a refusal without words still says what was asked and the status', async () => {
-  const { client } = await scripted({ status: 422, body: '<html>' });
-  expect((await errorOf(client.listPage(INBOXES, null, MANUAL))).message).toBe('GET /inboxes was refused (HTTP 422).');
+test('a refusal without words still says what was asked and the status, and where nothing is found what to check', async () => {
+  const saidOf = async (status: number) => {
+    const { client } = await scripted({ status, body: '<html>' });
+    return (await errorOf(client.listPage(INBOXES, null, MANUAL))).message;
+  };
+  expect(await saidOf(422)).toBe('GET /inboxes was refused (HTTP 422).');
+  expect(await saidOf(404)).toBe('GET /inboxes was refused (HTTP 404). Check INBOX_API_URL.');
 });
 
 test.each([

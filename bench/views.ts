@@ -5,7 +5,7 @@
  * `--database postgresql` measures the same mirror on a PostgreSQL server of its own as well. `--file` keeps the mirror (the server's beside it, in
  * PATH-postgresql), and uses the one that lies there.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -41,6 +41,8 @@ const { values } = parseArgs({
   },
 });
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-views-'));
+// PostgreSQL's server, which does not run as root, must get through to its files.
+chmodSync(folder, 0o755);
 const file = values.file ?? join(folder, 'mirror.db');
 try {
   if (!existsSync(file)) await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));

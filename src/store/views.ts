@@ -78,27 +78,35 @@ function viewStatements(dialect: Dialect, now: string | null): string[] {
   return [...indexes, ...VIEW_NAMES.map((name) => expand(readSql(dialect, name), dialect, now))];
 }
 
-/** A database's own file goes before the common one; so does its own part, where a file names one. */
+/** A database's own file goes before the common one; so does its own part, where a file names one: `PART(name, …)`, with what stands for $1, $2 … in it. */
 function readSql(dialect: Dialect, name: string): string {
   const own = join(FOLDER, dialect.provider, `${name}.sql`);
   const sql = readFileSync(existsSync(own) ? own : join(FOLDER, 'common', `${name}.sql`), 'utf8');
-  return sql.replaceAll(/\bPART\((\w+)\)/g, (_part, part: string) => readSql(dialect, join('parts', part)).trimEnd());
+  return sql.replaceAll(/\bPART\((\w+(?:, \w+)*)\)/g, (_part, words: string) => {
+    const [part = '', ...filled] = words.split(', ');
+    const text = readSql(dialect, join('parts', part)).trimEnd();
+    return text.replaceAll(/\$(\d)/g, (_word, nth: string) => filled[Number(nth) - 1] ?? '');
+  });
 }
 
 /** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */
 function expand(sql: string, { millisecondsBetween, instantAgo, readBy }: Dialect, now: string | null): string {
-  return sql
-    .replaceAll(
-      /\bSTATUS_OF\(([\w.]+)\)/g,
-      // The service says `close`, its readers say `closed` (SERVICE-NOTES.md, "Statuses").
-      (_call, status: string) =>
-        `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
-    )
-    .replaceAll(
-      /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,
-      (_call, from: string, to: string) => `CAST(${millisecondsBetween(from, to)} AS BIGINT)`,
-    )
-    .replaceAll(/\bREAD_BY\((\w+)\)/g, (_call, index: string) => readBy(index))
-    .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))
-    .replaceAll('NOW()', instantAgo(0, now));
+  return (
+    sql
+      .replaceAll(
+        /\bSTATUS_OF\(([\w.]+)\)/g,
+        // The service says `close`, its readers say `closed` (SERVICE-NOTES.md, "Statuses").
+        (_call, status: string) =>
+          `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
+      )
+      // Nobody is somebody here: null equals nothing, itself included.
+      .replaceAll(/\bID_OF\(([\w.]+)\)/g, (_call, id: string) => `coalesce(${id}, '')`)
+      .replaceAll(
+        /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,
+        (_call, from: string, to: string) => `CAST(${millisecondsBetween(from, to)} AS BIGINT)`,
+      )
+      .replaceAll(/\bREAD_BY\((\w+)\)/g, (_call, index: string) => readBy(index))
+      .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))
+      .replaceAll('NOW()', instantAgo(0, now))
+  );
 }

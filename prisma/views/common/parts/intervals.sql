@@ -1,0 +1,86 @@
+  -- How long each conversation's field $1 was one and the same: $2 is the other field, and $3 tells which values are the same.
+  -- When each inbox was there: the first time from ever on, then from each return.
+  stays AS (
+    SELECT inboxes.id AS inbox_id, NULL AS from_at, NULL AS gone_at,
+      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = inboxes.id
+         AND gone.field = 'presence' AND gone.new_value = 'missing' ORDER BY gone.id LIMIT 1) AS to_at
+    FROM inboxes
+    UNION ALL
+    SELECT back.item_id, back.observed_at,
+      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < back.id ORDER BY gone.id DESC LIMIT 1),
+      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id > back.id ORDER BY gone.id LIMIT 1)
+    FROM changes AS back
+    WHERE back.list = 'inboxes' AND back.inbox_id IS NULL AND back.field = 'presence' AND back.new_value = 'present'
+      AND EXISTS (SELECT 1 FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+        AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < back.id)
+  ),
+  events AS (
+    SELECT inbox_id, item_id, id, field, new_value, observed_at,
+      lead(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS next_at,
+      lag(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS before_at
+    FROM changes
+    WHERE list = 'conversations' AND field IN ('assignee_id', 'presence', 'status') AND field <> '$2'
+      AND (field = 'presence' OR $3(old_value) <> $3(new_value))
+  ),
+  own AS (
+    -- Begun by a change, or by coming: then with what the next change found, or with what is there now.
+    SELECT events.inbox_id, events.item_id, events.id AS change_id, events.field, events.before_at, events.observed_at AS from_at,
+      CASE WHEN events.next_at IS NULL
+        THEN (SELECT deleted_at FROM conversations WHERE conversations.inbox_id = events.inbox_id AND conversations.id = events.item_id)
+        ELSE events.next_at END AS to_at,
+      CASE WHEN events.field = '$1' THEN $3(events.new_value) ELSE coalesce(
+        (SELECT $3(later.old_value) FROM changes AS later
+         WHERE later.list = 'conversations' AND later.inbox_id = events.inbox_id AND later.item_id = events.item_id AND later.id > events.id
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1' ORDER BY later.id LIMIT 1),
+        (SELECT $3(conversations.$1) FROM conversations
+         WHERE conversations.inbox_id = events.inbox_id AND conversations.id = events.item_id)) END AS value
+    FROM events
+    WHERE events.field = '$1' OR events.new_value = 'present'
+    UNION ALL
+    -- There before the first complete sweep: nothing tells how it came.
+    SELECT first.inbox_id, first.id, NULL, NULL, NULL, first.first_seen_at,
+      coalesce(
+        (SELECT later.observed_at FROM changes AS later
+         WHERE later.list = 'conversations' AND later.inbox_id = first.inbox_id AND later.item_id = first.id
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field <> '$2'
+           AND (later.field = 'presence' OR $3(later.old_value) <> $3(later.new_value))
+         ORDER BY later.id LIMIT 1),
+        first.deleted_at),
+      coalesce(
+        (SELECT $3(later.old_value) FROM changes AS later
+         WHERE later.list = 'conversations' AND later.inbox_id = first.inbox_id AND later.item_id = first.id
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1' ORDER BY later.id LIMIT 1),
+        $3(first.$1))
+    FROM conversations AS first
+    WHERE NOT EXISTS (
+      SELECT 1 FROM changes AS came
+      WHERE came.list = 'conversations' AND came.inbox_id = first.inbox_id AND came.item_id = first.id
+        AND came.field IN ('assignee_id', 'presence', 'status') AND came.field = 'presence' AND came.new_value = 'present'
+        -- Said so that no database looks for it by the instant, which a whole page shares.
+        AND NOT (came.observed_at <> first.first_seen_at))
+  ),
+  intervals AS (
+    SELECT own.inbox_id, own.item_id AS conversation_id, own.value,
+      CASE WHEN stays.from_at > own.from_at THEN stays.from_at ELSE own.from_at END AS from_at,
+      CASE
+        WHEN stays.from_at > own.from_at THEN stays.gone_at
+        WHEN own.field = '$1' AND (own.before_at IS NULL OR own.before_at <> own.from_at) THEN (SELECT begun.previously_seen_at FROM changes AS begun WHERE begun.id = own.change_id)
+        -- What came was not there when the complete sweep before began, nor when it was last seen to be gone.
+        WHEN own.change_id IS NOT NULL THEN coalesce(
+          (SELECT CASE WHEN own.field = 'presence' AND sweeps.started_at < own.before_at THEN own.before_at ELSE sweeps.started_at END
+           FROM changes AS begun
+           JOIN sweeps ON sweeps.list = 'conversations' AND sweeps.inbox_id = begun.inbox_id AND sweeps.state = 'complete' AND sweeps.id < begun.sweep_id
+           WHERE begun.id = own.change_id ORDER BY sweeps.id DESC LIMIT 1),
+          CASE WHEN own.field = 'presence' THEN own.before_at END)
+      END AS from_earliest,
+      CASE WHEN own.to_at IS NULL OR stays.to_at < own.to_at THEN stays.to_at ELSE own.to_at END AS to_at,
+      (own.change_id IS NULL AND (stays.from_at IS NULL OR stays.from_at <= own.from_at)) AS is_lower_bound
+    FROM own
+    JOIN stays ON stays.inbox_id = own.inbox_id
+      AND (stays.from_at IS NULL OR own.to_at IS NULL OR stays.from_at < own.to_at)
+      AND (stays.to_at IS NULL OR stays.to_at > own.from_at)
+    -- Two changes at one instant, as a return has them, leave nothing between them.
+    WHERE own.to_at IS NULL OR own.to_at > own.from_at
+  )

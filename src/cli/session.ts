@@ -1,7 +1,7 @@
-import { isMirrorError } from '../core/errors.ts';
 import { hostname } from 'node:os';
 import { type Config, readConfig, readEnvironment, rereadKey } from '../config.ts';
 import type { Clock } from '../core/clock.ts';
+import { isMirrorError } from '../core/errors.ts';
 import { keepLease } from '../daemon/keep-lease.ts';
 import { PATIENCE_MS } from '../daemon/troubles.ts';
 import { type Log, createLog } from '../log.ts';

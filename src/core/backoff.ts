@@ -4,10 +4,8 @@ const HOUR = 60 * MINUTE;
 
 const FIRST_PAUSE = 5 * SECOND;
 const LONGEST_PAUSE = HOUR;
-/** A `Retry-After` beyond a day is taken for a day: whatever the service counts, it counts by the day (spec §8). */
-const LONGEST_HINT = 24 * HOUR;
-/** No pause is longer, whoever asked for it. */
-export const LONGEST_PAUSE_MS = LONGEST_HINT;
+/** A `Retry-After` beyond a day is taken for a day: whatever the service counts, it counts by the day (spec §8). No pause is longer. Milliseconds. */
+export const LONGEST_HINT = 24 * HOUR;
 const FIRST_RETRY = 2 * SECOND;
 const JITTER = 0.2;
 

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { LONGEST_PAUSE_MS, pauseAfter429 } from '../core/backoff.ts';
+import { LONGEST_HINT, pauseAfter429 } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
 import { retryAfter } from '../core/retry-after.ts';
@@ -59,7 +59,7 @@ async function deliverNext({ store, clock, log, post, webhook, signal }: Webhook
   const before = (await store.readDelivery(target)) ?? (await beginDelivery(store, target, clock.now()));
   const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer one is the work of a clock that was ahead.
-  if (rest > 0 && rest <= LONGEST_PAUSE_MS) return Math.min(rest, POLL_MS * 60);
+  if (rest > 0 && rest <= LONGEST_HINT) return Math.min(rest, POLL_MS * 60);
   const changes = await store.changesAfter(before.lastId, size.most);
   const [first] = changes;
   const last = changes.at(-1);

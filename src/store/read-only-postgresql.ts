@@ -66,13 +66,13 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     await stoppable(signal, client.query(sessionOf(address, SESSION)));
     // Else a server looks for whoever asks only when it has rows for them. One that cannot look says so.
     await stoppable(signal, client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal));
-    const { rowCount } = await stoppable(
-      signal,
-      client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'conversations'`, [address.schema]),
-    );
-    if (rowCount === 0) throw noMirrorYet(address.name);
-    await refuseNewerThere(client, address);
-    await client.query('BEGIN READ ONLY');
+    const texts = async (text: string): Promise<string[]> =>
+      (await stoppable(signal, client.query<[string]>({ text, rowMode: 'array' }))).rows.map(([first]) => first);
+    const tables = await texts(postgresql.tableNames);
+    if (!tables.includes('conversations')) throw noMirrorYet(address.name);
+    const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
+    refuseNewer(address.name, applied, shippedMigrations(postgresql));
+    await stoppable(signal, client.query('BEGIN READ ONLY'));
   } catch (error) {
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
@@ -111,18 +111,6 @@ function clientOf(address: PostgresAddress): Client {
   } catch (error) {
     throw asPostgresError(error, address.name);
   }
-}
-
-async function refuseNewerThere(client: Client, { schema, name }: PostgresAddress): Promise<void> {
-  const { rowCount } = await client.query(`SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = '_prisma_migrations'`, [
-    schema,
-  ]);
-  const applied = rowCount === 0 ? [] : (await client.query<{ migration_name: string }>(APPLIED)).rows;
-  refuseNewer(
-    name,
-    applied.map((row) => row.migration_name),
-    shippedMigrations(postgresql),
-  );
 }
 
 function ignoreRefusal(error: unknown): void {

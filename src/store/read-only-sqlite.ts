@@ -59,8 +59,8 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
 
 /** A file that is no mirror can still be asked. */
 function appliedTo(database: SqliteDatabase.Database): string[] {
-  const isMirror = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = '_prisma_migrations'`).get() !== undefined;
-  return isMirror ? database.prepare<[], string>(APPLIED).pluck().all() : [];
+  const texts = (sql: string): string[] => database.prepare<[], string>(sql).pluck().all();
+  return texts(sqlite.tableNames).includes('_prisma_migrations') ? texts(APPLIED) : [];
 }
 
 function* cells(

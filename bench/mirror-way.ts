@@ -15,7 +15,13 @@ import type { OpenWay } from './way.ts';
 export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   const clock = systemClock();
   const database = await openDatabase(`file:${file}`);
-  const claimant = { host: hostname(), pid: process.pid, command: 'bench', now: clock.now, isAlive: () => false };
+  const claimant = {
+    host: hostname(),
+    pid: process.pid,
+    command: 'bench',
+    now: clock.now,
+    isAlive: () => false,
+  };
   const lease = await acquireLease(database, claimant);
   const store = openStore(database, lease);
   const http = connect(url, () => KEY);
@@ -29,7 +35,13 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
   const { signal } = new AbortController();
-  const spec = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'bench' } as const;
+  const spec = {
+    kind: 'sync',
+    lists: LIST_NAMES,
+    inboxId: null,
+    acceptDeletes: false,
+    requestedBy: 'bench',
+  } as const;
 
   return {
     query: (sql) => database.query(sql),
@@ -54,7 +66,9 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
       if (report.stopped !== null) throw report.stopped;
       const failed = report.lists.find(({ outcome }) => outcome !== 'complete');
       if (failed !== undefined) throw new Error(`a list is ${failed.outcome}`, { cause: failed.error });
-      return { written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0) };
+      return {
+        written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0),
+      };
     },
     async close() {
       http.close();

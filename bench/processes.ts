@@ -47,7 +47,10 @@ export interface PhaseResult extends Measured {
 }
 
 /** Starts the sandbox; closing is ending its process, by our own handle. */
-export async function startService(size: { conversations: number; inboxes: number }): Promise<Service & { close(): void }> {
+export async function startService(size: {
+  conversations: number;
+  inboxes: number;
+}): Promise<Service & { close(): void }> {
   const child = fork(join(import.meta.dirname, 'service.ts'), [JSON.stringify(size)]);
   const service = await firstMessage<Service>(child);
   return { ...service, close: () => child.disconnect() };
@@ -57,7 +60,10 @@ export async function startService(size: { conversations: number; inboxes: numbe
 const LAUNCHED_AS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
 
 /** Runs one phase in a process of its own, so that its CPU and its peak memory are its alone. */
-export async function runPhase(spec: PhaseSpec, { profileTo }: { profileTo: string | undefined }): Promise<PhaseResult> {
+export async function runPhase(
+  spec: PhaseSpec,
+  { profileTo }: { profileTo: string | undefined },
+): Promise<PhaseResult> {
   const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
   const child = fork(join(import.meta.dirname, 'phase.ts'), [JSON.stringify(spec)], {
     execArgv: [...LAUNCHED_AS, '--expose-gc', ...profile],
@@ -72,6 +78,8 @@ async function firstMessage<Message>(child: ReturnType<typeof fork>): Promise<Me
   return await new Promise<Message>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Message));
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`${child.spawnargs.slice(1, 4).join(' ')} ended with ${code} and no result`)));
+    child.once('exit', (code) =>
+      reject(new Error(`${child.spawnargs.slice(1, 4).join(' ')} ended with ${code} and no result`)),
+    );
   });
 }

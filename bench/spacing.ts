@@ -52,7 +52,12 @@ interface Rule {
 const RULES: Readonly<Record<string, () => Rule>> = {
   'start + gap': () => {
     let last = Number.NEGATIVE_INFINITY;
-    return { earliest: () => last + gapMs, started: (at) => (last = at), answered: () => undefined, wakes: false };
+    return {
+      earliest: () => last + gapMs,
+      started: (at) => (last = at),
+      answered: () => undefined,
+      wakes: false,
+    };
   },
   'answer + gap': () => {
     let last = Number.NEGATIVE_INFINITY;

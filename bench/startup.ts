@@ -8,7 +8,9 @@ import { aligned, median, quantile, show } from './figures.ts';
 const AIM_MS = 150;
 const ENTRY = join(import.meta.dirname, '../bin/inbox-mirror.cjs');
 
-const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' }, json: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '20' }, json: { type: 'boolean', default: false } },
+});
 const runs = Number(values.runs);
 
 if (!existsSync(ENTRY)) {
@@ -26,7 +28,14 @@ for (let run = 0; run <= runs; run += 1) {
   if (counts) help.push(ours);
 }
 const more = median(help) - median(nothing);
-const report = { runs, nodeMs: median(nothing), helpMs: median(help), moreMs: more, aimMs: AIM_MS, met: more < AIM_MS };
+const report = {
+  runs,
+  nodeMs: median(nothing),
+  helpMs: median(help),
+  moreMs: more,
+  aimMs: AIM_MS,
+  met: more < AIM_MS,
+};
 
 if (values.json) {
   process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
@@ -51,7 +60,10 @@ if (values.json) {
 /** Wall milliseconds from start to end of one process. */
 function start(args: readonly string[]): number {
   const from = performance.now();
-  const { status, stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+  });
   const took = performance.now() - from;
   if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}: ${stderr.slice(0, 500)}`);
   return took;

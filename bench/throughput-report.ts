@@ -56,10 +56,15 @@ export function aimsOf({ mirror, usual }: Report['figures'], endurance: Enduranc
   }
   if (ours !== null) {
     const { cpuMsPerPage } = ours;
-    aims.push({ aim: 'an unchanged page costs under 5 ms of CPU', reached: `${show(cpuMsPerPage)} ms`, met: cpuMsPerPage < 5 });
+    aims.push({
+      aim: 'an unchanged page costs under 5 ms of CPU',
+      reached: `${show(cpuMsPerPage)} ms`,
+      met: cpuMsPerPage < 5,
+    });
   }
   const peak = Math.max(mirror.first?.peakRssMb ?? 0, ours?.peakRssMb ?? 0, endurance?.peakRssMb ?? 0);
-  if (peak > 0) aims.push({ aim: 'memory (RSS) stays under 200 MB', reached: `${show(peak)} MB`, met: peak < 200 });
+  if (peak > 0)
+    aims.push({ aim: 'memory (RSS) stays under 200 MB', reached: `${show(peak)} MB`, met: peak < 200 });
   const warm = endurance?.samples.filter(({ pages }) => pages <= WARM_AT_PAGE) ?? [];
   const later = endurance?.samples.filter(({ pages }) => pages > WARM_AT_PAGE) ?? [];
   if (warm.length > 0 && later.length > 0) {
@@ -89,7 +94,9 @@ export function render({ machine, rows, pages, runs, figures, endurance, aims }:
       `unchanged syncs in one process, again and again\n${aligned([['  after pages', 'RSS MB', 'CPU ms per page'], ...samples.map(indented)])}`,
     );
   }
-  parts.push(aligned(aims.map(({ aim, reached, met }) => [`${met ? 'met     ' : 'NOT MET '} ${aim}`, reached])));
+  parts.push(
+    aligned(aims.map(({ aim, reached, met }) => [`${met ? 'met     ' : 'NOT MET '} ${aim}`, reached])),
+  );
   return parts.join('\n\n');
 }
 
@@ -98,7 +105,11 @@ function indented([first = '', ...others]: readonly string[]): string[] {
 }
 
 function phaseRows(ours: Figures | null, theirs: Figures | null, fetched: Figures | null): string[][] {
-  const row = (name: string, of: (figures: Figures) => number, ratio: (ours: number, theirs: number) => number): string[] => [
+  const row = (
+    name: string,
+    of: (figures: Figures) => number,
+    ratio: (ours: number, theirs: number) => number,
+  ): string[] => [
     `  ${name}`,
     ...[ours, theirs].map((figures) => (figures === null ? '-' : show(of(figures)))),
     ours === null || theirs === null ? '-' : `${show(ratio(of(ours), of(theirs)))} ×`,
@@ -115,6 +126,7 @@ function phaseRows(ours: Figures | null, theirs: Figures | null, fetched: Figure
     row('  of it main thread', (figures) => figures.mainThreadMsPerPage, less),
     row('peak RSS MB', (figures) => figures.peakRssMb, less),
   ];
-  if (ours?.written != null) rows.push(['  rows written', ours.written.toLocaleString('en-US'), 'all', '', '']);
+  if (ours?.written != null)
+    rows.push(['  rows written', ours.written.toLocaleString('en-US'), 'all', '', '']);
   return rows;
 }

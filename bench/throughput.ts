@@ -23,7 +23,9 @@ const runs = Number(values.runs);
 const endurancePages = Number(values.pages);
 const profileTo = values.profile;
 /** `--only mirror` spares the minutes that the usual way takes. */
-const ways: Way[] = (['mirror', 'usual', 'fetch'] as const).filter((way) => values.only === undefined || values.only === way);
+const ways: Way[] = (['mirror', 'usual', 'fetch'] as const).filter(
+  (way) => values.only === undefined || values.only === way,
+);
 
 const SAMPLE_EVERY = 500;
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-bench-'));
@@ -51,7 +53,8 @@ async function measure({ url, rows }: Service): Promise<Report> {
     for (const way of run % 2 === 1 ? ways : ways.toReversed()) {
       const file = join(folder, `${way}-${run}.db`);
       const count = `run ${run} of ${runs}`;
-      if (way !== 'fetch') results[way].first.push(await phase(way, url, file, `${count}: ${way}, first sync`));
+      if (way !== 'fetch')
+        results[way].first.push(await phase(way, url, file, `${count}: ${way}, first sync`));
       results[way].second.push(await phase(way, url, file, `${count}: ${way}, unchanged sync`));
     }
     sameContent(

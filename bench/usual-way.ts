@@ -33,14 +33,26 @@ export async function usualWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   };
 }
 
-async function upsertPage(prisma: PrismaClient, { list, inboxId }: ListKey, items: readonly Item[]): Promise<void> {
+async function upsertPage(
+  prisma: PrismaClient,
+  { list, inboxId }: ListKey,
+  items: readonly Item[],
+): Promise<void> {
   const now = new Date();
   const upserts = items.map(({ id, columns, raw, hash }) => {
     const values = { ...columns, raw, content_hash: hash, changed_at: now };
     if (inboxId === null)
-      return prisma.inboxes.upsert({ where: { id }, create: { id, ...values, first_seen_at: now }, update: values });
+      return prisma.inboxes.upsert({
+        where: { id },
+        create: { id, ...values, first_seen_at: now },
+        update: values,
+      });
     const key = { inbox_id: inboxId, id };
-    const upsert = { where: { inbox_id_id: key }, create: { ...key, ...values, first_seen_at: now }, update: values };
+    const upsert = {
+      where: { inbox_id_id: key },
+      create: { ...key, ...values, first_seen_at: now },
+      update: values,
+    };
     if (list === 'users') return prisma.inbox_users.upsert(upsert);
     return list === 'tags' ? prisma.inbox_tags.upsert(upsert) : prisma.conversations.upsert(upsert);
   });

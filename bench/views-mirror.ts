@@ -45,7 +45,11 @@ export async function buildMirror(path: string, conversations: number, now: numb
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
   await bringViews(mirror);
-  await keepReport(mirror, { reportTimezone: 'Europe/Berlin', requestsPerDay: 5000, requestsReserved: 250 }, now);
+  await keepReport(
+    mirror,
+    { reportTimezone: 'Europe/Berlin', requestsPerDay: 5000, requestsReserved: 250 },
+    now,
+  );
   for (const statement of mirror.dialect.maintenance) await mirror.query(statement);
   await mirror.close();
 }
@@ -140,14 +144,21 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
   }
   if (within(1)) change('tags', null, String(700 + first));
   while (left.changes > 1 && within(3))
-    turn(status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open');
+    turn(
+      status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open',
+    );
   if (status !== 'closed' && random() < 0.95 && within(3)) turn('closed');
   if (random() < 0.02 && within(30)) {
     change('presence', 'present', 'missing');
     gone = iso(at);
   }
   for (const tag of random() < 0.5 ? [first] : [first, (first + 1) % TAGS])
-    write(`INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) VALUES (?, ?, ?)`, inbox, id, String(700 + tag));
+    write(
+      `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) VALUES (?, ?, ?)`,
+      inbox,
+      id,
+      String(700 + tag),
+    );
   const link = `https://inbox.example/conversations/${id}`;
   write(
     `INSERT INTO conversations (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at, changed_at, deleted_at)
@@ -157,7 +168,12 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
     status,
     assignee,
     link,
-    JSON.stringify({ id, status, assignee: { assignee_type: 'user', assignee_id: assignee }, private_permalink: link }),
+    JSON.stringify({
+      id,
+      status,
+      assignee: { assignee_type: 'user', assignee_id: assignee },
+      private_permalink: link,
+    }),
     `0123456789abcdef0123456789abcdef${id}`,
     iso(came),
     iso(at),

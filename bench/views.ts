@@ -45,14 +45,16 @@ const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-views-'));
 chmodSync(folder, 0o755);
 const file = values.file ?? join(folder, 'mirror.db');
 try {
-  if (!existsSync(file)) await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
+  if (!existsSync(file))
+    await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
   const results = [await measure('sqlite', await openSqlite(file))];
   if (values.database === 'postgresql')
     results.push(await measure('postgresql', await timed('started PostgreSQL', () => openPostgresql(file))));
   if (values.json) console.log(JSON.stringify(results.flat(), null, 2));
   else console.log(table(results));
   if (values.plans)
-    for (const { database, view, plan } of results.flat()) console.log(`\n${view} (${database})\n  ${plan.join('\n  ')}`);
+    for (const { database, view, plan } of results.flat())
+      console.log(`\n${view} (${database})\n  ${plan.join('\n  ')}`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -83,12 +85,21 @@ async function measure(database: string, asked: Asked): Promise<Result[]> {
       rows = await asked.count(sql);
       times.push((performance.now() - began) / 1000);
     }
-    results.push({ database, view, rows, seconds: median(times), aim, plan: values.plans ? await asked.plan(sql) : [] });
+    results.push({
+      database,
+      view,
+      rows,
+      seconds: median(times),
+      aim,
+      plan: values.plans ? await asked.plan(sql) : [],
+    });
   };
-  for (const view of values.only?.split(',') ?? VIEW_NAMES) await ask(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
+  for (const view of values.only?.split(',') ?? VIEW_NAMES)
+    await ask(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
   // As literals: SQLite hands no subquery down to an index.
   const where = await asked.oneConversation();
-  for (const view of OF_ONE) await ask(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
+  for (const view of OF_ONE)
+    await ask(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
   await asked.close();
   return results;
 }

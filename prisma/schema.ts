@@ -12,6 +12,9 @@ export function schemaOf(provider: Provider, output = './client'): string {
     `importFileExtension = "ts"\n  output = ${JSON.stringify(output)}`,
   );
   // Prisma's own choice would be a timestamp that does not say of which time zone. SQLite has no such types to choose from.
-  const typed = provider === 'postgresql' ? models.replaceAll(/^( +\w+ +DateTime\??)/gm, '$1 @db.Timestamptz(3)') : models;
+  const typed =
+    provider === 'postgresql'
+      ? models.replaceAll(/^( +\w+ +DateTime\??)/gm, '$1 @db.Timestamptz(3)')
+      : models;
   return `${read(`${provider}/datasource.prisma`)}\n${typed}`;
 }

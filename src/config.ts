@@ -46,9 +46,13 @@ export function readEnvironment(env: Environment, folder: string): Environment {
   try {
     return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
   } catch (error) {
-    throw new MirrorError('CONFIG', `Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`, {
-      cause: error,
-    });
+    throw new MirrorError(
+      'CONFIG',
+      `Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -72,7 +76,10 @@ export function readConfig(environment: Environment, folder: string, needs: { se
   const number = (name: string, fallback: number, least: number, most: number, whole: boolean): number =>
     read(name, fallback, `${whole ? 'a whole number' : 'a number'} from ${least} to ${most}`, (text) => {
       const value = Number(text);
-      return /^\d*\.?\d+$/.test(text) && (!whole || Number.isInteger(value)) && value >= least && value <= most
+      return /^\d*\.?\d+$/.test(text) &&
+        (!whole || Number.isInteger(value)) &&
+        value >= least &&
+        value <= most
         ? value
         : undefined;
     });
@@ -94,16 +101,28 @@ export function readConfig(environment: Environment, folder: string, needs: { se
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE'),
     reportTimezone: readTimezone(read, 'REPORT_TIMEZONE'),
     http: {
-      host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) => (/\s/.test(text) ? undefined : text)),
+      host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
+        /\s/.test(text) ? undefined : text,
+      ),
       port: number('HTTP_PORT', 8787, 0, 65_535, true),
       allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
     },
     webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
-    logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) => LOG_LEVELS.find((level) => level === text)),
-    storePublicPermalink: read('STORE_PUBLIC_PERMALINK', false, 'true or false', (text) => ({ true: true, false: false })[text]),
+    logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) =>
+      LOG_LEVELS.find((level) => level === text),
+    ),
+    storePublicPermalink: read(
+      'STORE_PUBLIC_PERMALINK',
+      false,
+      'true or false',
+      (text) => ({ true: true, false: false })[text],
+    ),
   };
   const misspelt = misspeltVariables(environment, known);
-  if (config.requestsReserved >= config.requestsPerDay && !faults.some((fault) => fault.includes('REQUESTS_'))) {
+  if (
+    config.requestsReserved >= config.requestsPerDay &&
+    !faults.some((fault) => fault.includes('REQUESTS_'))
+  ) {
     faults.push(
       `REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${config.requestsPerDay}), but got ${config.requestsReserved}`,
     );
@@ -112,7 +131,12 @@ export function readConfig(environment: Environment, folder: string, needs: { se
   return Object.freeze({ ...config, misspelt });
 }
 
-type Read = <Value>(name: string, fallback: Value, expected: string, parse: (text: string) => Value | undefined) => Value;
+type Read = <Value>(
+  name: string,
+  fallback: Value,
+  expected: string,
+  parse: (text: string) => Value | undefined,
+) => Value;
 
 function reader(env: Environment, faults: string[]): Read {
   return (name, fallback, expected, parse) => {
@@ -145,7 +169,12 @@ function readApiUrl(read: Read, env: Environment, needed: boolean, faults: strin
 }
 
 /** What a variable says, or the file that the variable NAME_FILE names: so that a secret need not stand in the environment. Empty where neither is set. */
-function readSecret(env: Environment, folder: string, name: string, faults: string[]): { text: string; name: string } {
+function readSecret(
+  env: Environment,
+  folder: string,
+  name: string,
+  faults: string[],
+): { text: string; name: string } {
   const text = env[name]?.trim() ?? '';
   const file = env[`${name}_FILE`]?.trim() ?? '';
   if (file === '') return { text, name };
@@ -169,7 +198,9 @@ function readKey(env: Environment, folder: string, needed: boolean, faults: stri
     return null;
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    faults.push(`${name}: expected a key of printable characters without spaces; its value is not shown here`);
+    faults.push(
+      `${name}: expected a key of printable characters without spaces; its value is not shown here`,
+    );
     return null;
   }
   return key;
@@ -220,28 +251,51 @@ function isUtf8(encoded: string): boolean {
 }
 
 function readSchedule(read: Read, name: string, fallback: string): string {
-  return read(name, fallback, 'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"', (text) =>
-    // node-cron also takes nicknames such as @daily, which say less than they seem to: five or six fields it is.
-    isCron(text) && /^(\S+\s+){4,5}\S+$/.test(text) ? text : undefined,
+  return read(
+    name,
+    fallback,
+    'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"',
+    (text) =>
+      // node-cron also takes nicknames such as @daily, which say less than they seem to: five or six fields it is.
+      isCron(text) && /^(\S+\s+){4,5}\S+$/.test(text) ? text : undefined,
   );
 }
 
 function readHostNames(read: Read, name: string): readonly string[] {
-  return read<readonly string[]>(name, [], 'host names with commas between them and without ports', (text) => {
-    const names = text.split(',').map((part) => part.trim().toLowerCase());
-    return names.every((part) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(part)) ? names : undefined;
-  });
+  return read<readonly string[]>(
+    name,
+    [],
+    'host names with commas between them and without ports',
+    (text) => {
+      const names = text.split(',').map((part) => part.trim().toLowerCase());
+      return names.every((part) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(part)) ? names : undefined;
+    },
+  );
 }
 
 /** Address and secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
-function readWebhook(read: Read, { text: secret, name }: { text: string; name: string }, faults: string[]): Config['webhook'] {
-  const url = read<string | null>('WEBHOOK_URL', null, 'an http(s) address without user and password', (text) => {
-    const parsed = URL.canParse(text) ? new URL(text) : null;
-    return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === '' && parsed.password === ''
-      ? parsed.href
-      : undefined;
-  });
-  const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret) ? Buffer.from(secret.slice('whsec_'.length), 'base64').length : 0;
+function readWebhook(
+  read: Read,
+  { text: secret, name }: { text: string; name: string },
+  faults: string[],
+): Config['webhook'] {
+  const url = read<string | null>(
+    'WEBHOOK_URL',
+    null,
+    'an http(s) address without user and password',
+    (text) => {
+      const parsed = URL.canParse(text) ? new URL(text) : null;
+      return parsed !== null &&
+        /^https?:$/.test(parsed.protocol) &&
+        parsed.username === '' &&
+        parsed.password === ''
+        ? parsed.href
+        : undefined;
+    },
+  );
+  const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret)
+    ? Buffer.from(secret.slice('whsec_'.length), 'base64').length
+    : 0;
   if (url === null && secret === '') return null;
   if (bytes < 24 || bytes > 64)
     faults.push(
@@ -253,7 +307,9 @@ function readWebhook(read: Read, { text: secret, name }: { text: string; name: s
 }
 
 function readTimezone(read: Read, name: string): string {
-  return read(name, 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) => (isTimezone(text) ? text : undefined));
+  return read(name, 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) =>
+    isTimezone(text) ? text : undefined,
+  );
 }
 
 function isTimezone(text: string): boolean {

@@ -24,7 +24,9 @@ function inWords(line: Record<string, unknown>): string {
   const { msg, list, cause } = line as Readonly<Record<string, string | undefined>>;
   const named = list === undefined || line['inserted'] !== undefined ? '' : ` (${list})`;
   const counts = COUNTS.filter((name) => line[name] !== undefined && (line[name] !== 0 || name === 'rows'));
-  const counted = counts.map((name) => `${String(line[name])} ${name === 'suspects' ? 'not listed' : name}`).join(', ');
+  const counted = counts
+    .map((name) => `${String(line[name])} ${name === 'suspects' ? 'not listed' : name}`)
+    .join(', ');
   return `${msg ?? ''}${named}${counted && `: ${counted}`}${cause === undefined ? '' : `: ${cause}`}`;
 }
 

@@ -30,17 +30,27 @@ function heedOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // Nor does one of the daemon's plan.
     if (process.argv[2] === 'start') return;
-    if (error.code !== 'EPIPE') process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
+    if (error.code !== 'EPIPE')
+      process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
   process.stderr.on('error', () => undefined);
 }
 
 heedOutputErrors();
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string };
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
+  version: string;
+};
 process.exitCode = await runProgram(
   process.argv.slice(2),
-  { env: process.env, cwd: process.cwd(), stdout: process.stdout, stderr: process.stderr, signal: stopSignal(), onHangup },
+  {
+    env: process.env,
+    cwd: process.cwd(),
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signal: stopSignal(),
+    onHangup,
+  },
   version,
 );
 if (process.exitCode === INTERRUPTED) setTimeout(() => process.exit(), FLUSH_MS).unref();

@@ -27,12 +27,18 @@ function parse(file: string): Tree {
   return document?.toJS() as Tree;
 }
 
-const variables = new Set(Array.from(read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=/gm), ([, name]) => name));
-const metrics = new Set(Array.from(read('docs/http.md').matchAll(/^\| `(inbox_mirror_\w+)`/gm), ([, name]) => name));
+const variables = new Set(
+  Array.from(read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=/gm), ([, name]) => name),
+);
+const metrics = new Set(
+  Array.from(read('docs/http.md').matchAll(/^\| `(inbox_mirror_\w+)`/gm), ([, name]) => name),
+);
 
 /** The metrics that a text names, without the suffixes of a histogram's series. */
 function metricsNamedIn(text: string): string[] {
-  return Array.from(text.matchAll(/\binbox_mirror_\w+/g), ([name]) => name.replace(/_seconds_(bucket|sum|count)$/, '_seconds'));
+  return Array.from(text.matchAll(/\binbox_mirror_\w+/g), ([name]) =>
+    name.replace(/_seconds_(bucket|sum|count)$/, '_seconds'),
+  );
 }
 
 describe('deploy/', () => {
@@ -42,7 +48,11 @@ describe('deploy/', () => {
   });
 
   test('what alerts and dashboard ask for is a metric that docs/http.md lists', () => {
-    const asked = ['deploy/prometheus/alerts.yaml', 'deploy/prometheus/alerts.test.yaml', 'deploy/grafana/inbox-mirror.json'];
+    const asked = [
+      'deploy/prometheus/alerts.yaml',
+      'deploy/prometheus/alerts.test.yaml',
+      'deploy/grafana/inbox-mirror.json',
+    ];
     const named = asked.flatMap((file) => metricsNamedIn(read(file)));
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter((name) => !metrics.has(name))).toEqual([]);
@@ -52,7 +62,8 @@ describe('deploy/', () => {
     const text = read('deploy/grafana/inbox-mirror.json');
     const dashboard = JSON.parse(text) as { panels: { type: string; datasource?: unknown }[] };
     const panels = dashboard.panels.filter(({ type }) => type !== 'row');
-    for (const { datasource } of panels) expect(datasource).toEqual({ type: 'prometheus', uid: '${datasource}' });
+    for (const { datasource } of panels)
+      expect(datasource).toEqual({ type: 'prometheus', uid: '${datasource}' });
     const shown = new Set(metricsNamedIn(text));
     expect([...metrics].filter((name) => !shown.has(name ?? ''))).toEqual([]);
   });
@@ -64,15 +75,21 @@ describe('deploy/', () => {
     const proofs = read('deploy/prometheus/alerts.test.yaml');
     for (const { alert, labels, annotations } of groups.flatMap(({ rules }) => rules)) {
       expect(Object.keys(annotations), alert).toEqual(['summary', 'description']);
-      expect(labels, alert).toMatchObject({ severity: expect.stringMatching(/^(warning|critical)$/) as unknown });
+      expect(labels, alert).toMatchObject({
+        severity: expect.stringMatching(/^(warning|critical)$/) as unknown,
+      });
       expect(proofs).toContain(`alertname="${alert}"`);
     }
   });
 
   test('every variable that it sets for inbox-mirror is one of .env.example, and none is the key itself', () => {
-    const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec']?.['containers']?.[0]?.['env'];
+    const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec']?.[
+      'containers'
+    ]?.[0]?.['env'];
     const set = {
-      compose: Object.keys(parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror']?.['environment'] ?? {}),
+      compose: Object.keys(
+        parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror']?.['environment'] ?? {},
+      ),
       configmap: Object.keys(parse('deploy/kubernetes/configmap.yaml')['data'] ?? {}),
       pod: (pod as unknown as { name: string }[]).map(({ name }) => name),
       unit: namesIn('deploy/systemd/inbox-mirror.service', /^Environment=(\w+)=/gm),
@@ -94,13 +111,18 @@ describe('deploy/', () => {
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
     expect(everything).toBe('*');
-    const copied = Array.from(read('deploy/docker/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), ([, sources]) => sources);
+    const copied = Array.from(
+      read('deploy/docker/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm),
+      ([, sources]) => sources,
+    );
     for (const source of copied.join(' ').split(' ')) expect(allowed).toContain(`!${source.split('/')[0]}`);
   });
 });
 
 test('what the program reads at run time is in the package, in the image and among what is copied for systemd', () => {
-  const packed = (JSON.parse(read('package.json')) as { files: string[] }).files.filter((path) => path.startsWith('prisma/'));
+  const packed = (JSON.parse(read('package.json')) as { files: string[] }).files.filter((path) =>
+    path.startsWith('prisma/'),
+  );
   expect(packed).toContain('prisma/views');
   const image = namesIn('deploy/docker/Dockerfile', /^COPY (prisma\/\w+) /gm);
   const [, copied] = /^sudo cp -r (prisma.*) \S+$/m.exec(read('docs/deploy.md')) ?? [];

@@ -14,9 +14,9 @@ async function lint(file: string, source: string): Promise<string> {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   writeFileSync(join(folder, file), source);
   const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
-  const { stdout } = await promisify(execFile)(process.execPath, [oxlint, '--format', 'unix', file], { cwd: folder }).catch(
-    (error: { stdout: string }) => ({ stdout: error.stdout }),
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, [oxlint, '--format', 'unix', file], {
+    cwd: folder,
+  }).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
   return stdout;
 }
 
@@ -44,10 +44,20 @@ const FORBIDDEN: [room: string, imports: string[]][] = [
       '@prisma/client',
     ],
   ],
-  ['store', ['../service/client.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts']],
+  [
+    'store',
+    ['../service/client.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts'],
+  ],
   [
     'sandbox',
-    ['../service/client.ts', '../store/store.ts', '../sync/pass.ts', '../cli/program.ts', '../config.ts', '@prisma/client'],
+    [
+      '../service/client.ts',
+      '../store/store.ts',
+      '../sync/pass.ts',
+      '../cli/program.ts',
+      '../config.ts',
+      '@prisma/client',
+    ],
   ],
   [
     'sync',
@@ -67,7 +77,10 @@ const FORBIDDEN: [room: string, imports: string[]][] = [
 test.each(FORBIDDEN.flatMap(([room, imports]) => imports.map((path) => [room, path] as const)))(
   '%s/ may not import %s',
   async (room, path) => {
-    const output = await lint(`src/${room}/planted.ts`, `import { planted } from '${path}';\nexport const used = planted;\n`);
+    const output = await lint(
+      `src/${room}/planted.ts`,
+      `import { planted } from '${path}';\nexport const used = planted;\n`,
+    );
     expect(output).toContain('no-restricted-imports');
   },
 );
@@ -86,6 +99,9 @@ const ALLOWED = [
 ] as const;
 
 test.each(ALLOWED)('%s/ may import %s', async (room, path) => {
-  const output = await lint(`src/${room}/planted.ts`, `import { planted } from '${path}';\nexport const used = planted;\n`);
+  const output = await lint(
+    `src/${room}/planted.ts`,
+    `import { planted } from '${path}';\nexport const used = planted;\n`,
+  );
   expect(output).not.toContain('no-restricted-imports');
 });

@@ -24,11 +24,16 @@ type Fields = Record<(typeof CHANGE_COLUMNS)[number], string>;
  * @param titled whether these are the first ones; what follows has no titles again
  */
 export function changeTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
-  const rows = changes.map((change) => Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))));
+  const rows = changes.map((change) =>
+    Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))),
+  );
   const titles = CHANGE_COLUMNS.map((title) => ({ title }));
   // The titles set the least widths, in colours or not.
   const plain = renderTable({ write: () => undefined }, titles, rows);
-  if (output.isTTY === true && Math.max(...plain.split('\n').map((text) => stringWidth(text))) > (output.columns ?? 0))
+  if (
+    output.isTTY === true &&
+    Math.max(...plain.split('\n').map((text) => stringWidth(text))) > (output.columns ?? 0)
+  )
     return rows.map((row) => onTwoLines(output, row)).join('\n');
   const lines = renderTable(output, titles, rows);
   return titled ? lines : lines.slice(lines.indexOf('\n') + 1);

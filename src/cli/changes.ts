@@ -14,7 +14,10 @@ export function addChanges(program: Command, run: Runner): void {
     )
     .option('--follow', 'go on with new ones as they are found; alone, with new ones only')
     .option('--since <time>', 'observed since then: 2026-11-21, 2026-11-21T08:00:00Z, or ago: 30m, 2h, 7d')
-    .option('--since-id <id>', 'after the change with this id: stop, keep the last id, go on later without loss or repeat')
+    .option(
+      '--since-id <id>',
+      'after the change with this id: stop, keep the last id, go on later without loss or repeat',
+    )
     .addOption(new Option('--list <list>', 'only of this kind of list').choices(LIST_NAMES))
     .option('--inbox <id>', 'only of this inbox')
     .option('--item <id>', 'only of this conversation, tag, user or inbox')

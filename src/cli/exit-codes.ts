@@ -1,7 +1,15 @@
 import { type ErrorCode, isMirrorError } from '../core/errors.ts';
 
 /** Exit codes (DESIGN.md, "Commands"). */
-export const EXIT = { done: 0, unexpected: 1, usage: 2, keyRefused: 3, resumable: 4, stale: 5, interrupted: 130 } as const;
+export const EXIT = {
+  done: 0,
+  unexpected: 1,
+  usage: 2,
+  keyRefused: 3,
+  resumable: 4,
+  stale: 5,
+  interrupted: 130,
+} as const;
 
 const CODES: Partial<Record<ErrorCode, number>> = {
   USAGE: EXIT.usage,

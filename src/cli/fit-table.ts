@@ -14,7 +14,8 @@ export function fitColumns(
   width: number,
 ): number[] | null {
   const room = width - GAP * (columns.length - 1);
-  const cutAt = (most: number): number[] => columns.map(({ cells, isNumeric }) => (isNumeric ? cells : Math.min(cells, most)));
+  const cutAt = (most: number): number[] =>
+    columns.map(({ cells, isNumeric }) => (isNumeric ? cells : Math.min(cells, most)));
   for (let most = Math.max(LEAST, room); most >= LEAST; most--) {
     const widths = cutAt(most);
     if (widths.reduce((sum, cells) => sum + cells, 0) <= room) return widths;

@@ -36,10 +36,18 @@ export type Followed =
   /** No daemon is there to begin it, and none has: whoever ordered it is free to do the work. */
   | { readonly kind: 'not-begun' }
   /** The order goes on without us; `why` says what to expect. */
-  | { readonly kind: 'left'; readonly order: Order; readonly lists: readonly ListReport[]; readonly why: MirrorError };
+  | {
+      readonly kind: 'left';
+      readonly order: Order;
+      readonly lists: readonly ListReport[];
+      readonly why: MirrorError;
+    };
 
 /** Follows an order by what stands in the database, until it has ended or is not worth waiting for. Sends no request. */
-export async function followOrder(deps: FollowDeps, placed: { id: number; joined: boolean }): Promise<Followed> {
+export async function followOrder(
+  deps: FollowDeps,
+  placed: { id: number; joined: boolean },
+): Promise<Followed> {
   const { database, clock, signal, note, say } = deps;
   const progress = new OrderProgress(database, deps.onEvent);
   const daemon = new Span(clock);
@@ -51,12 +59,14 @@ export async function followOrder(deps: FollowDeps, placed: { id: number; joined
     const moved = await progress.look(order);
     const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: progress.reports(), why });
     if (order.state === 'abandoned' && order.startedAt === null) return { kind: 'not-begun' };
-    if (order.state !== 'open' && order.state !== 'running') return { kind: 'ended', order, lists: progress.reports() };
+    if (order.state !== 'open' && order.state !== 'running')
+      return { kind: 'ended', order, lists: progress.reports() };
 
     const goneFor = daemon.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {
       // Somebody else's order is left to whoever begins it: we, when we claim the mirror, or a daemon.
-      if (placed.joined || (await withdrawOrder(database, order.id, clock.now()))) return { kind: 'not-begun' };
+      if (placed.joined || (await withdrawOrder(database, order.id, clock.now())))
+        return { kind: 'not-begun' };
     } else if (goneFor !== null && order.state === 'running') {
       if (!saidGone) say(DAEMON_GONE);
       saidGone = true;
@@ -77,7 +87,9 @@ export async function followOrder(deps: FollowDeps, placed: { id: number; joined
     } catch (error) {
       if (!signal.aborted) throw error;
       const goesOn =
-        goneFor === null ? `The daemon goes on with order ${order.id}; \`inbox-mirror status\` shows it.` : DAEMON_GONE;
+        goneFor === null
+          ? `The daemon goes on with order ${order.id}; \`inbox-mirror status\` shows it.`
+          : DAEMON_GONE;
       return left(new MirrorError('STOPPED', goesOn));
     }
   }
@@ -107,7 +119,9 @@ async function waitsBehind(database: Database, { id, state }: Order): Promise<st
   const first = state === 'open' ? await nextOrder(database) : null;
   if (first === null || first.id === id) return '';
   const since =
-    first.startedAt === null ? `ordered ${first.requestedAt.toISOString()}` : `begun ${first.startedAt.toISOString()}`;
+    first.startedAt === null
+      ? `ordered ${first.requestedAt.toISOString()}`
+      : `begun ${first.startedAt.toISOString()}`;
   return `Order ${id} waits behind order ${first.id}, \`${first.requestedBy}\`, ${since}.`;
 }
 
@@ -133,6 +147,10 @@ function parkedError({ id }: Order, wait: Wait, requestsPerDay: number, waitsYet
 
 function reason({ kind, cause }: Wait, requestsPerDay: number): string {
   if (kind === 'budget') return `the day's budget of ${count(requestsPerDay)} requests is spent`;
-  const words = { outage: 'the service is out of reach', breaker: 'the breaker is open', pause: 'the gate is paused' };
+  const words = {
+    outage: 'the service is out of reach',
+    breaker: 'the breaker is open',
+    pause: 'the gate is paused',
+  };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;
 }

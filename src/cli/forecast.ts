@@ -19,11 +19,15 @@ export async function printForecast(
   const store = openReader(database);
   const inboxes = await store.liveInboxes();
   const { inboxId } = scope;
-  if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId)) throw unknownInbox(inboxId, inboxes);
+  if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
+    throw unknownInbox(inboxId, inboxes);
   const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
   const forecast = await forecastResync(store, scope, config, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
-  printLine(io.stdout, json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(io.stdout, asWords(forecast, endsAt)));
+  printLine(
+    io.stdout,
+    json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(io.stdout, asWords(forecast, endsAt)),
+  );
 }
 
 function asWords(forecast: Forecast, endsAt: Date): string {
@@ -36,7 +40,9 @@ function asWords(forecast: Forecast, endsAt: Date): string {
   ];
   if (!complete) lines.push('Some lists were never read to their end, so their size is not known yet.');
   if (requests + sentToday > perDay)
-    lines.push('It does not fit into what is left of the day: it would pause, and go on when you run it again.');
+    lines.push(
+      'It does not fit into what is left of the day: it would pause, and go on when you run it again.',
+    );
   return lines.join('\n');
 }
 

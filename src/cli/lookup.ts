@@ -15,19 +15,31 @@ export function addLookup(program: Command, run: Runner): void {
     .action((options: { inbox: string; email: string; json?: boolean }) =>
       run(async (io) => {
         const { lookUp } = await import('./run-lookup.ts');
-        return await lookUp(io, { list: 'users', inboxId: options.inbox, by: options.email, json: options.json ?? false });
+        return await lookUp(io, {
+          list: 'users',
+          inboxId: options.inbox,
+          by: options.email,
+          json: options.json ?? false,
+        });
       }),
     );
   lookup
     .command('tag')
-    .description('Finds the tags of an inbox by name. Whether a part of the name will do is up to the service.')
+    .description(
+      'Finds the tags of an inbox by name. Whether a part of the name will do is up to the service.',
+    )
     .requiredOption('--inbox <id>', 'the inbox')
     .requiredOption('--name <name>', 'the name to search for')
     .option('--json', 'print as JSON')
     .action((options: { inbox: string; name: string; json?: boolean }) =>
       run(async (io) => {
         const { lookUp } = await import('./run-lookup.ts');
-        return await lookUp(io, { list: 'tags', inboxId: options.inbox, by: options.name, json: options.json ?? false });
+        return await lookUp(io, {
+          list: 'tags',
+          inboxId: options.inbox,
+          by: options.name,
+          json: options.json ?? false,
+        });
       }),
     );
 }

@@ -17,7 +17,11 @@ export function systemClock(): Clock {
     async sleep(ms, signal) {
       signal?.throwIfAborted();
       try {
-        await wait(Math.min(Math.max(0, ms), LONGEST_TIMER_MS), undefined, signal === undefined ? {} : { signal });
+        await wait(
+          Math.min(Math.max(0, ms), LONGEST_TIMER_MS),
+          undefined,
+          signal === undefined ? {} : { signal },
+        );
       } catch (error) {
         signal?.throwIfAborted();
         throw error;

@@ -49,12 +49,17 @@ export class OrderProgress {
 
   /** Every list of the order as far as it has come: what is not complete goes on later. */
   reports(): ListReport[] {
-    return Array.from(this.#lists.values(), ({ key, report }) => report ?? { key, outcome: 'paused', ...UNTOUCHED });
+    return Array.from(
+      this.#lists.values(),
+      ({ key, report }) => report ?? { key, outcome: 'paused', ...UNTOUCHED },
+    );
   }
 
   /** The lists that the order is for; an inbox may be found on the way. */
   async #learnLists({ lists, inboxId }: Order): Promise<void> {
-    const inboxes = (await liveInboxes(this.#database)).filter(({ id }) => inboxId === null || id === inboxId);
+    const inboxes = (await liveInboxes(this.#database)).filter(
+      ({ id }) => inboxId === null || id === inboxId,
+    );
     const keys = LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list): ListKey[] =>
       list === 'inboxes' ? [{ list, inboxId: null }] : inboxes.map(({ id }) => ({ list, inboxId: id })),
     );
@@ -81,7 +86,14 @@ export class OrderProgress {
     if (read || (isNew && sweep.pages > 0)) {
       told.pages = sweep.pages;
       const changed = sweep.inserted + sweep.changed;
-      this.#onEvent({ kind: 'page', key, pages: sweep.pages, items: sweep.items, changed, last: sweep.state === 'complete' });
+      this.#onEvent({
+        kind: 'page',
+        key,
+        pages: sweep.pages,
+        items: sweep.items,
+        changed,
+        last: sweep.state === 'complete',
+      });
     }
     const ended = told.report === null && (sweep.state === 'complete' || sweep.state === 'failed');
     if (ended) {
@@ -92,7 +104,8 @@ export class OrderProgress {
   }
 
   async #reportOf(key: ListKey, { state, error, ...numbers }: OrderSweep): Promise<ListReport> {
-    if (state === 'failed') return { key, outcome: 'failed', ...UNTOUCHED, error: new Error(error ?? 'cause unknown') };
+    if (state === 'failed')
+      return { key, outcome: 'failed', ...UNTOUCHED, error: new Error(error ?? 'cause unknown') };
     const { items, inserted, changed, deleted, rejected } = numbers;
     const suspects = await countSuspects(this.#database, this.#database, key);
     return { key, outcome: 'complete', items, inserted, changed, deleted, rejected, suspects, error: null };

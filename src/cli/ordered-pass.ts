@@ -27,8 +27,10 @@ export async function orderPass(io: Io, session: Session, { spec, json }: Wanted
   const { id, joined } = await placeOrder(database, spec, clock.now());
   const daemon = await liveDaemon(session);
   if (json) printLine(io.stdout, JSON.stringify({ order: id, joined }));
-  else if (joined) printLine(io.stdout, `${await sameAs(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
-  else if (daemon !== null) printLine(io.stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
+  else if (joined)
+    printLine(io.stdout, `${await sameAs(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
+  else if (daemon !== null)
+    printLine(io.stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon === null) {
     const words = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
     printLine(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${words}`);
@@ -41,7 +43,12 @@ export async function orderPass(io: Io, session: Session, { spec, json }: Wanted
  * @returns the exit code, or null where no daemon began it after all and it is to be done here
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function followPass(io: Io, session: Session, display: PassDisplay, { spec, json }: Wanted): Promise<number | null> {
+export async function followPass(
+  io: Io,
+  session: Session,
+  display: PassDisplay,
+  { spec, json }: Wanted,
+): Promise<number | null> {
   const { config, database, clock, log } = session;
   const placed = await placeOrder(database, spec, clock.now());
   const say = (text: string): void => display.writeLog(`${text}\n`);
@@ -93,7 +100,8 @@ async function tellEnd(
   const { order } = followed;
   const report = reportOf(followed);
   // What was asked for wrongly, and what nobody knows the meaning of, is told as it is where the work is done here.
-  if (isMirrorError(report.stopped, 'USAGE') || (report.stopped !== null && !isMirrorError(report.stopped))) throw report.stopped;
+  if (isMirrorError(report.stopped, 'USAGE') || (report.stopped !== null && !isMirrorError(report.stopped)))
+    throw report.stopped;
 
   const begun = order.startedAt ?? order.requestedAt;
   const ended = order.finishedAt ?? new Date(session.clock.now());
@@ -103,7 +111,8 @@ async function tellEnd(
   };
   if (!json && isMirrorError(report.stopped, 'STOPPED')) printLine(io.stderr, report.stopped.message);
   else await printOutcome(io, session, report, { cost, order: order.id, json });
-  if (followed.kind === 'left' || order.report !== null || order.state === 'done') return passExitCode(report);
+  if (followed.kind === 'left' || order.report !== null || order.state === 'done')
+    return passExitCode(report);
   const words = `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`;
   printLine(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${words}`);
   return EXIT.unexpected;

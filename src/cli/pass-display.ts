@@ -46,8 +46,10 @@ function bars(output: Output, now: () => number): PassDisplay {
       logProblem(event, log);
     },
     gateEvent(event) {
-      if (event.kind === 'paused') progress?.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
-      else if (event.kind === 'retry') progress?.note(`Trying again in ${duration(event.waitMs)}: ${event.cause}`);
+      if (event.kind === 'paused')
+        progress?.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
+      else if (event.kind === 'retry')
+        progress?.note(`Trying again in ${duration(event.waitMs)}: ${event.cause}`);
       else if (event.kind === 'opened') progress?.note('');
     },
     note: (text) => progress?.note(text),

@@ -22,7 +22,11 @@ export function passExitCode({ lists, stopped }: PassReport): number {
 }
 
 /** Prints a pass as a table, then everything that a person should know of it. */
-export function printReport(io: Io, report: PassReport, words: { cost: string; inboxName: (id: string) => string | null }): void {
+export function printReport(
+  io: Io,
+  report: PassReport,
+  words: { cost: string; inboxName: (id: string) => string | null },
+): void {
   const { lists, stopped } = report;
   const shown = lists.filter(({ outcome }) => outcome !== 'paused').sort(byInbox);
   if (shown.length > 0) {
@@ -38,14 +42,17 @@ export function printReport(io: Io, report: PassReport, words: { cost: string; i
   }
   for (const list of lists) printTrouble(io, list);
   const complete = lists.filter(({ outcome }) => outcome === 'complete' || outcome === 'already').length;
-  if (stopped === null) printLine(io.stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${words.cost}`);
+  if (stopped === null)
+    printLine(io.stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${words.cost}`);
   else printStop(io, report, words.cost);
 }
 
 function byInbox(a: ListReport, b: ListReport): number {
   const [left, right] = [a.key.inboxId ?? '', b.key.inboxId ?? ''];
   return (
-    left.length - right.length || left.localeCompare(right) || LIST_NAMES.indexOf(a.key.list) - LIST_NAMES.indexOf(b.key.list)
+    left.length - right.length ||
+    left.localeCompare(right) ||
+    LIST_NAMES.indexOf(a.key.list) - LIST_NAMES.indexOf(b.key.list)
   );
 }
 
@@ -73,7 +80,11 @@ function row(io: Io, report: ListReport, inboxName: (id: string) => string | nul
     outcome === 'complete'
       ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
       : ['', '', '', ''];
-  const word = paint(io.stdout, outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim', OUTCOMES[outcome]);
+  const word = paint(
+    io.stdout,
+    outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',
+    OUTCOMES[outcome],
+  );
   return [inboxLabel(key, inboxName), key.list, ...numbers, word];
 }
 
@@ -84,7 +95,8 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
 }
 
 function printTrouble(io: Io, { key, outcome, error, rejected, suspects }: ListReport): void {
-  const warn = (text: string): void => printLine(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${text}`);
+  const warn = (text: string): void =>
+    printLine(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${text}`);
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     warn(
@@ -97,7 +109,10 @@ function printTrouble(io: Io, { key, outcome, error, rejected, suspects }: ListR
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {
-    printLine(io.stderr, wrapped(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`));
+    printLine(
+      io.stderr,
+      wrapped(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`),
+    );
   }
 }
 
@@ -113,10 +128,15 @@ function printStop(io: Io, { lists, stopped }: PassReport, cost: string): void {
 }
 
 /** A pass as JSON (docs/commands.md). `order`: its id where the daemon did it. */
-export function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, order: number | null): unknown {
+export function reportAsJson(
+  { pass, lists, stopped }: PassReport,
+  cost: PassCost,
+  order: number | null,
+): unknown {
   return {
     order,
-    complete: stopped === null && lists.every(({ outcome }) => outcome === 'complete' || outcome === 'already'),
+    complete:
+      stopped === null && lists.every(({ outcome }) => outcome === 'complete' || outcome === 'already'),
     resumed: pass.resumed,
     requests: cost.requests,
     seconds: Math.round(cost.milliseconds) / 1000,

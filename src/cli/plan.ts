@@ -50,8 +50,11 @@ export async function printPlan(
 
 function verdict(output: Output, { kinds, wanted, available, complete }: Outlook): string[] {
   const sum = `${count(Math.round(wanted))} requests a day of the ${count(available)} that scheduled work may use`;
-  const unknown = complete ? [] : ['Some lists were never read to their end: what they cost is known after the first pass.'];
-  if (wanted <= available && !complete) return [`As far as is known the schedules need about ${sum}.`, ...unknown];
+  const unknown = complete
+    ? []
+    : ['Some lists were never read to their end: what they cost is known after the first pass.'];
+  if (wanted <= available && !complete)
+    return [`As far as is known the schedules need about ${sum}.`, ...unknown];
   if (wanted <= available) return [`The schedules need about ${sum}: they fit.`];
   const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
   return [
@@ -69,7 +72,12 @@ function ageInWords({ list, worstAgeMs }: KindOutlook): string {
 /** `14:20` today, with its day otherwise, by the schedules' wall clock. */
 function wallClock(at: number, now: number, timeZone: string): string {
   const day = (instant: number): string => new Intl.DateTimeFormat('en-CA', { timeZone }).format(instant);
-  const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', second: '2-digit' })
+  const time = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
     .format(at)
     .replace(/:00$/, '');
   return day(at) === day(now) ? time : `${day(at)} ${time}`;

@@ -14,7 +14,12 @@ const WRITTEN_AT_ONCE = 64 * 1024;
  * Prints rows in a format. All but the table go out as they come, no faster than they are taken, so that memory does not grow with them.
  * @throws the signal's reason
  */
-export async function printRows(io: Io, result: QueryResult, format: Format, signal: AbortSignal = io.signal): Promise<void> {
+export async function printRows(
+  io: Io,
+  result: QueryResult,
+  format: Format,
+  signal: AbortSignal = io.signal,
+): Promise<void> {
   if (format === 'table') {
     await printTable(io, result);
     return;
@@ -65,7 +70,8 @@ const FORMS: Readonly<Record<Exclude<Format, 'table'>, (columns: QueryResult['co
     const asObject = objectsOf(columns);
     return {
       head: '',
-      textOf: (rows, before) => rows.map((row, index) => `${before + index === 0 ? '[\n  ' : ',\n  '}${asObject(row)}`).join(''),
+      textOf: (rows, before) =>
+        rows.map((row, index) => `${before + index === 0 ? '[\n  ' : ',\n  '}${asObject(row)}`).join(''),
       tail: (rows) => (rows === 0 ? '[]\n' : '\n]\n'),
     };
   },

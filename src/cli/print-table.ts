@@ -16,18 +16,26 @@ export async function printTable(io: Io, { columns, rows }: QueryResult): Promis
   const { first, complete } = await firstOf(rows, MOST_ROWS);
   const isNumeric = titles.map(
     (_title, index) =>
-      first.some((row) => row[index] !== null) && first.every((row) => row[index] === null || typeof row[index] === 'number'),
+      first.some((row) => row[index] !== null) &&
+      first.every((row) => row[index] === null || typeof row[index] === 'number'),
   );
   const texts = first.map((row) => row.map((cell) => onOneLine(asText(cell), io.stdout)));
   const { text, isCut } = layOut(io.stdout, { titles, isNumeric, texts });
   printLine(io.stdout, text);
   const cut = isCut ? '; cut to the width of the terminal, --format json shows all' : '';
   printLine(io.stdout, `(${complete ? '' : 'the first '}${plural(first.length, 'row')}${cut})`);
-  if (!complete) printLine(io.stderr, 'warning: there are more rows than a table shows; --format csv or ndjson prints them all.');
+  if (!complete)
+    printLine(
+      io.stderr,
+      'warning: there are more rows than a table shows; --format csv or ndjson prints them all.',
+    );
 }
 
 /** Of the rows at most `most`, and whether that was all. */
-async function firstOf(rows: QueryResult['rows'], most: number): Promise<{ first: Cell[][]; complete: boolean }> {
+async function firstOf(
+  rows: QueryResult['rows'],
+  most: number,
+): Promise<{ first: Cell[][]; complete: boolean }> {
   const first: Cell[][] = [];
   for await (const row of rows) {
     if (first.length === most) return { first, complete: false };
@@ -47,14 +55,18 @@ function layOut(output: Output, { titles, isNumeric, texts }: Content): { text: 
     title,
     align: isNumeric[index] === true ? ('right' as const) : ('left' as const),
   }));
-  if (output.isTTY !== true || !output.columns) return { text: renderTable(output, columns, texts), isCut: false };
+  if (output.isTTY !== true || !output.columns)
+    return { text: renderTable(output, columns, texts), isCut: false };
   const needed = neededCells(titles, texts);
   const widths = fitColumns(
     needed.map((cells, index) => ({ cells, isNumeric: isNumeric[index] === true })),
     output.columns,
   );
   if (widths === null) return asBlocks(output, titles, texts, output.columns);
-  const fitted = columns.map(({ title, align }, index) => ({ title: cliTruncate(title, widths[index] ?? 0), align }));
+  const fitted = columns.map(({ title, align }, index) => ({
+    title: cliTruncate(title, widths[index] ?? 0),
+    align,
+  }));
   const text = renderTable(
     output,
     fitted,
@@ -80,7 +92,11 @@ function asBlocks(
       return `${paint(output, 'bold', title)}${' '.repeat(indent - stringWidth(title))}  ${shown}`.trimEnd();
     });
     return [
-      paint(output, 'dim', `row ${index + 1} ${'─'.repeat(Math.max(0, Math.min(width, 40) - 5 - String(index + 1).length))}`),
+      paint(
+        output,
+        'dim',
+        `row ${index + 1} ${'─'.repeat(Math.max(0, Math.min(width, 40) - 5 - String(index + 1).length))}`,
+      ),
       ...lines,
     ].join('\n');
   });

@@ -64,7 +64,9 @@ export class Progress {
   /** The display as lines of at most `width` characters. */
   render(now: number, width: number): string {
     const lists = [...this.#lists.values()];
-    const active = lists.filter(({ state }) => state === 'walking' || state === 'asking').slice(0, MOST_LINES);
+    const active = lists
+      .filter(({ state }) => state === 'walking' || state === 'asking')
+      .slice(0, MOST_LINES);
     const nameWidth = Math.max(0, ...active.map(({ key }) => describeList(key).length));
     const lines = active.map((list) => this.#bar(list, nameWidth));
     lines.push(this.#summary(lists, now));
@@ -97,7 +99,9 @@ export class Progress {
       `${count(done)} of ${plural(lists.length, 'list')}`,
       `${count(Math.round(this.#rows / seconds))} rows/s`,
       `budget ${count(sent)} of ${count(this.#pace.requestsPerDay)}`,
-      left === null ? 'time left unknown' : `about ${duration((left / this.#pace.requestsPerSecond) * 1000)} left`,
+      left === null
+        ? 'time left unknown'
+        : `about ${duration((left / this.#pace.requestsPerSecond) * 1000)} left`,
     ];
     return parts.join(' · ');
   }

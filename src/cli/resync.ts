@@ -22,7 +22,10 @@ export function addResync(program: Command, run: Runner): void {
     .option('--accept-deletes', 'mark what is not listed as deleted at once, without a second witness')
     .option('--detach', 'only hand it to the daemon, and do not follow its progress')
     .option('--json', 'print forecast or outcome as JSON')
-    .addHelpText('after', '\nExamples:\n  inbox-mirror resync --dry-run\n  inbox-mirror resync conversations --accept-deletes')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  inbox-mirror resync --dry-run\n  inbox-mirror resync conversations --accept-deletes',
+    )
     .action((lists: string[], options: ResyncOptions) =>
       run(async (io) => {
         const { parseLists, runPassCommand } = await import('./run-pass.ts');

@@ -2,7 +2,13 @@ import type { Clock } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import { asNdjson, changeAsJson } from '../daemon/change-json.ts';
-import { type ChangeFilter, type ChangeRecord, changesAfter, lastChangeId, newestChanges } from '../store/change-feed.ts';
+import {
+  type ChangeFilter,
+  type ChangeRecord,
+  changesAfter,
+  lastChangeId,
+  newestChanges,
+} from '../store/change-feed.ts';
 import { openExisting } from '../store/read-only.ts';
 import type { Sql } from '../store/sql.ts';
 import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
@@ -41,7 +47,8 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   try {
     const printer = printerOf(io, options.format);
     const next = await printPast(database, wanted, printer);
-    if (options.follow) await printNew({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
+    if (options.follow)
+      await printNew({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -61,9 +68,18 @@ interface Wanted {
 function readOptions(options: ChangesOptions, now: number): Wanted {
   const { follow: follows = false, since, sinceId, limit, list, inbox, item, field, format } = options;
   if (follows && format === 'json')
-    throw new MirrorError('USAGE', 'A JSON list that never ends is no JSON: with --follow use --format ndjson.');
+    throw new MirrorError(
+      'USAGE',
+      'A JSON list that never ends is no JSON: with --follow use --format ndjson.',
+    );
   return {
-    filter: { list, inboxId: inbox, itemId: item, field, since: since === undefined ? undefined : parseSince(since, now) },
+    filter: {
+      list,
+      inboxId: inbox,
+      itemId: item,
+      field,
+      since: since === undefined ? undefined : parseSince(since, now),
+    },
     afterId: sinceId === undefined ? (since === undefined ? null : 0) : wholeNumber('--since-id', sinceId),
     limit: limit === undefined ? null : wholeNumber('--limit', limit),
     onlyNew: follows && since === undefined && sinceId === undefined && limit === undefined,
@@ -78,7 +94,11 @@ function wholeNumber(name: string, text: string): number {
 }
 
 /** Prints what is there already. @returns the id after which to go on */
-async function printPast(sql: Sql, { filter, afterId, limit, onlyNew, inTable }: Wanted, printer: Printer): Promise<number> {
+async function printPast(
+  sql: Sql,
+  { filter, afterId, limit, onlyNew, inTable }: Wanted,
+  printer: Printer,
+): Promise<number> {
   // Read first: what comes meanwhile is printed by whoever follows, not lost.
   const last = await lastChangeId(sql);
   if (onlyNew) return last;
@@ -123,8 +143,11 @@ function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
     ndjson: asNdjson,
-    csv: (changes) => begin(asCsv([CHANGE_COLUMNS]), '') + asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
-    json: (changes) => begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
+    csv: (changes) =>
+      begin(asCsv([CHANGE_COLUMNS]), '') +
+      asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
+    json: (changes) =>
+      begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
     table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
   };
   return {

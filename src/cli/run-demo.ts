@@ -72,7 +72,9 @@ async function isDemo(path: string): Promise<boolean> {
   try {
     const mirror = await openReadOnly(`file:${path}`);
     try {
-      const { rows } = await mirror.query(`SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`);
+      const { rows } = await mirror.query(
+        `SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`,
+      );
       const [[all, ours] = []] = await Array.fromAsync(rows);
       return all === ours && all !== 0;
     } finally {

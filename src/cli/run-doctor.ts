@@ -17,16 +17,28 @@ interface Check {
 }
 
 /** Checks what a sync needs, in the order in which it needs it. @returns the exit code of the first failure, or 0 */
-export async function runDoctor(io: Io, { resetGate, json }: { resetGate: boolean; json: boolean }): Promise<number> {
+export async function runDoctor(
+  io: Io,
+  { resetGate, json }: { resetGate: boolean; json: boolean },
+): Promise<number> {
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
   try {
     session = await openSession(io);
     const { config, database } = session;
-    checks.push({ name: 'configuration', verdict: 'ok', message: `complete; key given, address ${config.apiUrl ?? ''}` });
-    for (const message of config.misspelt) checks.push({ name: 'configuration', verdict: 'warning', message });
-    checks.push({ name: 'database', verdict: 'ok', message: `${database.name} opens and its tables are up to date` });
+    checks.push({
+      name: 'configuration',
+      verdict: 'ok',
+      message: `complete; key given, address ${config.apiUrl ?? ''}`,
+    });
+    for (const message of config.misspelt)
+      checks.push({ name: 'configuration', verdict: 'warning', message });
+    checks.push({
+      name: 'database',
+      verdict: 'ok',
+      message: `${database.name} opens and its tables are up to date`,
+    });
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));
     checks.push(...(await checkService(session, io.signal)));
@@ -39,7 +51,9 @@ export async function runDoctor(io: Io, { resetGate, json }: { resetGate: boolea
   }
   printLine(
     io.stdout,
-    json ? JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2) : checks.map((check) => asLine(io, check)).join('\n'),
+    json
+      ? JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2)
+      : checks.map((check) => asLine(io, check)).join('\n'),
   );
   return exitCode;
 }
@@ -52,7 +66,8 @@ async function checkGate({ database, clock }: Session, reset: boolean): Promise<
     return {
       name: 'gate',
       verdict: 'ok',
-      message: strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
+      message:
+        strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
     };
   }
   const left = (pausedUntil?.getTime() ?? 0) - clock.now();
@@ -67,7 +82,11 @@ async function checkGate({ database, clock }: Session, reset: boolean): Promise<
 async function checkBudget({ database, clock, config }: Session): Promise<Check> {
   const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
   const verdict = sent >= config.requestsPerDay ? 'warning' : 'ok';
-  return { name: 'budget', verdict, message: `${count(sent)} of ${count(config.requestsPerDay)} requests used in the last 24 h` };
+  return {
+    name: 'budget',
+    verdict,
+    message: `${count(sent)} of ${count(config.requestsPerDay)} requests used in the last 24 h`,
+  };
 }
 
 async function checkService({ client, clock, database }: Session, signal: AbortSignal): Promise<Check[]> {

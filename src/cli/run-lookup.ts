@@ -37,7 +37,8 @@ export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promi
           )
         : asTable(io, list, found),
     );
-    if (!complete) printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
+    if (!complete)
+      printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
     return EXIT.done;
   } finally {
     await session.close();
@@ -46,7 +47,10 @@ export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promi
 
 function asTable(io: Io, list: Lookup['list'], found: readonly Item[]): string {
   const columns = ['id', ...Object.keys(COLUMNS[list])];
-  const rows = found.map((item) => [item.id, ...columns.slice(1).map((column) => String(item.columns[column] ?? ''))]);
+  const rows = found.map((item) => [
+    item.id,
+    ...columns.slice(1).map((column) => String(item.columns[column] ?? '')),
+  ]);
   const summary = `(${plural(found.length, list === 'users' ? 'user' : 'tag')})`;
   return rows.length === 0
     ? summary

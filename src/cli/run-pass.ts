@@ -30,7 +30,10 @@ export function parseLists(words: readonly string[]): readonly ListName[] {
 }
 
 /** Runs one pass as `sync` and `resync` do: by the daemon where one holds the mirror, else in this process. @returns the exit code */
-export async function runPassCommand(io: Io, { spec, command, json, detach = false, before }: PassCommand): Promise<number> {
+export async function runPassCommand(
+  io: Io,
+  { spec, command, json, detach = false, before }: PassCommand,
+): Promise<number> {
   const display = passDisplay(io.stderr, () => Date.now());
   const session = await openSession(io, {
     writeLog: (line) => display.writeLog(line),

@@ -44,7 +44,11 @@ export async function runStart(io: Io, version: string): Promise<number> {
     for (const sentence of session.config.misspelt) session.log.warn(sentence);
     endInTime(io, session);
     const state = { active: false };
-    const endpoints = await serveEndpoints(session, { metrics, version, role: () => (state.active ? 'active' : 'standby') });
+    const endpoints = await serveEndpoints(session, {
+      metrics,
+      version,
+      role: () => (state.active ? 'active' : 'standby'),
+    });
     watchKey(io, session);
     await serveUntilStopped(io, session, metrics, {
       begin: async (hasStoodBy) => {
@@ -105,7 +109,8 @@ async function standBy(
     } catch (error) {
       if (isMirrorError(error, 'DATABASE')) {
         // A server that is being restarted comes back.
-        if (!failing) log.error({ cause: error.message }, 'the database cannot be used; trying again every second');
+        if (!failing)
+          log.error({ cause: error.message }, 'the database cannot be used; trying again every second');
         failing = true;
         await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
         continue;
@@ -115,7 +120,10 @@ async function standBy(
     }
     if (!waited) {
       const holder = await readLease(database).catch(() => null);
-      const who = holder === null ? 'another process' : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
+      const who =
+        holder === null
+          ? 'another process'
+          : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
       log.warn(
         { database: database.name, since: holder?.acquiredAt },
         `${who}, writes to this mirror; standing by, and taking over within 30 s of its end`,
@@ -228,7 +236,10 @@ function endInTime({ signal }: Io, { log }: Session): void {
 
 /** Only its end frees a daemon whose database hangs: whoever manages it starts it anew, and a stand-by takes over. */
 function endStuck({ log }: Session): void {
-  log.fatal({ cause: `no answer for ${duration(STUCK_MS)}` }, 'the database hangs: the daemon ends with 1, to be started anew');
+  log.fatal(
+    { cause: `no answer for ${duration(STUCK_MS)}` },
+    'the database hangs: the daemon ends with 1, to be started anew',
+  );
   process.exit(EXIT.unexpected);
 }
 

@@ -55,7 +55,10 @@ export async function serveEndpoints(
           if (listening === null) await open();
           clearInterval(again);
         } catch (error) {
-          log.warn({ cause: isMirrorError(error) ? error.message : String(error) }, 'the endpoints cannot be opened yet');
+          log.warn(
+            { cause: isMirrorError(error) ? error.message : String(error) },
+            'the endpoints cannot be opened yet',
+          );
         }
       };
       defer(() => clearInterval(again));

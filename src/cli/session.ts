@@ -72,7 +72,10 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
   };
-  const database = await openDatabase(config.databaseUrl, options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined);
+  const database = await openDatabase(
+    config.databaseUrl,
+    options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined,
+  );
   releases.push(() => database.close());
   const ledger = ledgerOf(database);
   const clock = await begin().catch(async (error: unknown) => {
@@ -95,7 +98,12 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     },
     ...(options.onEnded === undefined ? {} : { onEnded: options.onEnded }),
   });
-  const client = createClient({ http, gate, pageSize: config.pageSize, storePublicPermalink: config.storePublicPermalink });
+  const client = createClient({
+    http,
+    gate,
+    pageSize: config.pageSize,
+    storePublicPermalink: config.storePublicPermalink,
+  });
 
   return {
     config,
@@ -130,7 +138,11 @@ export function claimantOf(command: string, clock: Clock): Claimant {
   return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
 }
 
-function claimOf(lease: Lease, { database, clock, log }: Pick<Session, 'database' | 'clock' | 'log'>, stop: AbortSignal): Claim {
+function claimOf(
+  lease: Lease,
+  { database, clock, log }: Pick<Session, 'database' | 'clock' | 'log'>,
+  stop: AbortSignal,
+): Claim {
   const kept = keepLease(lease, { database, clock });
   let released = false;
   return {
@@ -154,7 +166,12 @@ function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
 }
 
 /** A command's log: to stderr, in words on a terminal, JSON otherwise. */
-function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, write?: (line: string) => void): Log {
+function commandLog(
+  io: Io,
+  config: Pick<Config, 'logLevel' | 'webhook'>,
+  keys: Keys,
+  write?: (line: string) => void,
+): Log {
   const put = write ?? ((line: string) => io.stderr.write(line));
   return createLog({
     level: config.logLevel,
@@ -175,6 +192,9 @@ function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): vo
   else if (event.kind === 'opened') log.info('the service answers again, the pause is over');
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
   else if (event.kind === 'breaker')
-    log.error({ cause: event.cause, until: event.until }, 'ALERT: several 429s in a row, the breaker is open');
+    log.error(
+      { cause: event.cause, until: event.until },
+      'ALERT: several 429s in a row, the breaker is open',
+    );
   else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down, pausing');
 }

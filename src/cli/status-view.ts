@@ -75,15 +75,22 @@ function listTable(io: Io, status: JudgedStatus): string {
 
 function stateOf(io: Io, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
   const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
-  const words = { fresh: 'fresh', stale: `stale (promised ${duration(list.promiseMs)})`, never: 'never complete' };
+  const words = {
+    fresh: 'fresh',
+    stale: `stale (promised ${duration(list.promiseMs)})`,
+    never: 'never complete',
+  };
   const parts = [paint(io.stdout, colour[list.freshness], words[list.freshness])];
   if (list.failure !== null) parts.push(paint(io.stdout, 'red', `last sweep failed: ${list.failure}`));
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
-    parts.push(`sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, begun ${ago(list.sweep.startedAt, now)}`);
+    parts.push(
+      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, begun ${ago(list.sweep.startedAt, now)}`,
+    );
   if (list.suspects > 0) parts.push(`${count(list.suspects)} not listed`);
   if (list.rejected > 0) parts.push(`${count(list.rejected)} unreadable`);
-  if (list.authorised === false) parts.push(paint(io.stdout, 'yellow', 'mailbox not authorised: nothing new arrives'));
+  if (list.authorised === false)
+    parts.push(paint(io.stdout, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
 }
 
@@ -103,11 +110,16 @@ function gateLine(io: Io, { gate, gateWord, now }: JudgedStatus): string {
     'red',
     { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' }[gateWord],
   );
-  const until = gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
+  const until =
+    gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
   return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
 }
 
-function outageLine(io: Io, { since, until, cause }: NonNullable<JudgedStatus['outage']>, now: number): string {
+function outageLine(
+  io: Io,
+  { since, until, cause }: NonNullable<JudgedStatus['outage']>,
+  now: number,
+): string {
   const again = until.getTime() > now ? ago(until, now) : 'now';
   return `service  ${paint(io.stdout, 'red', 'out of reach')} for ${duration(now - since.getTime())}, tried again ${again} (${cause})`;
 }
@@ -123,7 +135,11 @@ function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiti
   return `waiting  ${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all${from}`;
 }
 
-function webhookLine(io: Io, { pending, failures, retryAt, cause }: NonNullable<JudgedStatus['webhook']>, now: number): string {
+function webhookLine(
+  io: Io,
+  { pending, failures, retryAt, cause }: NonNullable<JudgedStatus['webhook']>,
+  now: number,
+): string {
   const waiting = pending === 0 ? 'every change is delivered' : `${plural(pending, 'change')} to deliver`;
   if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
   const again = retryAt.getTime() > now ? ago(retryAt, now) : 'when the daemon runs';

@@ -16,7 +16,12 @@ export function addSync(program: Command, run: Runner): void {
     .action((lists: string[], options: { inbox?: string; detach?: boolean; json?: boolean }) =>
       run(async (io) => {
         const { parseLists, runPassCommand } = await import('./run-pass.ts');
-        const spec = { kind: 'sync', lists: parseLists(lists), inboxId: options.inbox ?? null, acceptDeletes: false } as const;
+        const spec = {
+          kind: 'sync',
+          lists: parseLists(lists),
+          inboxId: options.inbox ?? null,
+          acceptDeletes: false,
+        } as const;
         return await runPassCommand(io, {
           spec,
           command: ['inbox-mirror sync', ...lists].join(' '),

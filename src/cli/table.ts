@@ -25,7 +25,11 @@ const NO_LINES = {
 };
 
 /** Rows under their titles, columns aligned, no lines; a line break inside a cell is shown as ⏎ so that a row stays a row. */
-export function renderTable(output: Output, columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+export function renderTable(
+  output: Output,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): string {
   const table = new Table({
     head: columns.map(({ title }) => paint(output, 'bold', title)),
     colAligns: columns.map(({ align }) => align ?? 'left'),

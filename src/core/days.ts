@@ -29,7 +29,12 @@ type Calendar = (instant: number) => string;
 
 function calendar(timezone: string): Calendar {
   // Canadian English writes a date as ISO 8601 does.
-  const format = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone: timezone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  });
   return (instant) => format.format(instant);
 }
 

@@ -7,7 +7,10 @@ export interface ExactNumber {
 
 // ES2025 "JSON.parse source text access"; TypeScript's library does not describe it yet.
 interface ExactJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
+  ): unknown;
   rawJSON(text: string): ExactNumber;
   isRawJSON(value: unknown): value is ExactNumber;
 }
@@ -54,7 +57,9 @@ export function isExactNumber(value: unknown): value is ExactNumber {
 /** JSON text with the keys of every object in order, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part) && !isExactNumber(part) ? sortKeys(part) : part,
+    part !== null && typeof part === 'object' && !Array.isArray(part) && !isExactNumber(part)
+      ? sortKeys(part)
+      : part,
   );
 }
 

@@ -38,7 +38,11 @@ export interface SlotLimits {
 export type Grant =
   /** `probe`: sent while a pause has run out but not ended; a good answer to it ends the pause. */
   | { readonly granted: true; readonly id: number; readonly probe: boolean }
-  | { readonly granted: false; readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key'; readonly waitMs: number };
+  | {
+      readonly granted: false;
+      readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key';
+      readonly waitMs: number;
+    };
 
 /** What the gate must know over a restart. */
 export interface GateState {
@@ -58,7 +62,12 @@ export interface Ledger {
   settle(id: number, outcome: Outcome): Promise<void>;
   state(): Promise<GateState>;
   /** Pauses the gate after a 429. Null, and nothing changed, where the request was under way already when the last pause began. */
-  pause(requestId: number, until: (strikes: number) => number, cause: string, now: number): Promise<GateState | null>;
+  pause(
+    requestId: number,
+    until: (strikes: number) => number,
+    cause: string,
+    now: number,
+  ): Promise<GateState | null>;
   /** Ends pause and breaker where the request was sent after the pause had run out. @returns whether it did */
   endPause(requestId: number): Promise<boolean>;
   /** Ends pause and breaker and lets a refused key try again, by hand. */

@@ -9,7 +9,10 @@ const OURS = /^(INBOX_API|REQUESTS_PER|SCHEDULE)_/;
  * A sentence for each variable that is set and not known, but looks as if one of ours was meant. Never a value: it may be a secret.
  * @param known every name that is read
  */
-export function misspeltVariables(env: Readonly<Record<string, string | undefined>>, known: ReadonlySet<string>): string[] {
+export function misspeltVariables(
+  env: Readonly<Record<string, string | undefined>>,
+  known: ReadonlySet<string>,
+): string[] {
   return Object.entries(env)
     .filter(([name, value]) => !known.has(name) && value?.trim())
     .flatMap(([name]) => {
@@ -17,7 +20,10 @@ export function misspeltVariables(env: Readonly<Record<string, string | undefine
         .map((other) => ({ other, slips: leven(name.toUpperCase(), other) }))
         .filter(({ slips }) => slips <= MOST_SLIPS)
         .sort((one, next) => one.slips - next.slips);
-      if (closest !== undefined) return [`${name} is set, but no such variable is read; perhaps ${closest.other} is meant`];
-      return OURS.test(name) ? [`${name} is set, but no such variable is read; .env.example lists those that are`] : [];
+      if (closest !== undefined)
+        return [`${name} is set, but no such variable is read; perhaps ${closest.other} is meant`];
+      return OURS.test(name)
+        ? [`${name} is set, but no such variable is read; .env.example lists those that are`]
+        : [];
     });
 }

@@ -7,7 +7,11 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d(?: 
  */
 export function retryAfter(header: string | undefined, now: number): number | null {
   const text = header?.trim() ?? '';
-  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : HTTP_DATE.test(text) ? Date.parse(inGmt(text)) - now : Number.NaN;
+  const wait = /^\d+$/.test(text)
+    ? Number(text) * 1000
+    : HTTP_DATE.test(text)
+      ? Date.parse(inGmt(text)) - now
+      : Number.NaN;
   return wait > 0 ? Math.min(wait, Number.MAX_SAFE_INTEGER) : null;
 }
 

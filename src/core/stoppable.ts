@@ -1,5 +1,8 @@
 /** Waits for the work, or until the signal is aborted: then throws its reason, whatever becomes of the work. */
-export async function stoppable<Result>(signal: AbortSignal | undefined, work: Promise<Result>): Promise<Result> {
+export async function stoppable<Result>(
+  signal: AbortSignal | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
   if (signal === undefined) return await work;
   signal.throwIfAborted();
   let stop: () => void = () => undefined;

@@ -54,7 +54,15 @@ export function addChangesEndpoint(
       const faults = read.error.issues.map(({ path, message }) => [...path, message].join(': '));
       return await reply.code(400).send({ error: `This cannot be asked for: ${faults.join('; ')}.` });
     }
-    const { since_id: sinceId = 0, limit = 1000, wait = 0, list, inbox_id: inboxId, item_id: itemId, field } = read.data;
+    const {
+      since_id: sinceId = 0,
+      limit = 1000,
+      wait = 0,
+      list,
+      inbox_id: inboxId,
+      item_id: itemId,
+      field,
+    } = read.data;
     const gone = new AbortController();
     request.raw.once('close', () => gone.abort());
     const after = (id: number): Promise<ChangeRecord[]> =>

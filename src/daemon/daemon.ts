@@ -166,7 +166,10 @@ export class Daemon {
       const idle = agenda.start.length + agenda.waiting.length === 0 && this.#outage === null;
       this.#planAt = idle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
       if (agenda.waiting.length > 0)
-        log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
+        log.debug(
+          { lists: agenda.waiting.length, until: agenda.until },
+          'due, but waiting for the day budget',
+        );
     }
     while (this.#running.size < places) {
       const key = this.#queue.shift();
@@ -216,7 +219,8 @@ export class Daemon {
     const { clock } = this.#deps;
     this.#planAt = 0;
     // The budget, the gate's pause and the refused key stand in SQL; the next look sees them.
-    if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED')) return;
+    if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED'))
+      return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       const cause = error.cause instanceof Error ? error.cause.message : error.message;
       this.#outage = prolonged(this.#outage, cause, clock.now());
@@ -244,7 +248,11 @@ export class Daemon {
 
   #letRest(key: ListKey, { message: cause }: MirrorError, alone: boolean): void {
     const lasts = this.#rests.begin(key, { now: this.#deps.clock.monotonic(), inOutage: !alone });
-    if (alone) this.#deps.log.warn({ list: listId(key), cause }, `a list cannot be read, trying it again in ${duration(lasts)}`);
+    if (alone)
+      this.#deps.log.warn(
+        { list: listId(key), cause },
+        `a list cannot be read, trying it again in ${duration(lasts)}`,
+      );
   }
 
   #isBusy(key: ListKey): boolean {
@@ -252,7 +260,10 @@ export class Daemon {
   }
 
   #wakeUp(): void {
-    this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + (this.#queue.length > 0 ? REPLAN_MS : 0));
+    this.#planAt = Math.min(
+      this.#planAt,
+      this.#deps.clock.monotonic() + (this.#queue.length > 0 ? REPLAN_MS : 0),
+    );
     this.#wake.abort();
   }
 }

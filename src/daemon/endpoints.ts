@@ -66,7 +66,12 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   server.server.maxConnections = MOST_CONNECTIONS;
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   addRoutes(server, options);
-  const newest = shareRead({ read: options.newestChange, patienceMs: STATUS_PATIENCE_MS, clock: options.clock, log });
+  const newest = shareRead({
+    read: options.newestChange,
+    patienceMs: STATUS_PATIENCE_MS,
+    clock: options.clock,
+    log,
+  });
   addChangesEndpoint(server, { ...options, newest, patienceMs: STATUS_PATIENCE_MS });
   return {
     async listen() {
@@ -101,7 +106,8 @@ function guard(server: FastifyInstance, ownNames: readonly string[], log: Log): 
   });
   server.setErrorHandler(async (error, _request, reply) => {
     // The shared read has logged it already.
-    if (isMirrorError(error, 'DATABASE')) return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
+    if (isMirrorError(error, 'DATABASE'))
+      return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
     log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'an endpoint failed');
     return await reply.code(500).type(JSON_TYPE).send({ error: 'This endpoint failed; the log says why.' });
   });
@@ -117,7 +123,11 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     return await reply.type(TEXT_TYPE).send(`inbox-mirror ${version}\n\n${INDEX}`);
   });
   server.get('/healthz', async (_request, reply) => {
-    const process = { role: role(), uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000), version };
+    const process = {
+      role: role(),
+      uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
+      version,
+    };
     try {
       await ping();
     } catch (error) {
@@ -131,7 +141,11 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     return await reply.code(readiness.ready ? 200 : 503).send(readiness);
   });
   server.get('/metrics', async (_request, reply) => {
-    const scrape = { status: await status(), isActive: role() === 'active', databaseBytes: await databaseBytes() };
+    const scrape = {
+      status: await status(),
+      isActive: role() === 'active',
+      databaseBytes: await databaseBytes(),
+    };
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
   server.get('/status.json', async (_request, reply) => {

@@ -14,7 +14,10 @@ export function logPassEvent(event: PassEvent, log: Log, onTheWay: 'debug' | 'in
     log[onTheWay]({ list: listId(event.key), page: event.resumedAtPage }, 'going on with a half-read list');
   else if (event.kind === 'page') log.debug(pageFields(event), 'page applied');
   else if (event.kind === 'asking')
-    log[onTheWay]({ list: listId(event.key), suspects: event.suspects }, 'asking for rows that were not listed');
+    log[onTheWay](
+      { list: listId(event.key), suspects: event.suspects },
+      'asking for rows that were not listed',
+    );
   else if (event.kind === 'list-done') logReport(event.report, log);
 }
 
@@ -45,7 +48,10 @@ function logReport({ key, outcome, error, ...report }: ListReport, log: Log): vo
   const { items, inserted, changed, deleted, rejected, suspects } = report;
   const list = listId(key);
   if (outcome === 'complete')
-    log.info({ list, rows: items, inserted, changed, deleted, rejected, suspects }, `${describeList(key)} complete`);
+    log.info(
+      { list, rows: items, inserted, changed, deleted, rejected, suspects },
+      `${describeList(key)} complete`,
+    );
   else if (outcome !== 'failed') log.debug({ list, cause: messageOf(error) }, `list ${outcome}`);
 }
 

@@ -23,7 +23,10 @@ export interface FitDeps {
  * Tells when the schedules no longer fit the day's budget, as lists grow, or fit it again; and once every list has been read, whether they do. What the
  * plan at the start said (`told`) is not said again. Until the signal; never rejects.
  */
-export async function watchFit({ store, crons, limits, clock, log, signal }: FitDeps, told: Outlook): Promise<void> {
+export async function watchFit(
+  { store, crons, limits, clock, log, signal }: FitDeps,
+  told: Outlook,
+): Promise<void> {
   for (let last = told; ;) {
     try {
       await clock.sleep(last.complete ? EVERY_MS : WHILE_UNKNOWN_MS, signal);

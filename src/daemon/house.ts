@@ -24,7 +24,10 @@ export async function keepHouse(
     } catch (error) {
       if (signal.aborted) return;
       // What matters to the mirror will be said by whoever needs the database next.
-      log.warn({ cause: isMirrorError(error) ? error.message : String(error) }, 'housekeeping failed; trying again tomorrow');
+      log.warn(
+        { cause: isMirrorError(error) ? error.message : String(error) },
+        'housekeeping failed; trying again tomorrow',
+      );
     }
   }
 }

@@ -31,7 +31,13 @@ export interface Metrics {
   render(scrape: Scrape): Promise<string>;
 }
 
-export function createMetrics({ version, clock }: { version: string; clock: Pick<Clock, 'monotonic'> }): Metrics {
+export function createMetrics({
+  version,
+  clock,
+}: {
+  version: string;
+  clock: Pick<Clock, 'monotonic'>;
+}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
@@ -119,7 +125,8 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
       if (event.kind === 'list-begun') begun.set(listId(event.key), clock.monotonic());
       else if (event.kind === 'page') pages.inc({ list: event.key.list });
       else if (event.kind === 'rows') {
-        for (const outcome of ROW_OUTCOMES) rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
+        for (const outcome of ROW_OUTCOMES)
+          rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
       } else if (event.kind === 'list-done') sweepEnded(event.report);
     },
     requestEnded({ status, waitedMs, durationMs }) {

@@ -8,10 +8,16 @@ import { readAgenda } from '../sync/agenda.ts';
 import { type Circumstances, type JudgedStatus, judge } from './status-judge.ts';
 
 /** All that `status` and the endpoints show, from the database alone: no request is sent. */
-export async function observe(database: Database, circumstances: Omit<Circumstances, 'databaseName'>): Promise<JudgedStatus> {
+export async function observe(
+  database: Database,
+  circumstances: Omit<Circumstances, 'databaseName'>,
+): Promise<JudgedStatus> {
   const { now, config } = circumstances;
   const webhook = config.webhook === null ? null : await readWebhook(database, targetOf(config.webhook.url));
-  const status = { ...judge(await readStatus(database, now), { ...circumstances, databaseName: database.name }), webhook };
+  const status = {
+    ...judge(await readStatus(database, now), { ...circumstances, databaseName: database.name }),
+    webhook,
+  };
   const orders = status.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = orders && status.daemonRuns ? await readWait(database, config.requestsPerDay, now) : null;
   // Without a daemon nothing waits for the budget: nobody would begin it.
@@ -23,7 +29,11 @@ export async function observe(database: Database, circumstances: Omit<Circumstan
   if (waiting.length === 0) return { ...status, orderWait };
   return {
     ...status,
-    waiting: { lists: waiting.length, requests: waiting.reduce((sum, { requests }) => sum + requests, 0), until },
+    waiting: {
+      lists: waiting.length,
+      requests: waiting.reduce((sum, { requests }) => sum + requests, 0),
+      until,
+    },
   };
 }
 

@@ -105,5 +105,7 @@ export class OrderDesk {
 
 /** Lists that an order may sweep. It may have to read the inboxes first. */
 function isWanted({ lists, inboxId }: Pick<Order, 'lists' | 'inboxId'>, key: ListKey): boolean {
-  return key.list === 'inboxes' || (lists.includes(key.list) && (inboxId === null || inboxId === key.inboxId));
+  return (
+    key.list === 'inboxes' || (lists.includes(key.list) && (inboxId === null || inboxId === key.inboxId))
+  );
 }

@@ -38,7 +38,9 @@ export class Rests {
   /** The lists that cost least, those first that have never failed, then those that failed longest ago. */
   leastBlamed(inboxIds: readonly string[]): ListKey[] {
     const users = inboxIds.map((inboxId): ListKey => ({ list: 'users', inboxId }));
-    return [{ list: 'inboxes' as const, inboxId: null }, ...users].toSorted((a, b) => this.until(a) - this.until(b));
+    return [{ list: 'inboxes' as const, inboxId: null }, ...users].toSorted(
+      (a, b) => this.until(a) - this.until(b),
+    );
   }
 
   /** The service answers again: where several lists failed with it, it was to blame; a single one may have been broken by itself. */

@@ -19,7 +19,12 @@ export interface SharedReadOptions<Result> {
  * database is not asked more and more. Its failure is logged once until it succeeds again.
  * @throws MirrorError `DATABASE` where it fails or takes too long
  */
-export function shareRead<Result>({ read, patienceMs, clock, log }: SharedReadOptions<Result>): () => Promise<Result> {
+export function shareRead<Result>({
+  read,
+  patienceMs,
+  clock,
+  log,
+}: SharedReadOptions<Result>): () => Promise<Result> {
   let latest: { readonly result: Promise<Result>; readonly at: number; done: boolean } | null = null;
   let failing = false;
 
@@ -55,7 +60,10 @@ export function shareRead<Result>({ read, patienceMs, clock, log }: SharedReadOp
 export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new MirrorError('DATABASE', `The database has not answered for ${duration(ms)}.`)), ms);
+    timer = setTimeout(
+      () => reject(new MirrorError('DATABASE', `The database has not answered for ${duration(ms)}.`)),
+      ms,
+    );
   });
   try {
     return await Promise.race([work, tooLate]);

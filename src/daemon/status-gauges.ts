@@ -12,7 +12,8 @@ export interface Scrape {
 
 /** Adds the gauges that tell the mirror's status; the function sets them all, and forgets lists that are gone. */
 export function createStatusGauges(registry: Registry): (scrape: Scrape) => void {
-  const plain = (name: string, help: string): Gauge => new Gauge({ name: `inbox_mirror_${name}`, help, registers: [registry] });
+  const plain = (name: string, help: string): Gauge =>
+    new Gauge({ name: `inbox_mirror_${name}`, help, registers: [registry] });
   const labelled = <Label extends string>(name: string, labelNames: Label[], help: string): Gauge<Label> =>
     new Gauge({ name: `inbox_mirror_${name}`, help, labelNames, registers: [registry] });
 
@@ -25,7 +26,11 @@ export function createStatusGauges(registry: Registry): (scrape: Scrape) => void
     ['list', 'inbox_id'],
     'Seconds since the last complete sweep; none where there was none.',
   );
-  const fresh = labelled('list_fresh', ['list', 'inbox_id'], '1 where the list is as fresh as promised, 0 where it is not.');
+  const fresh = labelled(
+    'list_fresh',
+    ['list', 'inbox_id'],
+    '1 where the list is as fresh as promised, 0 where it is not.',
+  );
   const promise = labelled(
     'list_promise_seconds',
     ['list'],
@@ -36,7 +41,10 @@ export function createStatusGauges(registry: Registry): (scrape: Scrape) => void
   const outage = plain('outage', '1 while the service is out of reach.');
   const lease = plain('lease_held', '1 where this process is the one that writes.');
   const orders = plain('orders_waiting', 'Orders of the command line that have not been begun.');
-  const webhookPending = plain('webhook_pending', 'Changes that the webhook has not taken yet; 0 where there is no webhook.');
+  const webhookPending = plain(
+    'webhook_pending',
+    'Changes that the webhook has not taken yet; 0 where there is no webhook.',
+  );
   const webhookFailures = plain('webhook_failures', 'Deliveries in a row that the webhook did not take.');
   const bytes = plain('database_bytes', 'Bytes of the database file and its write-ahead log.');
 

@@ -8,9 +8,17 @@ export function statusAsJson(status: JudgedStatus): string {
 }
 
 /** `/readyz` (docs/http.md): which lists are not as fresh as promised. */
-export function readinessOf({ judged, now }: JudgedStatus): { ready: boolean; lists: number; not_fresh: unknown[] } {
+export function readinessOf({ judged, now }: JudgedStatus): {
+  ready: boolean;
+  lists: number;
+  not_fresh: unknown[];
+} {
   const late = judged.filter(({ freshness }) => freshness !== 'fresh');
-  return { ready: late.length === 0, lists: judged.length, not_fresh: late.map((list) => freshnessRecord(list, now)) };
+  return {
+    ready: late.length === 0,
+    lists: judged.length,
+    not_fresh: late.map((list) => freshnessRecord(list, now)),
+  };
 }
 
 function statusRecord(status: JudgedStatus): unknown {
@@ -70,8 +78,16 @@ function statusRecord(status: JudgedStatus): unknown {
     webhook:
       webhook === null
         ? null
-        : { pending: webhook.pending, failures: webhook.failures, retry_at: instant(webhook.retryAt), cause: webhook.cause },
-    outage: outage === null ? null : { since: instant(outage.since), until: instant(outage.until), cause: outage.cause },
+        : {
+            pending: webhook.pending,
+            failures: webhook.failures,
+            retry_at: instant(webhook.retryAt),
+            cause: webhook.cause,
+          },
+    outage:
+      outage === null
+        ? null
+        : { since: instant(outage.since), until: instant(outage.until), cause: outage.cause },
   };
 }
 
@@ -103,7 +119,10 @@ function listRecord(list: JudgedList, now: number): unknown {
   };
 }
 
-function freshnessRecord({ list, inboxId, freshness, completeAsOf, promiseMs, failure }: JudgedList, now: number) {
+function freshnessRecord(
+  { list, inboxId, freshness, completeAsOf, promiseMs, failure }: JudgedList,
+  now: number,
+) {
   return {
     list,
     inbox_id: inboxId,

@@ -56,7 +56,10 @@ export interface Circumstances {
 }
 
 /** Holds what the mirror knows against what was promised. */
-export function judge(status: MirrorStatus, { now, config, databaseName, self }: Circumstances): JudgedStatus {
+export function judge(
+  status: MirrorStatus,
+  { now, config, databaseName, self }: Circumstances,
+): JudgedStatus {
   const crons = cronsOf(config.schedules, config.timezone);
   const judged = status.lists.map((list) => {
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
@@ -64,8 +67,10 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
   });
   const gateWord = gateWordOf(status.gate, now);
   const { lease } = status;
-  const leaseHeld = lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
-  const oldNews = !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
+  const leaseHeld =
+    lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
+  const oldNews =
+    !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = oldNews ? null : status.outage;
   const kept = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null);
   return {

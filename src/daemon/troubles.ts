@@ -65,19 +65,30 @@ export class TroubleLog {
         { cause },
         'the API key is refused: nothing is sent until it changes, or a person runs `inbox-mirror doctor`',
       );
-    else if (trouble.why === 'pause') this.#log.warn({ cause, until }, `the gate is paused, going on ${ago(until, now)}`);
-    else this.#log.warn({ cause, until }, 'the service is out of reach; it is tried again now and then, up to every 15 min');
+    else if (trouble.why === 'pause')
+      this.#log.warn({ cause, until }, `the gate is paused, going on ${ago(until, now)}`);
+    else
+      this.#log.warn(
+        { cause, until },
+        'the service is out of reach; it is tried again now and then, up to every 15 min',
+      );
   }
 
   /** The service answers again. */
   over(outage: Outage, now: number): void {
     this.#said = null;
-    this.#log.info({ since: outage.since }, `the service answers again, after ${duration(now - outage.since.getTime())}`);
+    this.#log.info(
+      { since: outage.since },
+      `the service answers again, after ${duration(now - outage.since.getTime())}`,
+    );
   }
 
   databaseFails({ message: cause }: Error): void {
     if (!this.#databaseFails)
-      this.#log.error({ cause }, 'the database cannot be used; it is tried again soon, then every half a minute');
+      this.#log.error(
+        { cause },
+        'the database cannot be used; it is tried again soon, then every half a minute',
+      );
     this.#databaseFails = true;
   }
 

@@ -14,7 +14,11 @@ export type Post = (
   url: string,
   headers: Record<string, string>,
   body: string,
-) => Promise<{ readonly status: number | null; readonly retryAfter: string | undefined; readonly problem: string | null }>;
+) => Promise<{
+  readonly status: number | null;
+  readonly retryAfter: string | undefined;
+  readonly problem: string | null;
+}>;
 
 export interface WebhookDeps {
   readonly store: Pick<Store, 'readDelivery' | 'writeDelivery' | 'changesAfter' | 'lastChangeId'>;
@@ -46,7 +50,10 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
     } catch (error) {
       // What matters to the mirror is said by whoever needs the database next.
       if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
-      log.warn({ cause: error instanceof Error ? error.message : String(error) }, 'the webhook cannot be served');
+      log.warn(
+        { cause: error instanceof Error ? error.message : String(error) },
+        'the webhook cannot be served',
+      );
       wait = DATABASE_REST_MS;
     }
     await clock.sleep(wait, signal).catch(() => undefined);
@@ -54,7 +61,10 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
 }
 
 /** @returns the milliseconds to wait before the next look */
-async function deliverNext({ store, clock, log, post, webhook, signal }: WebhookDeps, size: { most: number }): Promise<number> {
+async function deliverNext(
+  { store, clock, log, post, webhook, signal }: WebhookDeps,
+  size: { most: number },
+): Promise<number> {
   const target = targetOf(webhook.url);
   const before = (await store.readDelivery(target)) ?? (await beginDelivery(store, target, clock.now()));
   const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
@@ -102,7 +112,8 @@ function afterAnswer(
   lastId: number,
   now: number,
 ): Delivery {
-  if (status !== null && status >= 200 && status < 300) return { lastId, failures: 0, retryAt: null, cause: null };
+  if (status !== null && status >= 200 && status < 300)
+    return { lastId, failures: 0, retryAt: null, cause: null };
   const failures = before.failures + 1;
   const wait = pauseAfter429(failures, retryAfter(hint, now), Math.random());
   return { ...before, failures, retryAt: new Date(now + wait), cause: problem ?? `HTTP ${status}` };
@@ -111,8 +122,14 @@ function afterAnswer(
 /** Says when it begins to fail and when that is over, not each time between. */
 function note(log: Log, before: Delivery, { failures, retryAt, cause, lastId }: Delivery, now: number): void {
   if (failures === 1)
-    log.warn({ cause }, `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}, then more and more seldom`);
+    log.warn(
+      { cause },
+      `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}, then more and more seldom`,
+    );
   else if (failures > 1)
-    log.debug({ cause, failure: failures }, `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}`);
+    log.debug(
+      { cause, failure: failures },
+      `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}`,
+    );
   else if (before.failures > 0) log.info({ change: lastId }, 'the webhook takes deliveries again');
 }

@@ -79,7 +79,9 @@ export class Activity {
         if (conversation !== undefined && this.#change(kind, inbox, conversation)) return;
       }
     }
-    this.#world.addConversation(inbox.id, { gmail_thread_id: inventThreadId(this.#events, this.#world.instant(at)) });
+    this.#world.addConversation(inbox.id, {
+      gmail_thread_id: inventThreadId(this.#events, this.#world.instant(at)),
+    });
   }
 
   /** Changes the conversation; false when this kind of event would change nothing about it. */

@@ -28,7 +28,8 @@ export async function fieldsOf(request: SandboxRequest): Promise<Map<string, str
   if (type.startsWith('multipart/form-data')) {
     for (const [name, value] of await formOf(request, type)) add(name, value);
   } else {
-    for (const [name, value] of Object.entries(jsonBody(request))) for (const part of [value].flat()) add(name, part);
+    for (const [name, value] of Object.entries(jsonBody(request)))
+      for (const part of [value].flat()) add(name, part);
   }
   return fields;
 }

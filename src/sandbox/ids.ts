@@ -56,7 +56,17 @@ export class IdSequence {
   readonly #jumpTo: bigint;
   readonly #step: number;
 
-  constructor({ from, jumpTo, jumpAfter, step }: { from: bigint; jumpTo: bigint; jumpAfter: number; step: number }) {
+  constructor({
+    from,
+    jumpTo,
+    jumpAfter,
+    step,
+  }: {
+    from: bigint;
+    jumpTo: bigint;
+    jumpAfter: number;
+    step: number;
+  }) {
     this.#next = from;
     this.#jumpTo = jumpTo;
     this.#left = jumpAfter;

@@ -1,7 +1,18 @@
 import { draw, pick, type Random } from './random.ts';
 import type { InboxFields, SandboxConversation, SandboxTag, SandboxUser } from './shapes.ts';
 
-const INBOXES = ['Support', 'Billing', 'Returns', 'Sales', 'Logistics', 'Partners', 'Careers', 'Press', 'Legal', 'Wholesale'];
+const INBOXES = [
+  'Support',
+  'Billing',
+  'Returns',
+  'Sales',
+  'Logistics',
+  'Partners',
+  'Careers',
+  'Press',
+  'Legal',
+  'Wholesale',
+];
 const TAGS = [
   'Urgent',
   'Refund',
@@ -20,7 +31,18 @@ const TAGS = [
   'Follow-up',
   'Naïve question',
 ];
-const COLOURS = ['#E4572E', '#17BEBB', '#FFC914', '#2E282A', '#76B041', '#5F0F40', '#0F4C5C', '#9A031E', '#FB8B24', '#3D5A80'];
+const COLOURS = [
+  '#E4572E',
+  '#17BEBB',
+  '#FFC914',
+  '#2E282A',
+  '#76B041',
+  '#5F0F40',
+  '#0F4C5C',
+  '#9A031E',
+  '#FB8B24',
+  '#3D5A80',
+];
 const FIRST_NAMES = [
   'Amara',
   'Beatriz',
@@ -70,7 +92,12 @@ const DOMAINS = ['example.com', 'example.org', 'example.net'];
 type Made<T> = Omit<T, 'id'>;
 
 /** An inbox; `nth` (from 0) chooses its name. About one in seven has lost its mailbox. */
-export function inventInbox(random: Random, nth: number, now: number, sourceUserId: string): Made<InboxFields> {
+export function inventInbox(
+  random: Random,
+  nth: number,
+  now: number,
+  sourceUserId: string,
+): Made<InboxFields> {
   const round = Math.floor(nth / INBOXES.length);
   const name = `${INBOXES[nth % INBOXES.length]}${round === 0 ? '' : ` ${round + 1}`}`;
   const address = name.toLowerCase().replace(' ', '');
@@ -129,7 +156,12 @@ export function inventThreadId(random: Random, at: number): string {
 }
 
 /** A conversation that has just come in: open, nobody's, without tags. */
-export function inventConversation(random: Random, at: number, inboxId: string, id: string): SandboxConversation {
+export function inventConversation(
+  random: Random,
+  at: number,
+  inboxId: string,
+  id: string,
+): SandboxConversation {
   return {
     id,
     assignee: null,

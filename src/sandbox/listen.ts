@@ -19,7 +19,8 @@ export async function listen(receive: Receive, port: number, host: string): Prom
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, response) => {
     answer(receive, incoming, response).catch((error: unknown) => {
       // A fault of the sandbox itself: said where a developer looks first, in the answer.
-      if (!response.headersSent && !response.destroyed) response.writeHead(500).end(`the sandbox failed: ${String(error)}`);
+      if (!response.headersSent && !response.destroyed)
+        response.writeHead(500).end(`the sandbox failed: ${String(error)}`);
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -46,7 +47,8 @@ export async function listen(receive: Receive, port: number, host: string): Prom
 async function answer(receive: Receive, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await buffer(incoming);
   const headers: Record<string, string | undefined> = {};
-  for (const [name, value] of Object.entries(incoming.headers)) headers[name] = Array.isArray(value) ? value.join(', ') : value;
+  for (const [name, value] of Object.entries(incoming.headers))
+    headers[name] = Array.isArray(value) ? value.join(', ') : value;
   const request = { method: incoming.method ?? 'GET', path: incoming.url ?? '/', headers, body };
 
   const outcome = await receive(request);

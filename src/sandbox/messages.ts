@@ -13,7 +13,11 @@ export interface SandboxAnswer {
 }
 
 /** What a script may make of a request; undefined: behave normally. `reset` breaks the socket, `hang` never answers. */
-export type Scripted = { status: number; headers?: Record<string, string>; body?: string } | 'reset' | 'hang' | undefined;
+export type Scripted =
+  | { status: number; headers?: Record<string, string>; body?: string }
+  | 'reset'
+  | 'hang'
+  | undefined;
 
 /** An answer other than success; whoever throws it need not know the form of error bodies. */
 export class Refusal extends Error {

@@ -20,9 +20,13 @@ export function pageWish(query: URLSearchParams): PageWish {
   const sortBy = query.get('sort_by') ?? 'id';
   if (sortBy !== 'id') throw new Refusal(400, `cannot sort by '${sortBy}', only by 'id'`);
   const order = query.get('sort_order') ?? 'asc';
-  if (order !== 'asc' && order !== 'desc') throw new Refusal(400, `sort_order must be 'asc' or 'desc', not '${order}'`);
+  if (order !== 'asc' && order !== 'desc')
+    throw new Refusal(400, `sort_order must be 'asc' or 'desc', not '${order}'`);
   const token = query.get('next_page');
-  return { limit: Number(limit), ...(token === null ? { descending: order === 'desc', cursor: null } : readToken(token)) };
+  return {
+    limit: Number(limit),
+    ...(token === null ? { descending: order === 'desc', cursor: null } : readToken(token)),
+  };
 }
 
 /** The page of `sorted` ids (numeric order, ascending) that was wished for, and the token of the next one: null on the last page. */
@@ -48,7 +52,9 @@ export function pageOf(
 
 // As in the published sample cursor (SERVICE-NOTES.md, "sort_by"): a bookmark "after id X" that needs no state and no row X.
 function writeToken(cursor: string, descending: boolean): string {
-  return Buffer.from(JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' })).toString('base64url');
+  return Buffer.from(
+    JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' }),
+  ).toString('base64url');
 }
 
 function readToken(token: string): { descending: boolean; cursor: string } {
@@ -56,7 +62,12 @@ function readToken(token: string): { descending: boolean; cursor: string } {
     const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
     if (isObject(read)) {
       const { cursor, sort_order: order, sort_by: by } = read;
-      if (typeof cursor === 'string' && /^\d+$/.test(cursor) && (order === 'asc' || order === 'desc') && by === 'id') {
+      if (
+        typeof cursor === 'string' &&
+        /^\d+$/.test(cursor) &&
+        (order === 'asc' || order === 'desc') &&
+        by === 'id'
+      ) {
         return { descending: order === 'desc', cursor };
       }
     }

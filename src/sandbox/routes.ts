@@ -62,7 +62,9 @@ export function route(desk: Desk, request: SandboxRequest): SandboxAnswer | Prom
     case 'GET :inbox/conversations/:conversation': {
       const conversation = conversationOf(inbox, item);
       // An array of one: so it came to a public client (SERVICE-NOTES.md, "Get a conversation").
-      return jsonAnswer(200, { data: [{ ...desk.wire.conversation(conversation), message_ids: messageIds(conversation) }] });
+      return jsonAnswer(200, {
+        data: [{ ...desk.wire.conversation(conversation), message_ids: messageIds(conversation) }],
+      });
     }
     case 'PATCH :inbox/conversations/:conversation':
       return updateConversation(desk, inbox, conversationOf(inbox, item), request);
@@ -73,7 +75,12 @@ export function route(desk: Desk, request: SandboxRequest): SandboxAnswer | Prom
   }
 }
 
-function listAnswer<T>({ options }: Desk, query: URLSearchParams, rows: IdMap<T>, write: (row: T) => object): SandboxAnswer {
+function listAnswer<T>(
+  { options }: Desk,
+  query: URLSearchParams,
+  rows: IdMap<T>,
+  write: (row: T) => object,
+): SandboxAnswer {
   const { ids, nextPage } = pageOf(rows.order, pageWish(query));
   const results = ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
   const page = { results: results.map((row) => write(row)), pagination: { next_page: nextPage } };
@@ -90,7 +97,8 @@ function found<T>(rows: IdMap<T>, matches: (row: T) => boolean): IdMap<T> {
 function conversationOf({ id: inboxId, conversations }: SandboxInbox, id = ''): SandboxConversation {
   const known = conversations.get(id);
   if (known !== undefined) return known;
-  for (const conversation of conversations.values()) if (conversation.gmail_thread_id === id) return conversation;
+  for (const conversation of conversations.values())
+    if (conversation.gmail_thread_id === id) return conversation;
   throw new Refusal(404, `conversation ${id} not found in inbox ${inboxId}`);
 }
 

@@ -2,7 +2,14 @@ import { Activity } from './activity.ts';
 import type { Desk } from './desk.ts';
 import { Limits } from './limits.ts';
 import { listen, type Listening } from './listen.ts';
-import { headerOf, Refusal, refusalAnswer, type SandboxAnswer, type SandboxRequest, type Scripted } from './messages.ts';
+import {
+  headerOf,
+  Refusal,
+  refusalAnswer,
+  type SandboxAnswer,
+  type SandboxRequest,
+  type Scripted,
+} from './messages.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import { randomStream } from './random.ts';
 import { route } from './routes.ts';
@@ -81,7 +88,8 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
       const refused = refusedKey(request);
       if (refused !== null) throw refused;
       limits.judge(at);
-      if (settings.errorRate > 0 && faults() < settings.errorRate) throw new Refusal(500, 'Internal Server Error');
+      if (settings.errorRate > 0 && faults() < settings.errorRate)
+        throw new Refusal(500, 'Internal Server Error');
       return await route(desk, request);
     } catch (error) {
       if (error instanceof Refusal) return refusalAnswer(error, settings.errorForm);
@@ -92,8 +100,12 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   function refusedKey(request: SandboxRequest): Refusal | null {
     const key = /^bearer +(.+)$/i.exec(headerOf(request, 'authorization') ?? '')?.[1];
     if (key === settings.key) return null;
-    if (key !== undefined && settings.forbiddenKeys.includes(key)) return new Refusal(403, 'Forbidden: the key lacks rights');
-    return new Refusal(401, key === undefined ? 'Unauthorized: no bearer key' : 'Unauthorized: the key is not known');
+    if (key !== undefined && settings.forbiddenKeys.includes(key))
+      return new Refusal(403, 'Forbidden: the key lacks rights');
+    return new Refusal(
+      401,
+      key === undefined ? 'Unauthorized: no bearer key' : 'Unauthorized: the key is not known',
+    );
   }
 
   return {
@@ -102,7 +114,8 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
     async handle(request) {
       const outcome = await receive(request);
       if (outcome === 'hang') return new Promise(() => {});
-      if (outcome === 'reset') throw Object.assign(new Error('the sandbox reset the connection'), { code: 'ECONNRESET' });
+      if (outcome === 'reset')
+        throw Object.assign(new Error('the sandbox reset the connection'), { code: 'ECONNRESET' });
       return outcome;
     },
     listen: (port = 0, host = '127.0.0.1') => listen(receive, port, host),

@@ -42,7 +42,12 @@ export function seedWorld(options: SandboxOptions): World {
       world.addTag(inbox.id, { created_at: inbox.created_at + draw(random, birth - inbox.created_at) });
     }
   }
-  seedConversations(world, random, { counts, end, sharedShare: options.sharedShare, closed: options.closedStatus });
+  seedConversations(world, random, {
+    counts,
+    end,
+    sharedShare: options.sharedShare,
+    closed: options.closedStatus,
+  });
   return world;
 }
 
@@ -64,17 +69,25 @@ interface History {
 }
 
 /** One account-wide history in order of time, because ids grow with time over all inboxes. */
-function seedConversations(world: World, random: Random, { counts, end, sharedShare, closed }: History): void {
+function seedConversations(
+  world: World,
+  random: Random,
+  { counts, end, sharedShare, closed }: History,
+): void {
   const inboxes = [...world.inboxes.values()];
   const begun: { at: number; inbox: SandboxInbox }[] = [];
   for (const [nth, inbox] of inboxes.entries()) {
-    for (let left = counts[nth] ?? 0; left > 0; left--) begun.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
+    for (let left = counts[nth] ?? 0; left > 0; left--)
+      begun.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
   }
   begun.sort((a, b) => a.at - b.at);
 
   let previous: { inbox: SandboxInbox; conversation: SandboxConversation } | null = null;
   for (const { at, inbox } of begun) {
-    const fields = { ...situation(random, inbox, (end - at) / DAY_MS, closed), gmail_thread_id: inventThreadId(random, at) };
+    const fields = {
+      ...situation(random, inbox, (end - at) / DAY_MS, closed),
+      gmail_thread_id: inventThreadId(random, at),
+    };
     // The conversation just made, if another inbox's, may stand here too. It is then done with: two inboxes, not three.
     if (previous !== null && previous.inbox !== inbox && random() < sharedShare) {
       const { id, gmail_thread_id } = previous.conversation;
@@ -95,6 +108,7 @@ function situation(random: Random, inbox: SandboxInbox, days: number, closed: st
     ? { assignee_type: 'user', assignee_id: pick(random, inbox.users.order, 2) }
     : null;
   const tags = new Set<string>();
-  for (let left = inbox.tags.size > 0 ? draw(random, 4, 2) : 0; left > 0; left--) tags.add(pick(random, inbox.tags.order, 2));
+  for (let left = inbox.tags.size > 0 ? draw(random, 4, 2) : 0; left > 0; left--)
+    tags.add(pick(random, inbox.tags.order, 2));
   return { status, assignee, tag_ids: [...tags] };
 }

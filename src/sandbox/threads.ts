@@ -19,12 +19,17 @@ export function messageIds({ id, gmail_thread_id: thread }: SandboxConversation)
 }
 
 /** The service's id of the message that `named` means, by either of its ids; undefined when no conversation has it. */
-export function findMessage(conversations: Iterable<SandboxConversation>, named: Partial<MessageIds>): string | undefined {
+export function findMessage(
+  conversations: Iterable<SandboxConversation>,
+  named: Partial<MessageIds>,
+): string | undefined {
   const { hiver_message_id: own, gmail_message_id: providers } = named;
   for (const conversation of conversations) {
     // All messages of a thread share its last five digits: most conversations are passed over without deriving anything.
     if (own === undefined && conversation.gmail_thread_id.slice(11) !== providers?.slice(11)) continue;
-    const message = messageIds(conversation).find((ids) => ids.hiver_message_id === own || ids.gmail_message_id === providers);
+    const message = messageIds(conversation).find(
+      (ids) => ids.hiver_message_id === own || ids.gmail_message_id === providers,
+    );
     if (message !== undefined) return message.hiver_message_id;
   }
   return undefined;

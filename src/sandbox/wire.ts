@@ -61,7 +61,12 @@ export class Wire {
   /** Nobody has four shapes, since nobody knows which is right; one conversation keeps its own. */
   #assignee({ id, assignee }: SandboxConversation): object {
     if (assignee !== null) {
-      return { assignee: { assignee_type: assignee.assignee_type, assignee_id: this.#conversationId(assignee.assignee_id) } };
+      return {
+        assignee: {
+          assignee_type: assignee.assignee_type,
+          assignee_id: this.#conversationId(assignee.assignee_id),
+        },
+      };
     }
     // The last four digits, mixed a little: ids may all be odd.
     switch (Math.floor(Number(id.slice(-4)) / 3) % 4) {

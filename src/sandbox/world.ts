@@ -29,16 +29,41 @@ export class World {
   #inboxesMade = 0;
   #usersMade = 0;
 
-  constructor({ random, now, historyEnd, size }: { random: Random; now: () => number; historyEnd: number; size: WorldSize }) {
+  constructor({
+    random,
+    now,
+    historyEnd,
+    size,
+  }: {
+    random: Random;
+    now: () => number;
+    historyEnd: number;
+    size: WorldSize;
+  }) {
     this.#random = random;
     this.#now = now;
     this.#historyEnd = historyEnd;
     this.#ids = {
-      inboxes: new IdSequence({ from: 20_117n, jumpTo: 2n ** 53n + 1n, jumpAfter: low(size.inboxes), step: 90 }),
-      users: new IdSequence({ from: 310_045n, jumpTo: 2n ** 54n + 1n, jumpAfter: low(size.users), step: 400 }),
+      inboxes: new IdSequence({
+        from: 20_117n,
+        jumpTo: 2n ** 53n + 1n,
+        jumpAfter: low(size.inboxes),
+        step: 90,
+      }),
+      users: new IdSequence({
+        from: 310_045n,
+        jumpTo: 2n ** 54n + 1n,
+        jumpAfter: low(size.users),
+        step: 400,
+      }),
       tags: new IdSequence({ from: 7_301n, jumpTo: 2n ** 56n + 1n, jumpAfter: low(size.tags), step: 30 }),
       // Steps of 1 to 3 past 2^53: two neighbours then round to the same number.
-      conversations: new IdSequence({ from: 41_000_003n, jumpTo: 2n ** 53n + 1n, jumpAfter: low(size.conversations), step: 3 }),
+      conversations: new IdSequence({
+        from: 41_000_003n,
+        jumpTo: 2n ** 53n + 1n,
+        jumpAfter: low(size.conversations),
+        step: 3,
+      }),
       others: new IdSequence({ from: 900_001n, jumpTo: 2n ** 57n + 1n, jumpAfter: 3, step: 50 }),
     };
   }
@@ -107,7 +132,10 @@ export class World {
   addConversation(inboxId: string, partial: Partial<SandboxConversation> = {}): SandboxConversation {
     const { conversations } = this.inbox(inboxId);
     const id = partial.id ?? this.newId('conversations');
-    return add(conversations, { ...inventConversation(this.#random, this.instant(), inboxId, id), ...partial });
+    return add(conversations, {
+      ...inventConversation(this.#random, this.instant(), inboxId, id),
+      ...partial,
+    });
   }
 
   removeConversation(inboxId: string, id: string): SandboxConversation {
@@ -143,7 +171,8 @@ export class World {
 
   untag(inboxId: string, id: string, tagId: string): void {
     const conversation = this.conversation(inboxId, id);
-    if (!conversation.tag_ids.includes(tagId)) known(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
+    if (!conversation.tag_ids.includes(tagId))
+      known(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
     conversation.tag_ids = conversation.tag_ids.filter((attached) => attached !== tagId);
   }
 }
@@ -160,7 +189,8 @@ function known<T>(rows: ReadonlyMap<string, T>, id: string, what: string): T {
 }
 
 function add<T extends { id: string }>(rows: Map<string, T>, row: T): T {
-  if (!/^(?:0|[1-9]\d*)$/.test(row.id)) throw new RangeError(`an id is digits without leading zeros, not ${row.id}`);
+  if (!/^(?:0|[1-9]\d*)$/.test(row.id))
+    throw new RangeError(`an id is digits without leading zeros, not ${row.id}`);
   if (rows.has(row.id)) throw new RangeError(`the id ${row.id} is taken`);
   rows.set(row.id, row);
   return row;

@@ -7,14 +7,26 @@ import { findMessage } from './threads.ts';
 // The operations of spec §4.4; their shapes are those of SERVICE-NOTES.md. Each checks everything before it changes anything.
 
 /** `{name, color_hexcode?, description?}`; 200 with `data`. */
-export function createTag({ world, wire }: Desk, inbox: SandboxInbox, request: SandboxRequest): SandboxAnswer {
+export function createTag(
+  { world, wire }: Desk,
+  inbox: SandboxInbox,
+  request: SandboxRequest,
+): SandboxAnswer {
   const { name, color_hexcode: colour = '#3D5A80', description = '' } = jsonBody(request);
-  if (typeof name !== 'string' || name.trim() === '') throw new Refusal(400, `required parameter 'name' is missing`);
+  if (typeof name !== 'string' || name.trim() === '')
+    throw new Refusal(400, `required parameter 'name' is missing`);
   if (typeof colour !== 'string' || !/^#[0-9a-f]{6}$/i.test(colour))
     throw new Refusal(400, `color_hexcode must be like '#3D5A80'`);
   const tag = world.addTag(inbox.id, { name, color_code: colour });
   return jsonAnswer(200, {
-    data: { tag_id: wire.id(tag.id), name, color_hexcode: colour, description, type: tag.type, created_at: tag.created_at },
+    data: {
+      tag_id: wire.id(tag.id),
+      name,
+      color_hexcode: colour,
+      description,
+      type: tag.type,
+      created_at: tag.created_at,
+    },
   });
 }
 
@@ -42,7 +54,8 @@ export function updateConversation(
   if (tags !== undefined) {
     if (!isObject(tags)) throw new Refusal(400, `'tags' must be an object with 'to_apply' or 'to_remove'`);
     for (const tagId of tagIds(tags, 'to_apply', inbox)) changes.push(() => world.tag(inbox.id, id, tagId));
-    for (const tagId of tagIds(tags, 'to_remove', inbox)) changes.push(() => world.untag(inbox.id, id, tagId));
+    for (const tagId of tagIds(tags, 'to_remove', inbox))
+      changes.push(() => world.untag(inbox.id, id, tagId));
   }
   for (const change of changes) change();
   return { status: 204, headers: {}, body: '' };
@@ -58,12 +71,17 @@ function statusOf(status: unknown, closed: string): string {
 function assigneeOf(assignee: unknown, { id, users }: SandboxInbox): string | null {
   const email = isObject(assignee) ? assignee.email : assignee;
   if (email === null) return null;
-  if (!isObject(assignee) || typeof email !== 'string') throw new Refusal(400, `'assignee' must be an object with 'email'`);
+  if (!isObject(assignee) || typeof email !== 'string')
+    throw new Refusal(400, `'assignee' must be an object with 'email'`);
   for (const user of users.values()) if (user.email === email) return user.id;
   throw new Refusal(404, `inbox ${id} has no user ${email}`);
 }
 
-function tagIds(tags: Record<string, unknown>, list: 'to_apply' | 'to_remove', inbox: SandboxInbox): string[] {
+function tagIds(
+  tags: Record<string, unknown>,
+  list: 'to_apply' | 'to_remove',
+  inbox: SandboxInbox,
+): string[] {
   const wanted = tags[list] ?? [];
   if (!Array.isArray(wanted)) throw new Refusal(400, `tags.${list} must be an array of tag ids`);
   return wanted.map((part) => {
@@ -74,7 +92,11 @@ function tagIds(tags: Record<string, unknown>, list: 'to_apply' | 'to_remove', i
 }
 
 /** Multipart `body`, `reply_type?`, and `hiver_message_id` or `gmail_message_id`; 200 with `data`. */
-export async function createDraft({ world }: Desk, inbox: SandboxInbox, request: SandboxRequest): Promise<SandboxAnswer> {
+export async function createDraft(
+  { world }: Desk,
+  inbox: SandboxInbox,
+  request: SandboxRequest,
+): Promise<SandboxAnswer> {
   const fields = await fieldsOf(request);
   const body = requiredField(fields, 'body');
   const own = fields.get('hiver_message_id')?.[0];
@@ -89,7 +111,8 @@ export async function createDraft({ world }: Desk, inbox: SandboxInbox, request:
         ...(own === undefined ? {} : { hiver_message_id: own }),
         ...(providers === undefined ? {} : { gmail_message_id: providers }),
       });
-  if (replyTo === undefined) throw new Refusal(404, `message ${own ?? providers} not found in inbox ${inbox.id}`);
+  if (replyTo === undefined)
+    throw new Refusal(404, `message ${own ?? providers} not found in inbox ${inbox.id}`);
   const [id, draftId] = [world.newId('others'), world.newId('others')];
   const reply_type = fields.get('reply_type')?.[0] ?? 'reply';
   inbox.drafts.push({ id, shared_draft_id: draftId, body, reply_type, reply_to_message_id: replyTo });

@@ -10,7 +10,11 @@ export interface Reading<Result> {
 /** How one request ended: `wrong` is a 2xx that `read` did not take, `lost` one whose arrival nobody knows. */
 export type Attempt<Result> =
   | { readonly kind: 'good'; readonly answer: Answer; readonly reading: Reading<Result> }
-  | { readonly kind: 'refused' | 'throttled' | 'unauthorised' | 'failed'; readonly answer: Answer; readonly cause: string }
+  | {
+      readonly kind: 'refused' | 'throttled' | 'unauthorised' | 'failed';
+      readonly answer: Answer;
+      readonly cause: string;
+    }
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
 

@@ -33,9 +33,17 @@ export interface Client {
   getInbox(inboxId: string, options: CallOptions): Promise<Found>;
   getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found>;
   /** `complete` is false where the search has further pages (spec §4.3, operation 4). */
-  searchUsers(inboxId: string, email: string, options: CallOptions): Promise<{ users: Item[]; complete: boolean }>;
+  searchUsers(
+    inboxId: string,
+    email: string,
+    options: CallOptions,
+  ): Promise<{ users: Item[]; complete: boolean }>;
   /** As {@link searchUsers}, by name (operation 6: exact or partial is not stated). */
-  searchTags(inboxId: string, name: string, options: CallOptions): Promise<{ tags: Item[]; complete: boolean }>;
+  searchTags(
+    inboxId: string,
+    name: string,
+    options: CallOptions,
+  ): Promise<{ tags: Item[]; complete: boolean }>;
   /** One smallest request, and only one, to see that address and key are right; the service's clock where it says it. */
   ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }>;
 }
@@ -56,7 +64,8 @@ interface Request {
 }
 
 export function createClient({ http, gate, pageSize, storePublicPermalink }: ClientOptions): Client {
-  const read = (list: ListName, rows: readonly unknown[]): ReadRows => readRows(list, rows, { storePublicPermalink });
+  const read = (list: ListName, rows: readonly unknown[]): ReadRows =>
+    readRows(list, rows, { storePublicPermalink });
 
   async function send<Result>(
     request: Request,
@@ -72,7 +81,11 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
     return { passed, refused: () => refusal(path, passed.answer) };
   }
 
-  async function listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
+  async function listPage(
+    { list, inboxId }: ListKey,
+    token: string | null,
+    options: CallOptions,
+  ): Promise<Page> {
     const path = inboxId === null ? '/inboxes' : `/inboxes/${encodeURIComponent(inboxId)}/${list}`;
     const query = { limit: String(pageSize), ...(token === null ? {} : { next_page: token }) };
     const { passed, refused } = await send({ path, query, list, inboxId }, options, (body) => {
@@ -82,7 +95,9 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
     if (passed.ok) return { ...passed.result, requestId: passed.requestId, attempts: passed.attempts };
     const error = refused();
     const tokenRefused = token !== null && passed.answer.status >= 400;
-    throw tokenRefused ? new MirrorError('TOKEN_REFUSED', error.message, { status: error.status, cause: error }) : error;
+    throw tokenRefused
+      ? new MirrorError('TOKEN_REFUSED', error.message, { status: error.status, cause: error })
+      : error;
   }
 
   async function getOne(request: Request, options: CallOptions): Promise<Found> {
@@ -102,11 +117,17 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
     return item;
   }
 
-  async function search(request: Request, options: CallOptions): Promise<{ found: Item[]; complete: boolean }> {
+  async function search(
+    request: Request,
+    options: CallOptions,
+  ): Promise<{ found: Item[]; complete: boolean }> {
     const { passed, refused } = await send(request, options, (body) => {
       const { rows, next } = readList(body);
       const { items, rejects } = read(request.list, rows);
-      return { result: { found: items, complete: next === null && rejects.length === 0 }, items: rows.length };
+      return {
+        result: { found: items, complete: next === null && rejects.length === 0 },
+        items: rows.length,
+      };
     });
     if (passed.ok) return passed.result;
     throw refused();
@@ -116,19 +137,34 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
 
   return {
     listPage,
-    getInbox: (inboxId, options) => getOne({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, options),
+    getInbox: (inboxId, options) =>
+      getOne({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, options),
     getConversation: (inboxId, conversationId, options) =>
       getOne(
-        { path: `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`, list: 'conversations', inboxId },
+        {
+          path: `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`,
+          list: 'conversations',
+          inboxId,
+        },
         options,
       ),
     async searchUsers(inboxId, email, options) {
-      const request = { path: `${inboxPath(inboxId)}/users/search`, query: { email }, list: 'users', inboxId } as const;
+      const request = {
+        path: `${inboxPath(inboxId)}/users/search`,
+        query: { email },
+        list: 'users',
+        inboxId,
+      } as const;
       const { found, complete } = await search(request, options);
       return { users: found, complete };
     },
     async searchTags(inboxId, name, options) {
-      const request = { path: `${inboxPath(inboxId)}/tags/search`, query: { name }, list: 'tags', inboxId } as const;
+      const request = {
+        path: `${inboxPath(inboxId)}/tags/search`,
+        query: { name },
+        list: 'tags',
+        inboxId,
+      } as const;
       const { found, complete } = await search(request, options);
       return { tags: found, complete };
     },
@@ -154,7 +190,10 @@ function inContext<Result>(path: string, { status }: Answer, work: () => Result)
     return work();
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error;
-    throw new MirrorError(error.code, `GET ${path} (HTTP ${status}): ${error.message}.`, { status, cause: error.cause });
+    throw new MirrorError(error.code, `GET ${path} (HTTP ${status}): ${error.message}.`, {
+      status,
+      cause: error.cause,
+    });
   }
 }
 
@@ -173,5 +212,8 @@ function refusal(path: string, { status, body, location }: Answer): MirrorError 
 }
 
 function unreadable(rejects: readonly Reject[]): MirrorError {
-  return new MirrorError('BAD_ANSWER', `the item cannot be read: ${rejects.map(({ reason }) => reason).join('; ')}`);
+  return new MirrorError(
+    'BAD_ANSWER',
+    `the item cannot be read: ${rejects.map(({ reason }) => reason).join('; ')}`,
+  );
 }

@@ -21,7 +21,11 @@ export function readBody(body: string): unknown {
   try {
     return parseExact(text);
   } catch {
-    const kind = text.startsWith('<') ? 'a page of HTML or XML' : /^[{[]/.test(text) ? 'cut short or damaged JSON' : 'some text';
+    const kind = text.startsWith('<')
+      ? 'a page of HTML or XML'
+      : /^[{[]/.test(text)
+        ? 'cut short or damaged JSON'
+        : 'some text';
     throw new BrokenBody(`the body was not JSON but ${kind} (${plural(text.length, 'character')})`);
   }
 }
@@ -43,7 +47,10 @@ export function readList(body: unknown): ListAnswer {
   }
   const next = pagination['next_page'];
   if (next !== null && (typeof next !== 'string' || next === '')) {
-    throw new MirrorError('BAD_ANSWER', `expected pagination.next_page to be a token or null, but got ${describeShape(next)}`);
+    throw new MirrorError(
+      'BAD_ANSWER',
+      `expected pagination.next_page to be a token or null, but got ${describeShape(next)}`,
+    );
   }
   return { rows, next };
 }
@@ -55,7 +62,8 @@ export function readList(body: unknown): ListAnswer {
 export function readObject(body: unknown): unknown {
   const data = asObject(body)?.['data'];
   const value: unknown = Array.isArray(data) && data.length === 1 ? data[0] : data;
-  if (asObject(value) === null) throw new MirrorError('BAD_ANSWER', `expected {"data": {…}}, but got ${describeShape(body)}`);
+  if (asObject(value) === null)
+    throw new MirrorError('BAD_ANSWER', `expected {"data": {…}}, but got ${describeShape(body)}`);
   return value;
 }
 
@@ -64,7 +72,9 @@ export function readErrorMessage(body: string): string | null {
   try {
     const object = asObject(parseExact(body));
     const errors = object?.['errors'];
-    const messages = Array.isArray(errors) ? errors.map((error) => asObject(error)?.['message']) : [object?.['Message']];
+    const messages = Array.isArray(errors)
+      ? errors.map((error) => asObject(error)?.['message'])
+      : [object?.['Message']];
     const said = messages.filter((message) => typeof message === 'string').join('; ');
     return said === '' ? null : said.slice(0, 300);
   } catch {
@@ -84,7 +94,8 @@ function describeShape(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `an array of ${value.length}`;
   const object = asObject(value);
-  if (object === null) return value === '' ? 'an empty text' : `a ${isExactNumber(value) ? 'number' : typeof value}`;
+  if (object === null)
+    return value === '' ? 'an empty text' : `a ${isExactNumber(value) ? 'number' : typeof value}`;
   const keys = Object.keys(object);
   const inner = asObject(object['data']);
   const inside = inner === null ? '' : ` ("data" has ${listKeys(Object.keys(inner))})`;

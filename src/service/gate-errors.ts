@@ -9,7 +9,8 @@ export function budgetSpent(
   resumeAt: Date,
   now: number,
 ): MirrorError {
-  const kept = cap < requestsPerDay ? ` (${requestsReserved} of ${requestsPerDay} are kept for manual commands)` : '';
+  const kept =
+    cap < requestsPerDay ? ` (${requestsReserved} of ${requestsPerDay} are kept for manual commands)` : '';
   return new MirrorError(
     'BUDGET_SPENT',
     `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
@@ -36,7 +37,12 @@ export function keyRefused(cause: string, status?: number): MirrorError {
 }
 
 /** `everything`: no other request was answered meanwhile either. */
-export function gaveUp({ method, path }: RequestEntry, tries: number, cause: string, everything: boolean): MirrorError {
+export function gaveUp(
+  { method, path }: RequestEntry,
+  tries: number,
+  cause: string,
+  everything: boolean,
+): MirrorError {
   return new MirrorError(
     everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
     `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +

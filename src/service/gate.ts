@@ -60,10 +60,11 @@ export interface Call {
 }
 
 /** An answer that the gate lets through, with the ledger id of its request and how many were sent for it. */
-export type Passed<Result> = { readonly requestId: number; readonly attempts: number; readonly answer: Answer } & (
-  | { readonly ok: true; readonly result: Result }
-  | { readonly ok: false }
-);
+export type Passed<Result> = {
+  readonly requestId: number;
+  readonly attempts: number;
+  readonly answer: Answer;
+} & ({ readonly ok: true; readonly result: Result } | { readonly ok: false });
 
 /** The only way out to the service: spacing, day budget, back-off, breaker (DESIGN.md, "The gate"). */
 export interface Gate {
@@ -72,7 +73,11 @@ export interface Gate {
    * Other 3xx and 4xx come back with `ok: false`.
    * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN`, `ANSWER_FAILED`, the signal's reason, or what `read` throws
    */
-  request<Result>(call: Call, send: () => Promise<Answer>, read: (answer: Answer) => Reading<Result>): Promise<Passed<Result>>;
+  request<Result>(
+    call: Call,
+    send: () => Promise<Answer>,
+    read: (answer: Answer) => Reading<Result>,
+  ): Promise<Passed<Result>>;
 }
 
 /** A request that is in the ledger: `start` (monotonic) is when it leaves, `notedAt` when the ledger's instant was read. */
@@ -85,7 +90,13 @@ interface Slot {
 }
 
 export function createGate(options: GateOptions): Gate {
-  const { ledger, clock, onEvent = () => undefined, patienceMs = Number.POSITIVE_INFINITY, random = Math.random } = options;
+  const {
+    ledger,
+    clock,
+    onEvent = () => undefined,
+    patienceMs = Number.POSITIVE_INFINITY,
+    random = Math.random,
+  } = options;
   const gapMs = 1000 / options.requestsPerSecond;
   const spacing = spaceByArrival(gapMs);
   const turnstile = new Bottleneck({ maxConcurrent: 1 });
@@ -154,7 +165,11 @@ export function createGate(options: GateOptions): Gate {
       const now = await wallClock();
       const notedAt = clock.monotonic();
       const key = keyFingerprint(options.key());
-      const grant = await ledger.grant(entry, { gapMs, unansweredMs: unansweredMs(gapMs), cap, key, own: ownIds() }, now);
+      const grant = await ledger.grant(
+        entry,
+        { gapMs, unansweredMs: unansweredMs(gapMs), cap, key, own: ownIds() },
+        now,
+      );
       if (grant.granted) {
         const start = clock.monotonic();
         spacing.started(start);
@@ -162,7 +177,8 @@ export function createGate(options: GateOptions): Gate {
         return { id: grant.id, probe: grant.probe, key, start, notedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, options, new Date(now + grant.waitMs), now);
-      if (grant.because === 'key') throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
+      if (grant.because === 'key')
+        throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
       if (grant.because === 'pause') await refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LONGEST_NAP_MS), signal);
     }
@@ -219,7 +235,11 @@ export function createGate(options: GateOptions): Gate {
     const until = (strikes: number): number => now + pauseAfter429(strikes, hint, random());
     const paused = await ledger.pause(requestId, until, cause, now);
     if (paused === null || paused.pausedUntil === null) return;
-    onEvent({ kind: paused.strikes >= BREAKER_STRIKES ? 'breaker' : 'paused', cause, until: paused.pausedUntil });
+    onEvent({
+      kind: paused.strikes >= BREAKER_STRIKES ? 'breaker' : 'paused',
+      cause,
+      until: paused.pausedUntil,
+    });
   }
 
   return {
@@ -238,7 +258,8 @@ export function createGate(options: GateOptions): Gate {
         const ended = await slot.ending;
 
         const passed = { requestId: slot.id, attempts };
-        if (ended.kind === 'good') return { ...passed, answer: ended.answer, ok: true, result: ended.reading.result };
+        if (ended.kind === 'good')
+          return { ...passed, answer: ended.answer, ok: true, result: ended.reading.result };
         if (ended.kind === 'refused') return { ...passed, answer: ended.answer, ok: false };
         if (ended.kind === 'wrong') throw ended.error;
         if (ended.kind === 'unauthorised') throw keyRefused(ended.cause, ended.answer.status);
@@ -265,7 +286,11 @@ function wasServed({ kind }: Attempt<unknown>): boolean {
 }
 
 /** The promise's outcome, or the signal's reason as soon as it is aborted, unless `tooLate` was aborted before. */
-async function unlessAborted<Result>(promise: Promise<Result>, signal?: AbortSignal, tooLate?: AbortSignal): Promise<Result> {
+async function unlessAborted<Result>(
+  promise: Promise<Result>,
+  signal?: AbortSignal,
+  tooLate?: AbortSignal,
+): Promise<Result> {
   if (signal === undefined) return await promise;
   const done = new AbortController();
   const aborted = new Promise<never>((_resolve, reject) => {

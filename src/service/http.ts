@@ -56,9 +56,14 @@ export function connect(baseUrl: string, key: () => string, timeOuts: TimeOuts =
       const secret = key();
       const headers = { ...options.headers, authorization: `Bearer ${secret}` };
       try {
-        return withoutEcho(await send(`${baseUrl}${path}`, { ...options, searchParams: query, headers }), secret);
+        return withoutEcho(
+          await send(`${baseUrl}${path}`, { ...options, searchParams: query, headers }),
+          secret,
+        );
       } catch (error) {
-        throw error instanceof NoAnswer ? error : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret));
+        throw error instanceof NoAnswer
+          ? error
+          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret));
       }
     },
     close() {
@@ -95,14 +100,22 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
 function withoutEcho(answer: Answer, key: string): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer;
   const { body, location } = answer;
-  return { ...answer, body: withoutKey(body, key), location: location === undefined ? location : withoutKey(location, key) };
+  return {
+    ...answer,
+    body: withoutKey(body, key),
+    location: location === undefined ? location : withoutKey(location, key),
+  };
 }
 
 /** got's errors hold their options, the key among them: only these two words of an error go further. */
 function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): string {
   if (error instanceof TimeoutError) {
-    return error.event === 'connect' ? `no connection within ${duration(connectMs)}` : `no answer within ${duration(requestMs)}`;
+    return error.event === 'connect'
+      ? `no connection within ${duration(connectMs)}`
+      : `no answer within ${duration(requestMs)}`;
   }
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
-  return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined ? error.message : `${error.code}: ${error.message}`;
+  return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined
+    ? error.message
+    : `${error.code}: ${error.message}`;
 }

@@ -30,7 +30,10 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const instant = z.unknown().transform((value, context): string | null => {
   if (value === null) return null;
   const epoch = isExactNumber(value) ? value.rawJSON : value;
-  const iso = typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch)) ? epochToIso(Number(epoch)) : null;
+  const iso =
+    typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch))
+      ? epochToIso(Number(epoch))
+      : null;
   if (iso === null) context.addIssue('is no timestamp');
   return iso;
 });
@@ -53,7 +56,14 @@ const inbox = z.looseObject({
   created_at: maybeInstant,
   updated_at: maybeInstant,
 });
-const user = z.looseObject({ id, first_name: text, last_name: text, email: text, phone_number: text, is_joined: boolean });
+const user = z.looseObject({
+  id,
+  first_name: text,
+  last_name: text,
+  email: text,
+  phone_number: text,
+  is_joined: boolean,
+});
 const tag = z.looseObject({ id, name: text, color_code: text, type: text, created_at: maybeInstant });
 const conversation = z.looseObject({
   id,
@@ -74,7 +84,9 @@ const RESOURCES = {
     source_user_id: source_user?.id ?? null,
     source_user_email: source_user?.email ?? null,
   })),
-  users: resource(user, ['first_name', 'last_name', 'email', 'phone_number', 'is_joined'], (row) => pick('users', row)),
+  users: resource(user, ['first_name', 'last_name', 'email', 'phone_number', 'is_joined'], (row) =>
+    pick('users', row),
+  ),
   tags: resource(tag, ['name', 'color_code', 'type', 'created_at'], (row) => pick('tags', row)),
   conversations: resource(conversation, ['status', 'tag_ids'], (row) => ({
     status: row.status,
@@ -90,7 +102,9 @@ const RESOURCES = {
 interface Resource {
   readonly fields: ReadonlySet<string>;
   readonly promised: readonly string[];
-  read(row: unknown): { ok: true; id: string; columns: Columns; tags: string[] | null } | { ok: false; reason: string };
+  read(
+    row: unknown,
+  ): { ok: true; id: string; columns: Columns; tags: string[] | null } | { ok: false; reason: string };
 }
 
 function resource<Shape extends z.ZodObject>(
@@ -105,13 +119,20 @@ function resource<Shape extends z.ZodObject>(
       const parsed = shape.safeParse(isExactNumber(row) ? null : row);
       if (!parsed.success) return { ok: false, reason: explain(parsed.error) };
       const { id: itemId, tag_ids: tagIds } = parsed.data as { id: string; tag_ids?: string[] | null };
-      return { ok: true, id: itemId, columns: columnsOf(parsed.data), tags: tagIds ? [...new Set(tagIds)].sort() : null };
+      return {
+        ok: true,
+        id: itemId,
+        columns: columnsOf(parsed.data),
+        tags: tagIds ? [...new Set(tagIds)].sort() : null,
+      };
     },
   };
 }
 
 function pick(list: ListName, row: Record<string, unknown>): Columns {
-  return Object.fromEntries(Object.keys(COLUMNS[list]).map((column) => [column, (row[column] ?? null) as Value]));
+  return Object.fromEntries(
+    Object.keys(COLUMNS[list]).map((column) => [column, (row[column] ?? null) as Value]),
+  );
 }
 
 function explain(error: z.ZodError): string {
@@ -181,7 +202,12 @@ function keep(row: unknown, storePublicPermalink: boolean): unknown {
 }
 
 /** What is read counts as read (an id as its digits, tags in any order); what nobody knows yet counts as it came. */
-function contentHash(columns: Columns, tags: string[] | null, row: object, fields: ReadonlySet<string>): string {
+function contentHash(
+  columns: Columns,
+  tags: string[] | null,
+  row: object,
+  fields: ReadonlySet<string>,
+): string {
   const unknown = Object.entries(row).flatMap(([field, value]: [string, unknown]) =>
     fields.has(field) ? unknownInside(field, value) : [[field, value] as const],
   );

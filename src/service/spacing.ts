@@ -43,7 +43,10 @@ export function spaceByArrival(gapMs: number): Spacing {
       const spread = Math.max(...roundTrips) - fastest;
       const slack = (spread * UNSEEN) / roundTrips.length;
       const surely = Math.max(0, fastest - within(slack, MARGIN_MS));
-      return Math.max(Math.min(lastStart + gapMs + within(spread + slack, MARGIN_MS), answer - surely + gapMs), unknownUntil);
+      return Math.max(
+        Math.min(lastStart + gapMs + within(spread + slack, MARGIN_MS), answer - surely + gapMs),
+        unknownUntil,
+      );
     },
     started(at) {
       lastStart = at;

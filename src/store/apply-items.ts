@@ -32,7 +32,12 @@ interface Glance {
 }
 
 /** Writes what is new or different of the items, with one statement per table, and their changes. What is unchanged is not written. */
-export async function applyItems(tx: Sql, dialect: Dialect, context: ApplyContext, items: readonly Item[]): Promise<Applied> {
+export async function applyItems(
+  tx: Sql,
+  dialect: Dialect,
+  context: ApplyContext,
+  items: readonly Item[],
+): Promise<Applied> {
   const sql = itemSql(context.list, dialect);
   // A row may come twice on a page that moved under the walk; the later one is the newer.
   const latest = new Map(items.map((item) => [item.id, item]));
@@ -76,7 +81,9 @@ async function readKnown(
     rows.map((row) => [
       row.id,
       {
-        columns: Object.fromEntries(Object.keys(COLUMNS[list]).map((column) => [column, asValue(row[column])])),
+        columns: Object.fromEntries(
+          Object.keys(COLUMNS[list]).map((column) => [column, asValue(row[column])]),
+        ),
         tags: tags === null ? null : (tags.get(row.id) ?? []),
         deleted: glances.get(row.id)?.deleted_at !== null,
       },
@@ -88,7 +95,12 @@ function asValue(value: unknown): Value {
   return value instanceof Date ? value.toISOString() : (value as Value);
 }
 
-async function readTags(tx: Sql, dialect: Dialect, inboxId: string | null, ids: string): Promise<Map<string, string[]>> {
+async function readTags(
+  tx: Sql,
+  dialect: Dialect,
+  inboxId: string | null,
+  ids: string,
+): Promise<Map<string, string[]>> {
   const rows = await tx.query<{ conversation_id: string; tag_id: string }>(
     `SELECT conversation_id, tag_id FROM conversation_tags
      WHERE inbox_id = $1 AND conversation_id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
@@ -96,7 +108,8 @@ async function readTags(tx: Sql, dialect: Dialect, inboxId: string | null, ids: 
     ids,
   );
   const tags = new Map<string, string[]>();
-  for (const row of rows) tags.set(row.conversation_id, [...(tags.get(row.conversation_id) ?? []), row.tag_id]);
+  for (const row of rows)
+    tags.set(row.conversation_id, [...(tags.get(row.conversation_id) ?? []), row.tag_id]);
   return tags;
 }
 
@@ -109,7 +122,9 @@ async function writeTags(
   before: ReadonlyMap<string, Known>,
 ): Promise<void> {
   const links = (pairs: { id: string; tags: readonly string[] }[]): string =>
-    JSON.stringify(pairs.flatMap(({ id, tags }) => tags.map((tag) => ({ conversation_id: id, tag_id: tag }))));
+    JSON.stringify(
+      pairs.flatMap(({ id, tags }) => tags.map((tag) => ({ conversation_id: id, tag_id: tag }))),
+    );
   const pairs = dialect.records('$2', { conversation_id: 'text', tag_id: 'text' }, 'links');
   const gone: { id: string; tags: string[] }[] = [];
   const come: { id: string; tags: string[] }[] = [];
@@ -182,7 +197,11 @@ async function recordChanges(
     if (changedAt !== undefined && changedAt > (seen.get(id) ?? '')) seen.set(id, changedAt);
   }
   const changes = found.flatMap(({ id, differences }) =>
-    differences.map((difference): Change => ({ ...difference, itemId: id, previouslySeenAt: seen.get(id) ?? null })),
+    differences.map((difference): Change => ({
+      ...difference,
+      itemId: id,
+      previouslySeenAt: seen.get(id) ?? null,
+    })),
   );
   await writeChanges(tx, dialect, context, changes, context);
 }

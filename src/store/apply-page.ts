@@ -30,7 +30,14 @@ export async function applyPage(
   const observedAt = iso(now);
   const applied = await database.transaction(async (tx) => {
     await fence(tx);
-    const context = { list: sweep.list, inboxId: sweep.inboxId, sweepId: sweep.id, baseline: sweep.baseline, observedAt, pageNo };
+    const context = {
+      list: sweep.list,
+      inboxId: sweep.inboxId,
+      sweepId: sweep.id,
+      baseline: sweep.baseline,
+      observedAt,
+      pageNo,
+    };
     const written = await applyItems(tx, database.dialect, context, page.items);
     await writeRejects(tx, database, sweep, page, observedAt);
     await tx.execute(
@@ -55,7 +62,8 @@ export async function applyPage(
       observedAt,
     );
     const touched = written.inserted + written.changed;
-    if (touched > 0) await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
+    if (touched > 0)
+      await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
     return written;
   });
   // The store's statements are freed only when the event loop turns; without this a fast walk grows without bound.

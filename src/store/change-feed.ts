@@ -41,7 +41,12 @@ interface ChangeRow {
  * The first `limit` changes after the one with this id, in the order in which they were written. One writer writes at a time, so ids come in that order
  * too: whoever keeps the last id that it has seen misses none and sees none twice.
  */
-export async function changesAfter(sql: Sql, afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
+export async function changesAfter(
+  sql: Sql,
+  afterId: number,
+  filter: ChangeFilter,
+  limit: number,
+): Promise<ChangeRecord[]> {
   return await select(sql, filter, { afterId, order: 'id', limit });
 }
 
@@ -78,7 +83,15 @@ async function select(
   return rows.map(asRecord);
 }
 
-function asRecord({ observed_at, previously_seen_at, inbox_id, item_id, old_value, new_value, ...row }: ChangeRow): ChangeRecord {
+function asRecord({
+  observed_at,
+  previously_seen_at,
+  inbox_id,
+  item_id,
+  old_value,
+  new_value,
+  ...row
+}: ChangeRow): ChangeRecord {
   return {
     ...row,
     observedAt: observed_at,

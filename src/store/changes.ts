@@ -9,7 +9,13 @@ export interface Change extends Difference {
   readonly previouslySeenAt: string | null;
 }
 
-const FIELDS = { item_id: 'text', field: 'text', old_value: 'text', new_value: 'text', previously_seen_at: 'instant' } as const;
+const FIELDS = {
+  item_id: 'text',
+  field: 'text',
+  old_value: 'text',
+  new_value: 'text',
+  previously_seen_at: 'instant',
+} as const;
 
 /** Writes changes in order, one statement for all. */
 export async function writeChanges(

@@ -16,7 +16,10 @@ const CAUSES: [RegExp, string][] = [
   ],
   [/SQLITE_NOTADB|not a database/i, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [/SQLITE_CORRUPT|malformed/i, 'is damaged. Move it away and run `inbox-mirror sync` for a new copy'],
-  [/SQLITE_CANTOPEN|unable to open/i, 'cannot be opened. Check that the path of DATABASE_URL exists and may be read and written'],
+  [
+    /SQLITE_CANTOPEN|unable to open/i,
+    'cannot be opened. Check that the path of DATABASE_URL exists and may be read and written',
+  ],
   [
     /SQLITE_IOERR|disk I\/O/i,
     'cannot be read or written: the disk reports an error. Nothing that was applied is lost; check the disk',
@@ -28,5 +31,7 @@ export function asDatabaseError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
   const text = `${error.name} ${error.message} ${'code' in error ? String(error.code) : ''} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
-  return known === undefined ? error : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, { cause: error });
+  return known === undefined
+    ? error
+    : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, { cause: error });
 }

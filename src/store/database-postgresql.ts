@@ -29,7 +29,10 @@ export async function openPostgres(url: string): Promise<Database> {
     ...connectionTo(address),
     onConnect: async (client: ClientBase) => void (await client.query(sessionOf(address, SESSION))),
   };
-  const factory = new PrismaPg({ ...pool, max: CONNECTIONS }, { schema, onPoolError: ignore, onConnectionError: ignore });
+  const factory = new PrismaPg(
+    { ...pool, max: CONNECTIONS },
+    { schema, onPoolError: ignore, onConnectionError: ignore },
+  );
   const connection = await factory.connect();
   const database = pooled(connection, address);
   try {
@@ -105,7 +108,8 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     execute: (sql, ...parameters) => inWords(() => outside.execute(sql, ...parameters)),
     transaction: (work, alone) => {
       const first = alone === undefined ? null : postgresql.lock(alone);
-      const run = (): ReturnType<typeof work> => again(() => inTransaction(connection, postgresql, work, first));
+      const run = (): ReturnType<typeof work> =>
+        again(() => inTransaction(connection, postgresql, work, first));
       return inWords(() => (alone === undefined ? inTurn(run) : run()));
     },
     typed: (work) => inWords(async () => await work(await (client ??= loadClient()))),

@@ -96,6 +96,9 @@ function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFacto
   };
 }
 
-function namesOf({ provider, adapterName }: SqlDriverAdapterFactory): Pick<SqlDriverAdapterFactory, 'provider' | 'adapterName'> {
+function namesOf({
+  provider,
+  adapterName,
+}: SqlDriverAdapterFactory): Pick<SqlDriverAdapterFactory, 'provider' | 'adapterName'> {
   return { provider, adapterName };
 }

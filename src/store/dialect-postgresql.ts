@@ -1,7 +1,12 @@
 import type { ColumnKind } from '../core/lists.ts';
 import type { Dialect } from './dialect.ts';
 
-const TYPES: Record<ColumnKind | 'json', string> = { text: 'text', boolean: 'boolean', instant: 'timestamptz', json: 'text' };
+const TYPES: Record<ColumnKind | 'json', string> = {
+  text: 'text',
+  boolean: 'boolean',
+  instant: 'timestamptz',
+  json: 'text',
+};
 
 /** Advisory locks are the whole database's, so each schema's mirror has its own. */
 function lock(name: string): string {
@@ -27,7 +32,9 @@ export const postgresql: Dialect = {
   tableNames: `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
   records: (parameter, columns, alias) => {
     const names = Object.keys(columns);
-    const fields = names.map((name) => (columns[name] === 'json' ? `CAST(${name} AS jsonb) AS ${name}` : name));
+    const fields = names.map((name) =>
+      columns[name] === 'json' ? `CAST(${name} AS jsonb) AS ${name}` : name,
+    );
     const types = names.map((name) => `${name} ${TYPES[columns[name] ?? 'text']}`);
     return `(SELECT ${fields.join(', ')} FROM jsonb_to_recordset(CAST(${parameter} AS jsonb)) AS records(${types.join(', ')})) AS ${alias}`;
   },
@@ -35,7 +42,8 @@ export const postgresql: Dialect = {
   // Of IN the planner thinks that it may be many, and reads the whole table.
   oneOfFew: (column, values) => `${column} = ANY (ARRAY(${values}))`,
   // NOT IN would compare each row with each value as soon as the values do not fit `work_mem`.
-  noneOf: (column, values) => `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
+  noneOf: (column, values) =>
+    `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
   millisecondsBetween: (from, to) =>
     `CAST(ROUND(EXTRACT(EPOCH FROM CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)) * 1000) AS double precision)`,
   instantAgo: (seconds, now) =>

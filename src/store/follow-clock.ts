@@ -47,14 +47,23 @@ export async function followClock(
   }
   const behind = (await lastSign(tx)) - now;
   if (behind > CLOCK_TOLERANCE_MS) await moveSweeps(tx, dialect, -behind - 1);
-  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + CLOCK_TOLERANCE_MS));
+  await tx.execute(
+    `UPDATE requests SET sent_at = $1 WHERE sent_at > $2`,
+    iso(now),
+    iso(now + CLOCK_TOLERANCE_MS),
+  );
 
   const pausedAt = seen?.paused_at?.getTime() ?? null;
   const pausedUntil = seen?.paused_until?.getTime() ?? null;
   const ahead = pausedAt === null ? 0 : Math.max(0, pausedAt + moved - now);
-  const shifted = (instant: number | null): string | null => isoOrNull(instant === null ? null : instant + moved - ahead);
+  const shifted = (instant: number | null): string | null =>
+    isoOrNull(instant === null ? null : instant + moved - ahead);
   if (moved !== 0 || ahead > 0) {
-    await tx.execute(`UPDATE gate_state SET paused_at = $1, paused_until = $2`, shifted(pausedAt), shifted(pausedUntil));
+    await tx.execute(
+      `UPDATE gate_state SET paused_at = $1, paused_until = $2`,
+      shifted(pausedAt),
+      shifted(pausedUntil),
+    );
   }
   if (!sameRun || moved !== 0) {
     await tx.execute(
@@ -70,8 +79,17 @@ export async function followClock(
 async function moveSweeps(tx: Sql, dialect: Dialect, moved: number): Promise<void> {
   await move(tx, dialect, moved, { table: 'sweeps', columns: SWEEP_TIMES, which: RECENT_SWEEPS });
   await move(tx, dialect, moved, { table: 'sync_requests', columns: PASS_TIMES, which: OPEN_PASSES });
-  await move(tx, dialect, moved, { table: 'schedules', key: 'list', columns: SLOT_TIMES, which: 'due_since IS NOT NULL' });
-  await move(tx, dialect, moved, { table: 'gate_state', columns: ['outage_since', 'outage_until'], which: 'id = 1' });
+  await move(tx, dialect, moved, {
+    table: 'schedules',
+    key: 'list',
+    columns: SLOT_TIMES,
+    which: 'due_since IS NOT NULL',
+  });
+  await move(tx, dialect, moved, {
+    table: 'gate_state',
+    columns: ['outage_since', 'outage_until'],
+    which: 'id = 1',
+  });
   for (const table of Object.values(TABLES)) await moveSuspicions(tx, moved, table);
 }
 
@@ -94,13 +112,20 @@ interface Moving {
 }
 
 /** Moves instants by `moved` milliseconds; what is null stays null. */
-async function move(tx: Sql, dialect: Dialect, moved: number, { table, key = 'id', columns, which }: Moving): Promise<void> {
+async function move(
+  tx: Sql,
+  dialect: Dialect,
+  moved: number,
+  { table, key = 'id', columns, which }: Moving,
+): Promise<void> {
   const found = await tx.query<Record<string, Date | null> & { the_key: string }>(
     `SELECT CAST(${key} AS TEXT) AS the_key, ${columns.join(', ')} FROM ${table} WHERE ${which}`,
   );
   const rows = found.map(({ the_key, ...instants }) => ({
     the_key,
-    ...Object.fromEntries(Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + moved)])),
+    ...Object.fromEntries(
+      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + moved)]),
+    ),
   }));
   const kinds = Object.fromEntries(columns.map((column) => [column, 'instant' as const]));
   await tx.execute(
@@ -115,8 +140,14 @@ async function moveSuspicions(tx: Sql, moved: number, table: string): Promise<vo
   const found = await tx.query<{ missing_since: Date }>(
     `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
   );
-  const instants = found.map(({ missing_since: since }) => since.getTime()).toSorted((a, b) => (moved < 0 ? a - b : b - a));
+  const instants = found
+    .map(({ missing_since: since }) => since.getTime())
+    .toSorted((a, b) => (moved < 0 ? a - b : b - a));
   // In this order none is moved onto one that is still to be moved.
   for (const since of instants)
-    await tx.execute(`UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`, iso(since), iso(since + moved));
+    await tx.execute(
+      `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
+      iso(since),
+      iso(since + moved),
+    );
 }

@@ -16,5 +16,9 @@ export async function glance(sql: Sql): Promise<Glance> {
     `SELECT (SELECT min(id) FROM sync_requests WHERE state IN ('open', 'running') AND ordered) AS ordered, gate_state.*
      FROM (SELECT 1 AS one) AS always LEFT JOIN gate_state ON gate_state.id = 1`,
   );
-  return { gate: asGateState(row), outage: row === undefined ? null : asOutage(row), ordered: row?.ordered != null };
+  return {
+    gate: asGateState(row),
+    outage: row === undefined ? null : asOutage(row),
+    ordered: row?.ordered != null,
+  };
 }

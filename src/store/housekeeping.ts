@@ -49,8 +49,17 @@ export async function housekeep(database: Database, fence: Fence, now: number): 
       old,
     ),
     pages:
-      (await removeOf(database, fence, superseded, (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`)) +
-      (await inOneBit(database, fence, `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)),
+      (await removeOf(
+        database,
+        fence,
+        superseded,
+        (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`,
+      )) +
+      (await inOneBit(
+        database,
+        fence,
+        `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`,
+      )),
     sweeps: await removeOf(
       database,
       fence,
@@ -74,7 +83,13 @@ async function supersededSweeps(database: Database): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-async function removeOld(database: Database, fence: Fence, which: string, table: string, old: string): Promise<number> {
+async function removeOld(
+  database: Database,
+  fence: Fence,
+  which: string,
+  table: string,
+  old: string,
+): Promise<number> {
   let all = 0;
   for (;;) {
     const removed = await inOneBit(database, fence, `DELETE FROM ${table} WHERE id IN (${which})`, old);
@@ -100,7 +115,12 @@ async function removeOf(
 }
 
 /** Others have their turn after each. */
-async function inOneBit(database: Database, fence: Fence, statement: string, ...parameters: unknown[]): Promise<number> {
+async function inOneBit(
+  database: Database,
+  fence: Fence,
+  statement: string,
+  ...parameters: unknown[]
+): Promise<number> {
   await new Promise(setImmediate);
   return await database.transaction(async (tx) => {
     await fence(tx);

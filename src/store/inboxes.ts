@@ -15,7 +15,9 @@ export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
     display_name: string | null;
     is_authorised: boolean | null;
     missing_since: Date | null;
-  }>(`SELECT id, display_name, is_authorised, missing_since FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`);
+  }>(
+    `SELECT id, display_name, is_authorised, missing_since FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`,
+  );
   return rows.map((row) => ({
     id: row.id,
     name: row.display_name,

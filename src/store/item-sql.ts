@@ -19,10 +19,12 @@ export interface ItemSql {
 }
 
 /** What the conversation list asks a suspect for by; null where the operation needs only the id (SERVICE-NOTES.md, spec §4.3). */
-export const ASK_BY = { inboxes: null, users: 'email', tags: 'name', conversations: null } as const satisfies Record<
-  ListName,
-  string | null
->;
+export const ASK_BY = {
+  inboxes: null,
+  users: 'email',
+  tags: 'name',
+  conversations: null,
+} as const satisfies Record<ListName, string | null>;
 
 const WRITTEN: Record<string, ColumnKind | 'json'> = { raw: 'json', content_hash: 'text' };
 

@@ -50,7 +50,10 @@ export function openAndComplete(own: readonly LatestSweep[]): {
 }
 
 /** What complete sweeps of a list found, newest first: rows that were new, different or gone. */
-export async function completeSweeps(sql: Sql, { list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
+export async function completeSweeps(
+  sql: Sql,
+  { list, inboxId }: ListKey,
+): Promise<{ finishedAt: Date; changes: number }[]> {
   const rows = await sql.query<{ finished_at: Date; changes: number }>(
     `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
      WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' ORDER BY id DESC LIMIT ${SWEEPS_LOOKED_AT}`,

@@ -47,10 +47,21 @@ export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: stri
     acquired_at: Date;
     heartbeat_at: Date;
     expires_at: Date;
-  }>(`SELECT holder, host, pid, command, acquired_at, heartbeat_at, expires_at FROM leases WHERE name = $1`, WRITER);
+  }>(
+    `SELECT holder, host, pid, command, acquired_at, heartbeat_at, expires_at FROM leases WHERE name = $1`,
+    WRITER,
+  );
   if (row === undefined) return null;
   const { holder, host, pid, command } = row;
-  return { holder, host, pid, command, acquiredAt: row.acquired_at, heartbeatAt: row.heartbeat_at, expiresAt: row.expires_at };
+  return {
+    holder,
+    host,
+    pid,
+    command,
+    acquiredAt: row.acquired_at,
+    heartbeatAt: row.heartbeat_at,
+    expiresAt: row.expires_at,
+  };
 }
 
 /**

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { BUDGET_WINDOW_MS, type GateState, type Grant, type Ledger, type RequestEntry, type SlotLimits } from '../core/ledger.ts';
+import {
+  BUDGET_WINDOW_MS,
+  type GateState,
+  type Grant,
+  type Ledger,
+  type RequestEntry,
+  type SlotLimits,
+} from '../core/ledger.ts';
 import { followClock } from './follow-clock.ts';
 import type { Database, Sql } from './sql.ts';
 import { iso } from './rows.ts';
@@ -112,7 +119,10 @@ export function ledgerOf(database: Database): Ledger {
       database.transaction(async (tx) => {
         await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
         const before = await readState(tx);
-        const [sent] = await tx.query<{ sent_at: Date }>(`SELECT sent_at FROM requests WHERE id = $1`, requestId);
+        const [sent] = await tx.query<{ sent_at: Date }>(
+          `SELECT sent_at FROM requests WHERE id = $1`,
+          requestId,
+        );
         // Requests that were under way together are refused together: that is one strike.
         if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
         const strikes = before.strikes + 1;
@@ -168,7 +178,15 @@ function grantParameters(entry: RequestEntry, limits: SlotLimits, now: number): 
   const windows = [iso(now - BUDGET_WINDOW_MS), iso(now - lookBack)];
   // The ledger's instants are whole milliseconds: what it calls a gap may be one short.
   const spaces = [limits.unansweredMs, limits.gapMs + 1];
-  return [iso(now), ...what, ...windows, limits.cap, JSON.stringify(limits.own.map(String)), ...spaces, limits.key];
+  return [
+    iso(now),
+    ...what,
+    ...windows,
+    limits.cap,
+    JSON.stringify(limits.own.map(String)),
+    ...spaces,
+    limits.key,
+  ];
 }
 
 type Why = Record<'spacing' | 'pause' | 'key_refused' | 'others_turn' | 'probe_out' | 'frees', number | null>;
@@ -178,7 +196,8 @@ function refusal(why: Why | undefined): Refusal {
   if (why?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
   if (why?.pause) return { granted: false, because: 'pause', waitMs: why.pause };
   // `frees` is how far from now the request lies that must leave the window first: a negative number.
-  if (typeof why?.frees === 'number') return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why.frees + 1 };
+  if (typeof why?.frees === 'number')
+    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why.frees + 1 };
   if (why?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
   // Asked again soon though a long wait is to be expected: an answer shortens it.
   const waitMs = Math.min(why?.spacing ?? (why?.others_turn ? POLL_MS : 1), POLL_MS);

@@ -62,7 +62,9 @@ async function applyMigrations(
     await run('ROLLBACK').catch(() => undefined);
     // Of what failed in the driver the engine tells only a number.
     const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
-    throw number === undefined ? error : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
+    throw number === undefined
+      ? error
+      : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
   } finally {
     await adapter.dispose();
   }
@@ -79,7 +81,9 @@ let engineModule: ReturnType<typeof instantiate> | undefined;
 
 async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> {
   const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg');
-  const file = fileURLToPath(new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')));
+  const file = fileURLToPath(
+    new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')),
+  );
   const imports = { './schema_engine_bg.js': withLooseTimers(engine) };
   const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
   engine.__wbg_set_wasm(instance.exports);
@@ -100,7 +104,10 @@ function withLooseTimers(imports: object): WebAssembly.ModuleImports {
 export function readMigrations(folder: string, names: string[]): MigrationList {
   return {
     baseDir: folder,
-    lockfile: { path: 'migration_lock.toml', content: readFileSync(join(folder, 'migration_lock.toml'), 'utf8') },
+    lockfile: {
+      path: 'migration_lock.toml',
+      content: readFileSync(join(folder, 'migration_lock.toml'), 'utf8'),
+    },
     shadowDbInitScript: '',
     migrationDirectories: names.map((name) => ({
       path: name,

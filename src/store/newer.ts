@@ -21,7 +21,11 @@ export function shippedMigrations({ provider }: Dialect): { folder: string; name
 }
 
 /** @throws MirrorError `DATABASE` for a database with migrations that this program does not know: what it means by its tables nobody can tell. */
-export function refuseNewer(name: string, applied: readonly string[], { names }: { names: readonly string[] }): void {
+export function refuseNewer(
+  name: string,
+  applied: readonly string[],
+  { names }: { names: readonly string[] },
+): void {
   const unknown = applied.filter((migration) => !names.includes(migration));
   if (unknown.length === 0) return;
   throw new MirrorError(

@@ -36,7 +36,11 @@ const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_
  * Hands a pass to the daemon. Where the very same one is waiting or under way already, that is the one: nothing is read twice.
  * Needs no lease: whoever orders is not the writer.
  */
-export async function placeOrder(database: Database, spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
+export async function placeOrder(
+  database: Database,
+  spec: PassSpec,
+  now: number,
+): Promise<{ id: number; joined: boolean }> {
   const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
   const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
   const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
@@ -51,14 +55,19 @@ export async function placeOrder(database: Database, spec: PassSpec, now: number
       iso(now),
     );
     if (placed !== undefined) return { id: placed.id, joined: false };
-    const [there] = await tx.query<{ id: number }>(`SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`, ...scope);
+    const [there] = await tx.query<{ id: number }>(
+      `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
+      ...scope,
+    );
     return { id: there?.id ?? 0, joined: true };
   }, 'orders');
 }
 
 /** The order that has waited longest, one that was begun before a restart included; null where there is none. */
 export async function nextOrder(sql: Sql): Promise<Order | null> {
-  const [row] = await sql.query<OrderRow>(`${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`);
+  const [row] = await sql.query<OrderRow>(
+    `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
+  );
   return row === undefined ? null : asOrder(row);
 }
 
@@ -78,7 +87,15 @@ export async function readOrder(database: Database, id: number): Promise<Order |
   return row === null ? null : asOrder(row as OrderRow);
 }
 
-function asOrder({ inbox_id, accept_deletes, requested_by, requested_at, started_at, finished_at, ...row }: OrderRow): Order {
+function asOrder({
+  inbox_id,
+  accept_deletes,
+  requested_by,
+  requested_at,
+  started_at,
+  finished_at,
+  ...row
+}: OrderRow): Order {
   return {
     ...row,
     inboxId: inbox_id,

@@ -30,7 +30,12 @@ export interface Pass {
 }
 
 /** Begins the order, or goes on with an interrupted pass of the same kind and scope, or begins a new one. */
-export async function beginPass(database: Database, fence: Fence, spec: PassSpec, now: number): Promise<Pass> {
+export async function beginPass(
+  database: Database,
+  fence: Fence,
+  spec: PassSpec,
+  now: number,
+): Promise<Pass> {
   const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
   return await database.transaction(async (tx) => {
     await fence(tx);
@@ -62,7 +67,11 @@ export async function beginPass(database: Database, fence: Fence, spec: PassSpec
   });
 }
 
-async function insertPass(tx: Sql, spec: Omit<PassSpec, 'lists'> & { lists: string }, now: number): Promise<number> {
+async function insertPass(
+  tx: Sql,
+  spec: Omit<PassSpec, 'lists'> & { lists: string },
+  now: number,
+): Promise<number> {
   const [begun] = await tx.query<{ id: number }>(
     `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at) VALUES ($1, $2, $3, $4, 'open', $5, $6)
      RETURNING id`,
@@ -77,7 +86,12 @@ async function insertPass(tx: Sql, spec: Omit<PassSpec, 'lists'> & { lists: stri
 }
 
 /** Notes that a pass is under way, so that a long one is not taken for one that was left. */
-export async function touchPass(database: Database, fence: Fence, passId: number, now: number): Promise<void> {
+export async function touchPass(
+  database: Database,
+  fence: Fence,
+  passId: number,
+  now: number,
+): Promise<void> {
   await database.transaction(async (tx) => {
     await fence(tx);
     await tx.execute(`UPDATE sync_requests SET heartbeat_at = $2 WHERE id = $1`, passId, iso(now));
@@ -133,10 +147,22 @@ interface ScopeRow {
 
 /** A complete pass has also done what an interrupted one over some of its lists had begun: nobody shall go on with that later, on old news. */
 async function endCovered(tx: Sql, passId: number, now: number): Promise<void> {
-  const [own] = await tx.query<ScopeRow>(`SELECT id, lists, inbox_id FROM sync_requests WHERE id = $1`, passId);
-  const open = await tx.query<ScopeRow>(`SELECT id, lists, inbox_id FROM sync_requests WHERE state = 'running' AND NOT ordered`);
+  const [own] = await tx.query<ScopeRow>(
+    `SELECT id, lists, inbox_id FROM sync_requests WHERE id = $1`,
+    passId,
+  );
+  const open = await tx.query<ScopeRow>(
+    `SELECT id, lists, inbox_id FROM sync_requests WHERE state = 'running' AND NOT ordered`,
+  );
   for (const { id, lists, inbox_id } of open) {
-    const covered = lists.every((list) => own?.lists.includes(list)) && (own?.inbox_id === null || own?.inbox_id === inbox_id);
-    if (covered) await tx.execute(`UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`, id, iso(now));
+    const covered =
+      lists.every((list) => own?.lists.includes(list)) &&
+      (own?.inbox_id === null || own?.inbox_id === inbox_id);
+    if (covered)
+      await tx.execute(
+        `UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`,
+        id,
+        iso(now),
+      );
   }
 }

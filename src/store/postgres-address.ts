@@ -17,14 +17,23 @@ export function addressOf(url: string): PostgresAddress {
   const connectionString = address.href;
   const user = address.username === '' ? '' : `${decodeURIComponent(address.username)}@`;
   const host = address.host === '' ? (parameters.get('host') ?? 'localhost') : address.host;
-  return { connectionString, schema, name: `postgresql://${user}${host}${address.pathname}?schema=${schema}` };
+  return {
+    connectionString,
+    schema,
+    name: `postgresql://${user}${host}${address.pathname}?schema=${schema}`,
+  };
 }
 
 /** What the driver is told, whoever opens the connection. */
 export function connectionTo({ connectionString }: PostgresAddress) {
   // A server whose machine is gone says nothing: without these looks a statement would wait for it for two hours.
   const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-  return { connectionString, application_name: 'inbox-mirror', connectionTimeoutMillis: 10_000, ...keepAlive };
+  return {
+    connectionString,
+    application_name: 'inbox-mirror',
+    connectionTimeoutMillis: 10_000,
+    ...keepAlive,
+  };
 }
 
 /** As long as on SQLite a statement waits for what another has locked. */

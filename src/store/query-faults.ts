@@ -13,11 +13,18 @@ export function noMirrorYet(name: string): MirrorError {
 
 /** A statement that only does something. */
 export function noRows(): MirrorError {
-  return new MirrorError('USAGE', 'This statement gives no rows, and the mirror is read-only here. Use SELECT.');
+  return new MirrorError(
+    'USAGE',
+    'This statement gives no rows, and the mirror is read-only here. Use SELECT.',
+  );
 }
 
 export function readOnlyHere(cause: unknown): MirrorError {
-  return new MirrorError('USAGE', 'The mirror is read-only here, so that a query cannot harm it. Use SELECT.', { cause });
+  return new MirrorError(
+    'USAGE',
+    'The mirror is read-only here, so that a query cannot harm it. Use SELECT.',
+    { cause },
+  );
 }
 
 export function severalStatements(cause: unknown): MirrorError {
@@ -58,14 +65,21 @@ export function wrongSql(sql: string, { said, at, hint, cause }: SqlFault): Mirr
 export type NamedColumn = readonly [table: unknown, kind: unknown, column: unknown];
 
 /** Names that are near to one that is not there, as a sentence. Columns are sought in the tables that the SQL names, if it names any. */
-export function hintOf(kind: 'table' | 'column', name: string, sql: string, columns: readonly NamedColumn[]): string {
+export function hintOf(
+  kind: 'table' | 'column',
+  name: string,
+  sql: string,
+  columns: readonly NamedColumn[],
+): string {
   const [last = name] = name.split('.').slice(-1);
   const bare = nameOf({ text: last, at: 0 });
   const mentioned = new Set(tokensOf(sql).map((token) => nameOf(token)));
   const among = columns.filter(([table]) => kind === 'table' || mentioned.has(String(table).toLowerCase()));
   const near = nearest(
     bare,
-    (among.length === 0 ? columns : among).map(([table, , column]) => String(kind === 'table' ? table : column)),
+    (among.length === 0 ? columns : among).map(([table, , column]) =>
+      String(kind === 'table' ? table : column),
+    ),
   );
   if (near.length === 0) return 'See `inbox-mirror tables` for what there is to ask.';
   return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;

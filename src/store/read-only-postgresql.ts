@@ -33,7 +33,20 @@ const SESSION = [
   'jit = off',
   'bytea_output = hex',
 ];
-const { BOOL, BYTEA, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TEXT, JSONB, NUMERIC, OID, TIMESTAMPTZ } = types.builtins;
+const {
+  BOOL,
+  BYTEA,
+  FLOAT4,
+  FLOAT8,
+  INT2,
+  INT4,
+  INT8,
+  JSON: JSON_TEXT,
+  JSONB,
+  NUMERIC,
+  OID,
+  TIMESTAMPTZ,
+} = types.builtins;
 const JSON_TYPES: ReadonlySet<number> = new Set([JSON_TEXT, JSONB]);
 /** Cells as the same query gives them on SQLite; what has no such form is the server's text. */
 const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (text: string) => Cell>([
@@ -67,7 +80,9 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     // Else a server looks for whoever asks only when it has rows for them. One that cannot look says so.
     await stoppable(signal, client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal));
     const texts = async (text: string): Promise<string[]> =>
-      (await stoppable(signal, client.query<[string]>({ text, rowMode: 'array' }))).rows.map(([first]) => first);
+      (await stoppable(signal, client.query<[string]>({ text, rowMode: 'array' }))).rows.map(
+        ([first]) => first,
+      );
     const tables = await texts(postgresql.tableNames);
     if (!tables.includes('conversations')) throw noMirrorYet(address.name);
     const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
@@ -83,20 +98,28 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
       refuseEmpty(sql);
       // As one prepared statement, which holds no second one that could end the transaction first.
       const cursor = client.query(
-        new Cursor<Cell[]>(sql, [], { rowMode: 'array', types: { getTypeParser: (type) => PARSERS.get(type) ?? String } }),
+        new Cursor<Cell[]>(sql, [], {
+          rowMode: 'array',
+          types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
+        }),
       );
       const next = async (rows: number): Promise<Batch> => {
         try {
           return await stoppable(signal, read(cursor, rows));
         } catch (error) {
-          throw signal?.aborted === true ? signal.reason : await asFault(client, { name: address.name, sql, error });
+          throw signal?.aborted === true
+            ? signal.reason
+            : await asFault(client, { name: address.name, sql, error });
         }
       };
       // Never begun: what gives no rows only does something, and COPY … TO PROGRAM may do it in a read-only transaction, too.
       if (!(await stoppable(signal, givesRows(client, cursor)))) throw noRows();
       const first = await next(ROWS_AT_FIRST);
       return {
-        columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
+        columns: first.fields.map((field) => ({
+          name: field.name,
+          isJson: JSON_TYPES.has(field.dataTypeID),
+        })),
         rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
       };
     },
@@ -154,7 +177,10 @@ async function* rowsOf(first: Cell[][], next: (rows: number) => Promise<Cell[][]
     for (const row of rows) yield row;
     if (rows.length < asked) return;
     const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0);
-    asked = Math.max(1, Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))));
+    asked = Math.max(
+      1,
+      Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))),
+    );
   }
 }
 
@@ -175,7 +201,10 @@ function asInstant(text: string): Cell {
 }
 
 /** @returns what to throw; the transaction is at its end then */
-async function asFault(client: Client, { name, sql, error }: { name: string; sql: string; error: unknown }): Promise<unknown> {
+async function asFault(
+  client: Client,
+  { name, sql, error }: { name: string; sql: string; error: unknown },
+): Promise<unknown> {
   const failure = asPostgresError(error, name);
   if (!(error instanceof DatabaseError)) return failure;
   const { code = '', message, position, hint } = error;
@@ -196,11 +225,23 @@ function unitsBefore(text: string, characters: number): number {
 }
 
 /** The server knows near columns, but no near tables. */
-async function ownHint(client: Client, sql: string, { code, message }: DatabaseError): Promise<string | null> {
+async function ownHint(
+  client: Client,
+  sql: string,
+  { code, message }: DatabaseError,
+): Promise<string | null> {
   const name = /"(.*)"|column (\S+) does not/.exec(message);
   if (name === null || (code !== '42P01' && code !== '42703')) return null;
   // The failed statement has ended its transaction for all but this.
   await client.query('ROLLBACK');
-  const { rows } = await client.query<[string, string, string]>({ text: postgresql.allColumns, rowMode: 'array' });
-  return hintOf(code === '42P01' ? 'table' : 'column', name[1] ?? name[2] ?? '', sql, rows satisfies NamedColumn[]);
+  const { rows } = await client.query<[string, string, string]>({
+    text: postgresql.allColumns,
+    rowMode: 'array',
+  });
+  return hintOf(
+    code === '42P01' ? 'table' : 'column',
+    name[1] ?? name[2] ?? '',
+    sql,
+    rows satisfies NamedColumn[],
+  );
 }

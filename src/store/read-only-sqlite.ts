@@ -101,8 +101,16 @@ function asFault(database: SqliteDatabase.Database, sql: string, error: unknown)
   const said = error.message;
   if (said.includes('more than one statement')) return severalStatements(error);
   const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(said);
-  const hint = missing === null ? null : hintOf(missing[1] as 'table' | 'column', missing[2] ?? '', sql, allColumns(database));
-  return wrongSql(sql, { said, at: placeOf(sql, said, (text) => objectionOf(database, text)), hint, cause: error });
+  const hint =
+    missing === null
+      ? null
+      : hintOf(missing[1] as 'table' | 'column', missing[2] ?? '', sql, allColumns(database));
+  return wrongSql(sql, {
+    said,
+    at: placeOf(sql, said, (text) => objectionOf(database, text)),
+    hint,
+    cause: error,
+  });
 }
 
 function allColumns(database: SqliteDatabase.Database): NamedColumn[] {

@@ -40,7 +40,9 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   process.once('exit', endProcess);
   void ended.then(() => process.off('exit', endProcess));
   // One question at a time is under way. A promise for all of them would hold on to each answer.
-  let settle: { readonly resolve: (answer: Answer) => void; readonly reject: (error: unknown) => void } | undefined;
+  let settle:
+    | { readonly resolve: (answer: Answer) => void; readonly reject: (error: unknown) => void }
+    | undefined;
   thread.on('message', (answer: Answer) => settle?.resolve(answer));
   thread.once('error', (error) => settle?.reject(error));
   const ask = async (what: Ask): Promise<Answer> => {
@@ -79,7 +81,9 @@ async function* rowsOf(ask: () => Promise<Answer>): AsyncGenerator<Cell[]> {
 }
 
 function asItWas({ failure, code }: { failure: unknown; code: ErrorCode | null }): unknown {
-  return code !== null && failure instanceof Error ? new MirrorError(code, failure.message, { cause: failure.cause }) : failure;
+  return code !== null && failure instanceof Error
+    ? new MirrorError(code, failure.message, { cause: failure.cause })
+    : failure;
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

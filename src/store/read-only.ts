@@ -9,7 +9,8 @@ import { sqlitePath } from './sqlite-path.ts';
  * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
  */
 export async function openReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
-  if (isPostgres(url)) return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url, signal);
+  if (isPostgres(url))
+    return await (await import('./read-only-postgresql.ts')).openPostgresReadOnly(url, signal);
   const path = sqlitePath(url);
   if (signal !== undefined) return (await import('./read-only-thread.ts')).openSqliteInThread(path, signal);
   return (await import('./read-only-sqlite.ts')).openSqliteReadOnly(path);

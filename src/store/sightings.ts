@@ -37,7 +37,8 @@ export async function lastSightings(
     );
     for (const row of rows) seen.set(row.id, row.fetched_at.toISOString());
   };
-  if (near !== null) for (const reach of NEARBY_PAGES) await look({ from: near - reach, to: near + reach }, 1);
+  if (near !== null)
+    for (const reach of NEARBY_PAGES) await look({ from: near - reach, to: near + reach }, 1);
   await look(null, 2);
   return seen;
 }

@@ -1,4 +1,10 @@
-import { type ArgType, ColumnTypeEnum, type SqlQuery, type SqlQueryable, type SqlResultSet } from '@prisma/driver-adapter-utils';
+import {
+  type ArgType,
+  ColumnTypeEnum,
+  type SqlQuery,
+  type SqlQueryable,
+  type SqlResultSet,
+} from '@prisma/driver-adapter-utils';
 import type { Dialect } from './dialect.ts';
 import type { Sql } from './sql.ts';
 
@@ -14,7 +20,8 @@ export function statementsOn(queryable: SqlQueryable, dialect: Dialect): Sql {
     return { sql, args: values, argTypes: values.map(() => AS_IT_IS) };
   };
   return {
-    query: async <Row>(text: string, ...parameters: unknown[]) => asRows<Row>(await queryable.queryRaw(bound(text, parameters))),
+    query: async <Row>(text: string, ...parameters: unknown[]) =>
+      asRows<Row>(await queryable.queryRaw(bound(text, parameters))),
     execute: async (text, ...parameters) => await queryable.executeRaw(bound(text, parameters)),
   };
 }
@@ -38,5 +45,8 @@ const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
   [ColumnTypeEnum.Numeric, Number],
   [ColumnTypeEnum.DateTime, (value: unknown) => new Date(value as string)],
   [ColumnTypeEnum.Boolean, (value: unknown) => value === true || value === 1],
-  [ColumnTypeEnum.Json, (value: unknown) => (typeof value === 'string' ? (JSON.parse(value) as unknown) : value)],
+  [
+    ColumnTypeEnum.Json,
+    (value: unknown) => (typeof value === 'string' ? (JSON.parse(value) as unknown) : value),
+  ],
 ]);

@@ -90,7 +90,10 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 
 /** Requests that the ledger holds since an instant (epoch ms). */
 export async function countSent(database: Database, since: number): Promise<number> {
-  const [row] = await database.query<{ sent: number }>(`SELECT count(*) AS sent FROM requests WHERE sent_at > $1`, iso(since));
+  const [row] = await database.query<{ sent: number }>(
+    `SELECT count(*) AS sent FROM requests WHERE sent_at > $1`,
+    iso(since),
+  );
   return row?.sent ?? 0;
 }
 
@@ -107,9 +110,11 @@ export async function leavesWindowAt(database: Database, many: number, now: numb
 }
 
 async function readLists(database: Database): Promise<ListStatus[]> {
-  const inboxes = await database.query<{ id: string; display_name: string | null; is_authorised: boolean | null }>(
-    `SELECT id, display_name, is_authorised FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`,
-  );
+  const inboxes = await database.query<{
+    id: string;
+    display_name: string | null;
+    is_authorised: boolean | null;
+  }>(`SELECT id, display_name, is_authorised FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`);
   const sweeps = await latestSweeps(database);
   const suspects = await countSuspectsByList(database);
   const all: ListStatus[] = [describe({ list: 'inboxes', inboxId: null }, null, null, sweeps, suspects)];

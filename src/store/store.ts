@@ -48,7 +48,10 @@ export interface Store extends Reader {
   restartSweep(sweep: Sweep): Promise<Sweep>;
   abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
-  closeWalk(sweep: Sweep, options: { acceptDeletes: boolean; now: number }): Promise<{ suspects: Suspect[]; deleted: number }>;
+  closeWalk(
+    sweep: Sweep,
+    options: { acceptDeletes: boolean; now: number },
+  ): Promise<{ suspects: Suspect[]; deleted: number }>;
   settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<number>;
   finishSweep(sweep: Sweep, now: number): Promise<void>;
   endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;

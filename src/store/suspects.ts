@@ -38,7 +38,9 @@ export async function closeWalk(
       sweep.inboxId,
       sweep.id,
     );
-    const witnessed = rows.filter(({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt));
+    const witnessed = rows.filter(
+      ({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt),
+    );
     const condemned = new Set(witnessed.map(({ id }) => id));
     await tombstone(tx, database, sweep, [...condemned], now);
     const remaining = rows.filter(({ id }) => !condemned.has(id));
@@ -71,7 +73,11 @@ export async function settleSuspect(
 ): Promise<number> {
   return await database.transaction(async (tx) => {
     await fence(tx);
-    await tx.execute(`UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`, sweep.id, iso(now));
+    await tx.execute(
+      `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
+      sweep.id,
+      iso(now),
+    );
     if (found === null) {
       await tombstone(tx, database, sweep, [suspect.id], now);
       return 0;
@@ -99,7 +105,12 @@ export async function settleSuspect(
 }
 
 /** Ends a sweep whose suspects are settled or wait for their second witness. */
-export async function finishSweep(database: Database, fence: Fence, sweep: Sweep, now: number): Promise<void> {
+export async function finishSweep(
+  database: Database,
+  fence: Fence,
+  sweep: Sweep,
+  now: number,
+): Promise<void> {
   await database.transaction(async (tx) => {
     await fence(tx);
     await completeSweep(tx, database.dialect, sweep, now);
@@ -107,22 +118,41 @@ export async function finishSweep(database: Database, fence: Fence, sweep: Sweep
 }
 
 /** Tombstones and their changes, so many at a time that a whole mailbox that went does not fill the memory. */
-async function tombstone(tx: Sql, database: Database, sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
+async function tombstone(
+  tx: Sql,
+  database: Database,
+  sweep: Sweep,
+  ids: readonly string[],
+  now: number,
+): Promise<void> {
   for (let from = 0; from < ids.length; from += MOST_AT_ONCE) {
     await tombstoneThese(tx, database, sweep, ids.slice(from, from + MOST_AT_ONCE), now);
   }
 }
 
-async function tombstoneThese(tx: Sql, { dialect }: Database, sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
+async function tombstoneThese(
+  tx: Sql,
+  { dialect }: Database,
+  sweep: Sweep,
+  ids: readonly string[],
+  now: number,
+): Promise<void> {
   const { table, scope } = itemSql(sweep.list, dialect);
   const these = dialect.texts('$2', 'ids');
   const parameters = [sweep.inboxId, JSON.stringify(ids), iso(now)];
   const seen = await lastSightings(tx, dialect, sweep, ids, null);
-  await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (SELECT value FROM ${these})`, ...parameters);
+  await tx.execute(
+    `UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (SELECT value FROM ${these})`,
+    ...parameters,
+  );
   if (sweep.list === 'inboxes') await coverRows(tx, parameters, these);
   await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);
   if (sweep.baseline) return;
-  const changes = ids.map((id) => ({ ...presence(MISSING), itemId: id, previouslySeenAt: seen.get(id) ?? null }));
+  const changes = ids.map((id) => ({
+    ...presence(MISSING),
+    itemId: id,
+    previouslySeenAt: seen.get(id) ?? null,
+  }));
   await writeChanges(tx, dialect, sweep, changes, { sweepId: sweep.id, observedAt: iso(now) });
 }
 

@@ -48,7 +48,13 @@ export function sinceComplete(nth: number): string {
 }
 
 /** Goes on with the list's open sweep, or begins one. */
-export async function openSweep(database: Database, fence: Fence, key: ListKey, reason: Reason, now: number): Promise<Sweep> {
+export async function openSweep(
+  database: Database,
+  fence: Fence,
+  key: ListKey,
+  reason: Reason,
+  now: number,
+): Promise<Sweep> {
   return await database.transaction(async (tx) => {
     await fence(tx);
     const resumed = await tx.execute(
@@ -114,9 +120,17 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
 export async function restartSweep(database: Database, fence: Fence, sweep: Sweep): Promise<Sweep> {
   return await database.transaction(async (tx) => {
     await fence(tx);
-    await tx.execute(`UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`, sweep.id);
+    await tx.execute(
+      `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`,
+      sweep.id,
+    );
     await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
-    await tx.execute(`DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id = $3`, sweep.list, sweep.inboxId, sweep.id);
+    await tx.execute(
+      `DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id = $3`,
+      sweep.list,
+      sweep.inboxId,
+      sweep.id,
+    );
     return await readOpenSweep(tx, sweep);
   });
 }
@@ -185,11 +199,19 @@ export async function completeSweep(
     sweep.list,
     sweep.inboxId,
   );
-  await tx.execute(`DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id <> $3`, sweep.list, sweep.inboxId, sweep.id);
+  await tx.execute(
+    `DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id <> $3`,
+    sweep.list,
+    sweep.inboxId,
+    sweep.id,
+  );
 }
 
 /** When the list was last complete, and how many rows it had then: what the next sweep of it will cost. */
-export async function lastComplete(sql: Sql, key: ListKey): Promise<{ finishedAt: Date; items: number } | null> {
+export async function lastComplete(
+  sql: Sql,
+  key: ListKey,
+): Promise<{ finishedAt: Date; items: number } | null> {
   const [row] = await sql.query<{ finished_at: Date; items: number }>(
     `SELECT finished_at, items FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 1`,
     key.list,

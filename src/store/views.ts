@@ -26,7 +26,10 @@ export async function bringViews(database: Database): Promise<void> {
   if ((await readMemory(database))?.hash === hash) return;
   await database.transaction(async (tx) => {
     // Two processes may start at once: the write lets one in, and the other then finds the work done.
-    await tx.execute(`INSERT INTO settings (name, value) VALUES ($1, 'null') ON CONFLICT (name) DO NOTHING`, MEMORY);
+    await tx.execute(
+      `INSERT INTO settings (name, value) VALUES ($1, 'null') ON CONFLICT (name) DO NOTHING`,
+      MEMORY,
+    );
     await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, MEMORY);
     const before = await readMemory(tx);
     if (before?.hash === hash) return;
@@ -90,7 +93,11 @@ function readSql(dialect: Dialect, name: string): string {
 }
 
 /** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */
-function expand(sql: string, { millisecondsBetween, instantAgo, readBy }: Dialect, now: string | null): string {
+function expand(
+  sql: string,
+  { millisecondsBetween, instantAgo, readBy }: Dialect,
+  now: string | null,
+): string {
   return (
     sql
       .replaceAll(

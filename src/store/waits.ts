@@ -13,7 +13,11 @@ export interface Wait {
 }
 
 /** What a person's request would wait for now, from the database alone; null where it could leave. */
-export async function readWait(database: Database, requestsPerDay: number, now: number): Promise<Wait | null> {
+export async function readWait(
+  database: Database,
+  requestsPerDay: number,
+  now: number,
+): Promise<Wait | null> {
   const { strikes, pausedUntil, cause } = await ledgerOf(database).state();
   if (pausedUntil !== null && pausedUntil.getTime() > now)
     return { kind: strikes >= BREAKER_STRIKES ? 'breaker' : 'pause', cause, until: pausedUntil };
@@ -21,5 +25,9 @@ export async function readWait(database: Database, requestsPerDay: number, now: 
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
   const sent = await countSent(database, now - BUDGET_WINDOW_MS);
   if (sent < requestsPerDay) return null;
-  return { kind: 'budget', cause: null, until: await leavesWindowAt(database, sent - requestsPerDay + 1, now) };
+  return {
+    kind: 'budget',
+    cause: null,
+    until: await leavesWindowAt(database, sent - requestsPerDay + 1, now),
+  };
 }

@@ -29,10 +29,12 @@ export async function countUndelivered(sql: Sql, target: string): Promise<number
 
 /** Where the deliveries to a target stand; null for one that was never delivered to. */
 export async function readDelivery(sql: Sql, target: string): Promise<Delivery | null> {
-  const [row] = await sql.query<{ last_id: number; failures: number; retry_at: Date | null; cause: string | null }>(
-    `SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`,
-    target,
-  );
+  const [row] = await sql.query<{
+    last_id: number;
+    failures: number;
+    retry_at: Date | null;
+    cause: string | null;
+  }>(`SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`, target);
   if (row === undefined) return null;
   return { lastId: row.last_id, failures: row.failures, retryAt: row.retry_at, cause: row.cause };
 }

@@ -67,7 +67,8 @@ const PER_INBOX: readonly ListName[] = ['users', 'tags', 'conversations'];
 function isDue(own: readonly LatestSweep[], dueSince: Date | null): boolean {
   if (dueSince === null) return false;
   return !own.some(
-    ({ state, finishedAt }) => (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
+    ({ state, finishedAt }) =>
+      (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
 }
 
@@ -95,7 +96,10 @@ export function remainingCost(own: readonly LatestSweep[], pageSize: number): nu
 }
 
 /** What each complete sweep found since the one before; the first one found everything, which says nothing. */
-export function observations(newestFirst: readonly { finishedAt: Date; changes: number }[], now: number): Observation[] {
+export function observations(
+  newestFirst: readonly { finishedAt: Date; changes: number }[],
+  now: number,
+): Observation[] {
   return newestFirst.slice(0, -1).map(({ finishedAt, changes }, index) => ({
     changes,
     hours: Math.max(0, finishedAt.getTime() - (newestFirst[index + 1]?.finishedAt.getTime() ?? 0)) / HOUR,

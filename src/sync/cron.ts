@@ -36,14 +36,19 @@ const made = new Map<string, Cron>();
 function makeCron(expression: string, timezone: string): Cron {
   const fields = expression.trim().split(/\s+/);
   const [seconds, minutes, ...rest] = fields.length === 5 ? ['0', ...fields] : fields;
-  const task = (...parts: (string | undefined)[]): ScheduledTask => createTask(parts.join(' '), () => undefined, { timezone });
+  const task = (...parts: (string | undefined)[]): ScheduledTask =>
+    createTask(parts.join(' '), () => undefined, { timezone });
   const slot = task(seconds, minutes, ...rest);
   const hour = task('*', '*', ...rest);
   const day = task('*', '*', '*', ...rest.slice(1));
   const parsed = parse([seconds, minutes, ...rest].join(' '));
   /** Milliseconds into a quarter of an hour at which a slot can lie. */
   const offsets = [
-    ...new Set(parsed.minute.flatMap((minute) => parsed.second.map((second) => (minute % 15) * MINUTE + second * SECOND))),
+    ...new Set(
+      parsed.minute.flatMap((minute) =>
+        parsed.second.map((second) => (minute % 15) * MINUTE + second * SECOND),
+      ),
+    ),
   ].sort((a, b) => a - b);
   const known: { after: number; next: number }[] = [];
 
@@ -53,12 +58,18 @@ function makeCron(expression: string, timezone: string): Cron {
       // A day has 23 hours at the least: one of the schedule's cannot begin and end between two moments so near. To ask costs as much as a quarter
       // does, so it is asked now and then.
       if (quarter === first || quarter % ASKED_AGAIN === 0) {
-        while (!day.match(new Date(quarter)) && !day.match(new Date(quarter + NEARLY_A_DAY)) && quarter < after + FARTHEST)
+        while (
+          !day.match(new Date(quarter)) &&
+          !day.match(new Date(quarter + NEARLY_A_DAY)) &&
+          quarter < after + FARTHEST
+        )
           quarter += NEARLY_A_DAY;
       }
       // Where the hour is none of the schedule's, no minute of it need be looked at.
       if (offsets.length > 1 && !hour.match(new Date(quarter))) continue;
-      const found = offsets.map((offset) => quarter + offset).find((at) => at > after && slot.match(new Date(at)));
+      const found = offsets
+        .map((offset) => quarter + offset)
+        .find((at) => at > after && slot.match(new Date(at)));
       if (found !== undefined) return found;
     }
     throw new Error(`the schedule ${expression} has no slot`);

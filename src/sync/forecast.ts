@@ -28,7 +28,9 @@ export async function forecastResync(
   limits: ForecastLimits,
   sentToday: number,
 ): Promise<Forecast> {
-  const inboxes = (await store.liveInboxes()).filter(({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect);
+  const inboxes = (await store.liveInboxes()).filter(
+    ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
+  );
   const keys = lists.flatMap((list): ListKey[] =>
     list === 'inboxes' ? [{ list, inboxId: null }] : inboxes.map(({ id }) => ({ list, inboxId: id })),
   );
@@ -36,7 +38,11 @@ export async function forecastResync(
   const costs = [];
   for (const key of keys) {
     const last = await store.lastComplete(key);
-    costs.push({ key, requests: Math.max(1, Math.ceil((last?.items ?? 0) / limits.pageSize)), known: last !== null });
+    costs.push({
+      key,
+      requests: Math.max(1, Math.ceil((last?.items ?? 0) / limits.pageSize)),
+      known: last !== null,
+    });
   }
   const requests = costs.reduce((sum, cost) => sum + cost.requests, 0);
   return {
@@ -49,7 +55,11 @@ export async function forecastResync(
   };
 }
 
-function lasting(requests: number, { requestsPerSecond, requestsPerDay }: ForecastLimits, sentToday: number): number {
+function lasting(
+  requests: number,
+  { requestsPerSecond, requestsPerDay }: ForecastLimits,
+  sentToday: number,
+): number {
   const byPace = (requests / requestsPerSecond) * 1000;
   const leftToday = Math.max(0, requestsPerDay - sentToday);
   if (requests <= leftToday) return byPace;

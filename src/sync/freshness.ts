@@ -7,7 +7,10 @@ export type Freshness = 'fresh' | 'stale' | 'never';
 /** No promise is shorter: a schedule by the second is a wish. */
 const SHORTEST_MS = 120_000;
 
-export function cronsOf(schedules: Readonly<Record<ListName, string>>, timezone: string): Record<ListName, Cron> {
+export function cronsOf(
+  schedules: Readonly<Record<ListName, string>>,
+  timezone: string,
+): Record<ListName, Cron> {
   const of = (list: ListName): Cron => cronOf(schedules[list], timezone);
   return { inboxes: of('inboxes'), users: of('users'), tags: of('tags'), conversations: of('conversations') };
 }

@@ -56,10 +56,15 @@ export async function outlookOf(
       next: nextSlots(crons[list], now),
     };
   });
-  const wanted = kinds.reduce((sum, { requestsPerPass, passesPerDay }) => sum + requestsPerPass * passesPerDay, 0);
+  const wanted = kinds.reduce(
+    (sum, { requestsPerPass, passesPerDay }) => sum + requestsPerPass * passesPerDay,
+    0,
+  );
   const available = limits.requestsPerDay - limits.requestsReserved;
   const ages =
-    wanted > available ? worstAges(lists, crons, { cap: available, requestsPerSecond: limits.requestsPerSecond }, now) : null;
+    wanted > available
+      ? worstAges(lists, crons, { cap: available, requestsPerSecond: limits.requestsPerSecond }, now)
+      : null;
   return {
     kinds: kinds.map((kind) => ({ ...kind, worstAgeMs: ages?.[kind.list] ?? null })),
     wanted,
@@ -77,7 +82,9 @@ async function plannedLists(
   const inboxes = (await store.liveInboxes()).filter(({ suspect }) => !suspect);
   const keys: ListKey[] = [
     { list: 'inboxes', inboxId: null },
-    ...inboxes.flatMap(({ id }) => LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => ({ list, inboxId: id }))),
+    ...inboxes.flatMap(({ id }) =>
+      LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => ({ list, inboxId: id })),
+    ),
   ];
   const planned = [];
   for (const key of keys) {

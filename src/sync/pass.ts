@@ -18,11 +18,26 @@ export interface PassReport {
   readonly stopped: unknown;
 }
 
-export const UNTOUCHED = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
+export const UNTOUCHED = {
+  items: 0,
+  inserted: 0,
+  changed: 0,
+  deleted: 0,
+  rejected: 0,
+  suspects: 0,
+  error: null,
+};
 
 /** After these no request of this pass has a chance; what is wrong with one list does not stop the others. */
 function stopsEverything(error: unknown): boolean {
-  return !isMirrorError(error, 'REQUEST_REFUSED', 'TOKEN_REFUSED', 'BAD_ANSWER', 'ENDLESS_LIST', 'ANSWER_FAILED');
+  return !isMirrorError(
+    error,
+    'REQUEST_REFUSED',
+    'TOKEN_REFUSED',
+    'BAD_ANSWER',
+    'ENDLESS_LIST',
+    'ANSWER_FAILED',
+  );
 }
 
 /**
@@ -30,7 +45,11 @@ function stopsEverything(error: unknown): boolean {
  * Never throws for what the service does; the report tells it list by list.
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function runPass(deps: SweepDeps, spec: PassSpec, sideBySide = SIDE_BY_SIDE): Promise<PassReport> {
+export async function runPass(
+  deps: SweepDeps,
+  spec: PassSpec,
+  sideBySide = SIDE_BY_SIDE,
+): Promise<PassReport> {
   const { store, clock, onEvent } = deps;
   const pass = await store.beginPass(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
@@ -54,7 +73,11 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, sideBySide = SIDE
       .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
       .map(({ key }) => listId(key));
     const error = failed.length === 0 ? null : `not complete: ${failed.join(', ')}`;
-    await store.endPass(pass.id, { state: error === null ? 'done' : 'failed', error, report: asRecord(report) }, clock.now());
+    await store.endPass(
+      pass.id,
+      { state: error === null ? 'done' : 'failed', error, report: asRecord(report) },
+      clock.now(),
+    );
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Where even that cannot be written, what stopped the pass says why.
     await store.touchPass(pass.id, clock.now()).catch(() => undefined);
@@ -102,7 +125,9 @@ class PassRun {
   }
 
   async #sideBySide(inboxes: readonly Inbox[], lists: readonly ListName[]): Promise<void> {
-    const keys = lists.flatMap((list) => inboxes.map((inbox) => ({ key: { list, inboxId: inbox.id }, inbox })));
+    const keys = lists.flatMap((list) =>
+      inboxes.map((inbox) => ({ key: { list, inboxId: inbox.id }, inbox })),
+    );
     const lanes = new Bottleneck({ maxConcurrent: this.#places });
     for (const { key } of keys) {
       const last = await this.#deps.store.lastComplete(key);
@@ -127,7 +152,9 @@ class PassRun {
         return;
       }
       if (this.#spec.kind === 'resync') await store.abandonSweeps(key, this.#pass.startedAt, clock.now());
-      this.#report(await sweepList(this.#deps, key, { reason: this.#reason(), acceptDeletes: this.#spec.acceptDeletes }));
+      this.#report(
+        await sweepList(this.#deps, key, { reason: this.#reason(), acceptDeletes: this.#spec.acceptDeletes }),
+      );
       await store.touchPass(this.#pass.id, clock.now());
     } catch (error) {
       this.#fail(key, error);
@@ -143,7 +170,12 @@ class PassRun {
       }
       this.#report({ key, outcome: 'paused', ...UNTOUCHED, error });
     } else {
-      this.#report({ key, outcome: isMirrorError(error, 'ANSWER_FAILED') ? 'paused' : 'failed', ...UNTOUCHED, error });
+      this.#report({
+        key,
+        outcome: isMirrorError(error, 'ANSWER_FAILED') ? 'paused' : 'failed',
+        ...UNTOUCHED,
+        error,
+      });
     }
   }
 

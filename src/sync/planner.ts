@@ -69,7 +69,9 @@ export function urgency({ key, ageHours, cost, rate, maxAgeHours }: Candidate): 
 function inOrder<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
   return candidates
     .map((candidate) => ({ candidate, index: urgency(candidate) }))
-    .toSorted((a, b) => descending(a.index, b.index) || descending(a.candidate.ageHours, b.candidate.ageHours))
+    .toSorted(
+      (a, b) => descending(a.index, b.index) || descending(a.candidate.ageHours, b.candidate.ageHours),
+    )
     .map(({ candidate }) => candidate);
 }
 

@@ -19,18 +19,28 @@ interface Outcome {
 }
 
 export function asRecord({ lists, stopped }: Outcome): PassRecord {
-  return { lists: lists.map((report) => ({ ...report, error: errorRecord(report.error) })), stopped: errorRecord(stopped) };
+  return {
+    lists: lists.map((report) => ({ ...report, error: errorRecord(report.error) })),
+    stopped: errorRecord(stopped),
+  };
 }
 
 export function fromRecord({ lists, stopped }: PassRecord): Outcome {
-  return { lists: lists.map((report) => ({ ...report, error: asError(report.error) })), stopped: asError(stopped) };
+  return {
+    lists: lists.map((report) => ({ ...report, error: asError(report.error) })),
+    stopped: asError(stopped),
+  };
 }
 
 function errorRecord(error: unknown): ErrorRecord | null {
   if (error === null || error === undefined) return null;
   if (error instanceof MirrorError)
     return { code: error.code, message: error.message, resumeAt: error.resumeAt?.toISOString() ?? null };
-  return { code: null, message: error instanceof Error ? error.message : JSON.stringify(error), resumeAt: null };
+  return {
+    code: null,
+    message: error instanceof Error ? error.message : JSON.stringify(error),
+    resumeAt: null,
+  };
 }
 
 function asError(record: ErrorRecord | null): Error | null {

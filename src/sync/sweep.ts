@@ -131,7 +131,8 @@ async function settleSuspects(
   if (suspects.length === 0 || suspects.length > MOST_ASKED) return;
   onEvent({ kind: 'asking', key: sweep, suspects: suspects.length });
   try {
-    for (const suspect of suspects) await settleOne(deps, sweep, suspect, { scheduled: reason === 'schedule', tally });
+    for (const suspect of suspects)
+      await settleOne(deps, sweep, suspect, { scheduled: reason === 'schedule', tally });
   } catch (error) {
     if (!isNoWitness(error, askedBefore)) throw error;
     onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });

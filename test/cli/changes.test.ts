@@ -100,7 +100,11 @@ test('a consumer that is killed at random and goes on by its last id has each ch
   const env = { PATH: process.env['PATH'], ...program.env, LOG_LEVEL: 'silent' };
   const consume = async (until: (ids: readonly number[]) => boolean): Promise<void> => {
     const args = [BIN, 'changes', '--follow', '--format', 'ndjson', '--since-id', String(seen.at(-1) ?? 0)];
-    const child = spawn(process.execPath, args, { cwd: program.folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, args, {
+      cwd: program.folder,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     for await (const line of createInterface({ input: child.stdout })) {
       seen.push((JSON.parse(line) as Line).id);

@@ -87,10 +87,17 @@ test('a real environment variable wins over .env', () => {
 });
 
 test("a slip in a variable's name is told, by sync, status and doctor, without its value", async () => {
-  expect(() => readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true })).toThrow(
+  expect(() =>
+    readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true }),
+  ).toThrow(
     /INBOX_API_KEY: is missing[^]*INBOX_API_KEYS is set, but no such variable is read; perhaps INBOX_API_KEY is meant/,
   );
-  const slips = { REQUEST_PER_DAY: '100', databse_url: 'file:other.db', INBOX_API_TOKEN: SECRET, SCHEDULE_TAG: '' };
+  const slips = {
+    REQUEST_PER_DAY: '100',
+    databse_url: 'file:other.db',
+    INBOX_API_TOKEN: SECRET,
+    SCHEDULE_TAG: '',
+  };
   const others = {
     HTTP_PROXY: 'http://proxy',
     INBOX_MIRROR_SERVICE_HOST: '10.0.0.7',
@@ -116,12 +123,15 @@ test("a slip in a variable's name is told, by sync, status and doctor, without i
 });
 
 test('address and key are missed only by a command that talks to the service', () => {
-  expect(() => readConfig({}, '/', { service: true })).toThrow(/2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/);
+  expect(() => readConfig({}, '/', { service: true })).toThrow(
+    /2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/,
+  );
   expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
 });
 
 test('further host names of the endpoints are read in lower case, and one with a port is refused', () => {
-  const read = (names: string) => readConfig({ ...GOOD, HTTP_ALLOWED_HOSTS: names }, '/', { service: true }).http.allowedHosts;
+  const read = (names: string) =>
+    readConfig({ ...GOOD, HTTP_ALLOWED_HOSTS: names }, '/', { service: true }).http.allowedHosts;
   expect(read(' Mirror.Example , inbox_mirror')).toEqual(['mirror.example', 'inbox_mirror']);
   expect(() => read('mirror.example:8787')).toThrow(/HTTP_ALLOWED_HOSTS/);
   expect(() => read('mirror.example,')).toThrow(/HTTP_ALLOWED_HOSTS/);
@@ -133,7 +143,9 @@ test('the key can lie in a file, and its name is told when it cannot be read', (
   const read = (env: Record<string, string>) =>
     readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, ...env }, folder, { service: true });
   expect(read({ INBOX_API_KEY_FILE: 'key' }).key).toBe(SECRET);
-  expect(() => read({ INBOX_API_KEY_FILE: 'nowhere' })).toThrow(/INBOX_API_KEY_FILE: cannot read nowhere \(ENOENT\)/);
+  expect(() => read({ INBOX_API_KEY_FILE: 'nowhere' })).toThrow(
+    /INBOX_API_KEY_FILE: cannot read nowhere \(ENOENT\)/,
+  );
   expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
 });
 
@@ -146,25 +158,31 @@ test('the address of the database and the secret of the webhook can lie in files
   writeFileSync(join(folder, 'empty'), '\n');
   const read = (env: Record<string, string>) => readConfig({ ...GOOD, ...env }, folder, { service: true });
   expect(read({ DATABASE_URL_FILE: 'address' }).databaseUrl).toBe(address);
-  expect(read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'secret' }).webhook?.secret).toBe(secret);
+  expect(read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'secret' }).webhook?.secret).toBe(
+    secret,
+  );
   expect(() => read({ DATABASE_URL_FILE: 'address', DATABASE_URL: 'file:a' })).toThrow(
     /DATABASE_URL and DATABASE_URL_FILE: both/,
   );
   expect(() => read({ DATABASE_URL_FILE: 'nowhere' })).toThrow(/DATABASE_URL_FILE: cannot read nowhere/);
   expect(() => read({ DATABASE_URL_FILE: 'empty' })).toThrow(/DATABASE_URL_FILE: empty is empty/);
-  expect(() => read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'address' })).toThrow(/WEBHOOK_SECRET_FILE: exp/);
+  expect(() => read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'address' })).toThrow(
+    /WEBHOOK_SECRET_FILE: exp/,
+  );
 });
 
 test('a reserve as large as the whole day is refused', () => {
-  expect(() => readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true })).toThrow(
-    /REQUESTS_RESERVED: expected less/,
-  );
+  expect(() =>
+    readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true }),
+  ).toThrow(/REQUESTS_RESERVED: expected less/);
 });
 
 test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])(
   'the address %s is refused',
   (url) => {
-    expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(/INBOX_API_URL/);
+    expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
+      /INBOX_API_URL/,
+    );
   },
 );
 
@@ -172,7 +190,10 @@ test.each([
   ['postgresql://me:pa55w0rd@db.example:5433/mirror?schema=Support_1&sslmode=require', null],
   ['postgres:///mirror?host=/var/run/postgresql', null],
   ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],
-  ['postgresql://me:pa55w0rd#1@db.example/mirror', 'special characters in user and password are written as %XX'],
+  [
+    'postgresql://me:pa55w0rd#1@db.example/mirror',
+    'special characters in user and password are written as %XX',
+  ],
   ['postgresql://me:pa55w0rd%E9@db.example/mirror', 'no character of UTF-8'],
   ['postgresql://me%:pa55w0rd@db.example/mirror', 'a % itself is written as %25'],
   ['postgresql://me:pa55w0rd@db.example', 'names no database'],
@@ -181,7 +202,8 @@ test.each([
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected the schema to be of letters'],
   ['me:pa55w0rd@db.example', 'expected file:PATH'],
 ])('DATABASE_URL=%s is taken, or refused without a word of what it says', (url, fault) => {
-  const read = (): string => readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;
+  const read = (): string =>
+    readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;
   if (fault === null) {
     expect(read()).toBe(url);
     return;

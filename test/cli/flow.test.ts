@@ -146,7 +146,9 @@ async function poll(service: Service, random: Random, all: Promise<number>): Pro
   while (seen.length < total) {
     try {
       const query = `since_id=${seen.at(-1) ?? 0}&wait=1&limit=${1 + Math.floor(random() * 400)}`;
-      seen.push(...idsOf((await (await fetch(`${await service.address()}/changes?${query}`)).text()).split('\n')));
+      seen.push(
+        ...idsOf((await (await fetch(`${await service.address()}/changes?${query}`)).text()).split('\n')),
+      );
     } catch {
       await new Promise(setImmediate);
     }
@@ -157,11 +159,9 @@ async function poll(service: Service, random: Random, all: Promise<number>): Pro
 test(
   'while changes flow and daemon and consumers are killed at random, cursors give each exactly once, and the webhook each at least once, in order',
   async () => {
-    const [kills, follows, polls] = ['daemon', 'follower', 'poller'].map((name) => randomStream(SEED, name)) as [
-      Random,
-      Random,
-      Random,
-    ];
+    const [kills, follows, polls] = ['daemon', 'follower', 'poller'].map((name) =>
+      randomStream(SEED, name),
+    ) as [Random, Random, Random];
     const all = Promise.withResolvers<number>();
     let service: Service | null = null;
     let round = 0;
@@ -169,7 +169,8 @@ test(
     let cut = 0;
     const { url, taken, faults } = await receiver(() => {
       // One at the least.
-      if (!flows() || kills() > (cut === 0 && round > 1 ? 1 : 0.1) || service?.kill() !== true) return 'answered';
+      if (!flows() || kills() > (cut === 0 && round > 1 ? 1 : 0.1) || service?.kill() !== true)
+        return 'answered';
       cut += 1;
       return cut % 2 === 1 ? 'lost' : 'unanswered';
     });
@@ -204,7 +205,8 @@ test(
     program.sandbox.script(({ path }) => {
       if (!path.includes('/conversations')) return undefined;
       // One at the least, in the midst of what it does with the page.
-      if (flows() && kills() < (round === 2 && service?.kills === 0 ? 1 : 0.1)) setTimeout(() => service?.kill(), kills() * 30);
+      if (flows() && kills() < (round === 2 && service?.kills === 0 ? 1 : 0.1))
+        setTimeout(() => service?.kill(), kills() * 30);
       if (path.includes('next_page')) beyond = true;
       else if (beyond) {
         beyond = false;
@@ -223,11 +225,15 @@ test(
       );
     const consumers = [follow(program, follows, all.promise), poll(service, polls, all.promise)];
     await flowed.promise;
-    const ids = (await database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(({ id }) => id);
+    const ids = (await database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(
+      ({ id }) => id,
+    );
     expect(ids.length, `seed ${SEED}`).toBe(ROUNDS * ROWS * CHANGES_A_ROW);
     all.resolve(ids.length);
     for (const seen of await Promise.all(consumers)) expect(seen, `seed ${SEED}`).toEqual(ids);
-    await expect.poll(() => taken.at(-1)?.at(-1), { timeout: 15_000, message: `seed ${SEED}` }).toBe(ids.at(-1));
+    await expect
+      .poll(() => taken.at(-1)?.at(-1), { timeout: 15_000, message: `seed ${SEED}` })
+      .toBe(ids.at(-1));
     expect([...new Set(taken.flat())], `seed ${SEED}`).toEqual(ids);
     expect(faults).toEqual([]);
     expect(await service.stop()).toBe(0);

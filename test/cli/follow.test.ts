@@ -14,7 +14,13 @@ import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import { quickMirror } from '../support/template.ts';
 
 const SMALL = { conversations: [450, 40], usersPerInbox: 3, tagsPerInbox: 4 };
-const SYNC = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'inbox-mirror sync' } as const;
+const SYNC = {
+  kind: 'sync',
+  lists: LIST_NAMES,
+  inboxId: null,
+  acceptDeletes: false,
+  requestedBy: 'inbox-mirror sync',
+} as const;
 const MINUTE = 60_000;
 const PER_DAY = 100;
 
@@ -25,7 +31,10 @@ interface Followable {
   readonly notes: string[];
   readonly said: string[];
   /** Follows the order; `onLook` is called at each look, with the milliseconds since the first. A daemon that lives renews its lease then. */
-  follow(onLook?: (elapsed: number) => unknown, options?: { joined?: boolean; signal?: AbortSignal }): Promise<Followed>;
+  follow(
+    onLook?: (elapsed: number) => unknown,
+    options?: { joined?: boolean; signal?: AbortSignal },
+  ): Promise<Followed>;
   daemonDies(): Promise<void>;
   daemonReturns(): Promise<void>;
 }
@@ -60,7 +69,14 @@ async function followable(
         if (lives) mirror.lease.renew(database).catch(() => undefined);
         onLook(clock.monotonic() - began);
       };
-      const deps = { database, clock, signal, requestsPerDay: PER_DAY, note, onEvent: (event: PassEvent) => events.push(event) };
+      const deps = {
+        database,
+        clock,
+        signal,
+        requestsPerDay: PER_DAY,
+        note,
+        onEvent: (event: PassEvent) => events.push(event),
+      };
       return await followOrder({ ...deps, say: (text) => said.push(text) }, { id, joined });
     },
     async daemonDies() {
@@ -68,10 +84,20 @@ async function followable(
       await mirror.lease.release();
     },
     async daemonReturns() {
-      const claimant = { host: 'elsewhere', pid: 1, command: 'inbox-mirror start', now: clock.now, isAlive: () => true };
+      const claimant = {
+        host: 'elsewhere',
+        pid: 1,
+        command: 'inbox-mirror start',
+        now: clock.now,
+        isAlive: () => true,
+      };
       const lease = await acquireLease(database, claimant);
       const store = openStore(database, lease);
-      await store.endPass(id, { state: 'done', error: null, report: { lists: [], stopped: null } }, clock.now());
+      await store.endPass(
+        id,
+        { state: 'done', error: null, report: { lists: [], stopped: null } },
+        clock.now(),
+      );
     },
   };
 }
@@ -90,16 +116,21 @@ test('the progress of an order is told in the events of a pass, as its sweeps le
   const followed = await follow();
   const { lists } = await pass;
   expect(followed).toMatchObject({ kind: 'ended', order: { state: 'done' } });
-  const byList = (reports: readonly ListReport[]): unknown[] => reports.map((report) => JSON.stringify(report)).sort();
+  const byList = (reports: readonly ListReport[]): unknown[] =>
+    reports.map((report) => JSON.stringify(report)).sort();
   expect(byList(reportsIn(events)), 'what came of each list').toEqual(byList(lists));
   for (const { key } of lists) {
-    const own = events.filter((event) => 'key' in event && event.key.list === key.list && event.key.inboxId === key.inboxId);
+    const own = events.filter(
+      (event) => 'key' in event && event.key.list === key.list && event.key.inboxId === key.inboxId,
+    );
     expect(own.slice(0, 2), 'known, then begun').toMatchObject([
       { kind: 'list-known' },
       { kind: 'list-begun', resumedAtPage: 0 },
     ]);
   }
-  const pages = events.flatMap((event) => (event.kind === 'page' && event.key.list === 'conversations' ? [event.pages] : []));
+  const pages = events.flatMap((event) =>
+    event.kind === 'page' && event.key.list === 'conversations' ? [event.pages] : [],
+  );
   expect(pages.length, 'a long list is seen to grow').toBeGreaterThan(3);
 });
 
@@ -256,9 +287,14 @@ test('an order that ends a moment after a wait began has ended, and is not parke
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);
-  await mirror.store.writeOutage({ since: new Date(), until: new Date(mirror.clock.now() + 10 * MINUTE), cause: 'gone' });
+  await mirror.store.writeOutage({
+    since: new Date(),
+    until: new Date(mirror.clock.now() + 10 * MINUTE),
+    cause: 'gone',
+  });
   const followed = await follow(
-    (elapsed) => void (elapsed < 1000 && mirror.store.endPass(id, { state: 'done', error: null }, mirror.clock.now())),
+    (elapsed) =>
+      void (elapsed < 1000 && mirror.store.endPass(id, { state: 'done', error: null }, mirror.clock.now())),
   );
   expect(followed.kind).toBe('ended');
 });
@@ -276,7 +312,9 @@ test('a daemon that dies is told once; the order is followed for a minute more, 
   if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
   expect(elapsed).toBeGreaterThan(58_000);
   expect(elapsed).toBeLessThan(61_000);
-  expect(await readOrder(mirror.database, world.id), 'it is not taken back').toMatchObject({ state: 'running' });
+  expect(await readOrder(mirror.database, world.id), 'it is not taken back').toMatchObject({
+    state: 'running',
+  });
 });
 
 test('a daemon that is started again within the minute is followed on', async () => {
@@ -332,7 +370,10 @@ test('an order that a daemon began at the last moment is not taken back', async 
   const followed = await follow((elapsed) => {
     if (elapsed < 4000 || begun) return;
     begun = true;
-    void mirror.database.execute(`UPDATE sync_requests SET state = 'running', started_at = requested_at WHERE id = $1`, id);
+    void mirror.database.execute(
+      `UPDATE sync_requests SET state = 'running', started_at = requested_at WHERE id = $1`,
+      id,
+    );
   });
   expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED' } });
 });
@@ -352,12 +393,18 @@ test('Ctrl-C tells what becomes of the order: the daemon goes on, now or when it
 });
 
 test('several pages seen at once count as many requests, pages read before as none', () => {
-  const progress = new Progress({ requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 }, 0);
+  const progress = new Progress(
+    { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 },
+    0,
+  );
   const key = { list: 'conversations', inboxId: '7' } as const;
-  const page = (pages: number): void => progress.take({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
+  const page = (pages: number): void =>
+    progress.take({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
   progress.take({ kind: 'list-begun', key, resumedAtPage: 3 });
   page(3);
-  expect(progress.render(1000, 120)).toContain('3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000');
+  expect(progress.render(1000, 120)).toContain(
+    '3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000',
+  );
   page(7);
   expect(progress.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
 });
@@ -366,7 +413,13 @@ test('without bars a long list gives a sign of life every thirty pages, however 
   const lines: string[] = [];
   const output = { write: (line: string) => lines.push(line) };
   const display = passDisplay(output, () => 0);
-  const log = createLog({ level: 'info', keys: () => [], write: (line) => display.writeLog(line), pretty: false, colour: false });
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => display.writeLog(line),
+    pretty: false,
+    colour: false,
+  });
   const key = { list: 'conversations', inboxId: '7' } as const;
   display.event({ kind: 'list-begun', key, resumedAtPage: 0 }, log);
   for (let pages = 7; pages <= 70; pages += 7)

@@ -53,7 +53,13 @@ async function worldOf(): Promise<World> {
     clock,
     start: (...argv) => startProgram(program, argv),
     async daemon() {
-      const claimant = { host: hostname(), pid: DAEMON_PID, command: 'inbox-mirror start', now: clock.now, isAlive: () => true };
+      const claimant = {
+        host: hostname(),
+        pid: DAEMON_PID,
+        command: 'inbox-mirror start',
+        now: clock.now,
+        isAlive: () => true,
+      };
       const lease = await acquireLease(database, claimant);
       return { lease, store: openStore(database, lease) };
     },
@@ -63,7 +69,12 @@ async function worldOf(): Promise<World> {
       const http = connect(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
       onTestFinished(() => http.close());
       const limits = { requestsPerSecond: 500, requestsPerDay: 5000, requestsReserved: 0 };
-      const gate = createGate({ ledger: store.ledger, clock, key: () => program.env['INBOX_API_KEY'] ?? '', ...limits });
+      const gate = createGate({
+        ledger: store.ledger,
+        clock,
+        key: () => program.env['INBOX_API_KEY'] ?? '',
+        ...limits,
+      });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
       const signal = new AbortController().signal;
       return await runPass({ client, store, clock, onEvent: () => undefined, signal }, order);
@@ -110,7 +121,9 @@ function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
       });
       const first = await Promise.race([said, ended]);
       if (first !== undefined && !(first.stdout + first.stderr).includes(text))
-        throw new Error(`it ended with ${first.exitCode} and never said "${text}": ${first.stdout}${first.stderr}`);
+        throw new Error(
+          `it ended with ${first.exitCode} and never said "${text}": ${first.stdout}${first.stderr}`,
+        );
     },
   };
 }
@@ -143,19 +156,31 @@ test('the JSON of an ordered pass is that of an own one, and names the order', a
   await ordered.carryOut(store);
   const theirs = JSON.parse((await sync.ended).stdout) as { lists: { list: string }[]; seconds: number };
   const ours = JSON.parse((await own.program.run('sync', '--json')).stdout) as typeof theirs;
-  const sorted = ({ lists }: typeof ours): unknown => lists.map((list) => JSON.stringify({ ...list, inbox_id: null })).sort();
+  const sorted = ({ lists }: typeof ours): unknown =>
+    lists.map((list) => JSON.stringify({ ...list, inbox_id: null })).sort();
   expect(sorted(theirs)).toEqual(sorted(ours));
   expect(ours).toMatchObject({ order: null, complete: true, requests: SMALL_REQUESTS, stopped: null });
-  expect(theirs).toMatchObject({ order: 1, complete: true, requests: SMALL_REQUESTS, stopped: null, resumed: false });
+  expect(theirs).toMatchObject({
+    order: 1,
+    complete: true,
+    requests: SMALL_REQUESTS,
+    stopped: null,
+    resumed: false,
+  });
   expect(Object.keys(theirs)).toEqual(Object.keys(ours));
 });
 
 test('--detach places the order, once, and says so; nothing is sent', async () => {
   const { program, database, daemon } = await worldOf();
   await daemon();
-  expect(await program.run('sync', '--detach', '--json')).toMatchObject({ exitCode: 0, stdout: '{"order":1,"joined":false}\n' });
+  expect(await program.run('sync', '--detach', '--json')).toMatchObject({
+    exitCode: 0,
+    stdout: '{"order":1,"joined":false}\n',
+  });
   expect((await program.run('sync', '--detach', '--json')).stdout).toBe('{"order":1,"joined":true}\n');
-  expect((await program.run('sync', '--detach')).stdout).toMatch(/^The same sync is already ordered, .+, as order 1; `inbox-/);
+  expect((await program.run('sync', '--detach')).stdout).toMatch(
+    /^The same sync is already ordered, .+, as order 1; `inbox-/,
+  );
   const resync = await program.run('resync', 'tags', '--accept-deletes', '--detach', '--json');
   expect(resync).toMatchObject({ exitCode: 0, stdout: '{"order":2,"joined":false}\n' });
   expect((await program.run('resync', 'users', '--detach')).stdout).toMatch(
@@ -174,7 +199,9 @@ test('--detach without a daemon places the order too, and warns that nobody begi
   expect(await program.run('sync', '--detach', '--json')).toMatchObject({
     exitCode: 0,
     stdout: '{"order":1,"joined":false}\n',
-    stderr: expect.stringContaining('No daemon is running: order 1 waits until `inbox-mirror start` runs one.') as string,
+    stderr: expect.stringContaining(
+      'No daemon is running: order 1 waits until `inbox-mirror start` runs one.',
+    ) as string,
   });
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
 });
@@ -186,7 +213,10 @@ test('a dry resync beside a daemon only forecasts', async () => {
     ['resync', '--dry-run'],
     ['resync', '--dry-run', '--detach', '--json'],
   ])
-    expect(await program.run(...argv)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('request') as string });
+    expect(await program.run(...argv)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('request') as string,
+    });
   expect(await rows(database)).toEqual([]);
 });
 
@@ -211,7 +241,10 @@ test('an order that is under way already is followed, not placed again', async (
   const sync = start('sync');
   await sync.said('The same sync is already under way, begun 3 min ago; following it.');
   await carryOut(store);
-  expect(await sync.ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('7 of 7 lists complete') as string });
+  expect(await sync.ended).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('7 of 7 lists complete') as string,
+  });
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
   expect(await rows(database)).toHaveLength(1);
 });
@@ -272,7 +305,9 @@ test('Ctrl-C leaves the work to the daemon, says so and exits 130', async () => 
   expect(await words.ended).toMatchObject({
     exitCode: 130,
     stdout: '',
-    stderr: expect.stringContaining('The daemon goes on with order 1; `inbox-mirror status` shows it.') as string,
+    stderr: expect.stringContaining(
+      'The daemon goes on with order 1; `inbox-mirror status` shows it.',
+    ) as string,
   });
   const json = start('sync', '--json');
   await json.said('following it');
@@ -293,7 +328,9 @@ test('an order that stays parked exits 4, and says when the daemon goes on', asy
   const sync = start('sync', '--json');
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(4);
-  expect(stderr).toContain(`The daemon waits until ${until.toISOString()}: the service is out of reach (ECONNREFUSED).`);
+  expect(stderr).toContain(
+    `The daemon waits until ${until.toISOString()}: the service is out of reach (ECONNREFUSED).`,
+  );
   const { stopped } = JSON.parse(stdout) as { stopped: { code: string; message: string; resume_at: string } };
   expect(stopped).toMatchObject({ code: 'SERVICE_DOWN', resume_at: until.toISOString() });
   expect(stopped.message).toMatch(

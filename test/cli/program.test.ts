@@ -23,7 +23,10 @@ test('the help names every command, and an unknown one exits 2', async () => {
   expect(help.exitCode).toBe(0);
   for (const command of ['sync', 'resync', 'status', 'query', 'doctor', 'lookup', 'sandbox', 'demo'])
     expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
-  expect(await program.run('syncc')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('sync') as string });
+  expect(await program.run('syncc')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('sync') as string,
+  });
   expect(await program.run('sync', 'convos')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('The lists are: inboxes, users, tags, conversations') as string,
@@ -45,16 +48,19 @@ test('sync mirrors everything, says what it cost, and query reads it in every fo
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual(
     JSON.parse((await program.run('query', tags, '--format', 'json')).stdout),
   );
-  expect((await program.run('query', "SELECT 'a,\"b\"' AS x, NULL AS y, 1 AS z, '' AS empty", '--format', 'csv')).stdout).toBe(
-    'x,y,z,empty\n"a,""b""",,1,""\n',
-  );
   expect(
-    JSON.parse((await program.run('query', 'SELECT is_authorised FROM inboxes LIMIT 1', '--format', 'json')).stdout),
+    (await program.run('query', "SELECT 'a,\"b\"' AS x, NULL AS y, 1 AS z, '' AS empty", '--format', 'csv'))
+      .stdout,
+  ).toBe('x,y,z,empty\n"a,""b""",,1,""\n');
+  expect(
+    JSON.parse(
+      (await program.run('query', 'SELECT is_authorised FROM inboxes LIMIT 1', '--format', 'json')).stdout,
+    ),
   ).toEqual([{ is_authorised: true }]);
   expect((await program.run('query', 'SELECT 1 WHERE 0', '--format', 'json')).stdout).toBe('[]\n');
-  expect((await program.run('query', 'SELECT 9e999 AS n, 1 AS "2026", 2 AS "2025"', '--format', 'ndjson')).stdout).toBe(
-    '{"n":"Infinity","2026":1,"2025":2}\n',
-  );
+  expect(
+    (await program.run('query', 'SELECT 9e999 AS n, 1 AS "2026", 2 AS "2025"', '--format', 'ndjson')).stdout,
+  ).toBe('{"n":"Infinity","2026":1,"2025":2}\n');
 });
 
 test('query cannot write, and says what is wrong with SQL', async () => {
@@ -146,7 +152,10 @@ test('Ctrl-C stops between pages and exits 130, and the next run reads only what
   });
   expect(program.sandbox.arrivals.length).toBeLessThan(SMALL_REQUESTS);
   const rest = await program.run('sync');
-  expect(rest).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('going on with an interrupted pass') as string });
+  expect(rest).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('going on with an interrupted pass') as string,
+  });
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });
 
@@ -184,7 +193,14 @@ test('status tells each list, the budget and the gate, exits 0 where all is fres
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
   expect(fresh.stdout).toContain('gate     open');
   const viewed = async () =>
-    (await program.run('query', 'SELECT DISTINCT list, state FROM freshness ORDER BY list', '--format', 'csv')).stdout;
+    (
+      await program.run(
+        'query',
+        'SELECT DISTINCT list, state FROM freshness ORDER BY list',
+        '--format',
+        'csv',
+      )
+    ).stdout;
   expect(await viewed()).toBe('list,state\nconversations,fresh\ninboxes,fresh\ntags,fresh\nusers,fresh\n');
   tamper(program, `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000Z' WHERE list = 'tags'`);
   expect(await viewed()).toContain('tags,stale\n');
@@ -194,7 +210,12 @@ test('status tells each list, the budget and the gate, exits 0 where all is fres
     lists: { list: string; state: string }[];
   };
   expect({ healthy, gate, lease }).toMatchObject({ healthy: false, gate: { state: 'open' }, lease: null });
-  expect(budget).toMatchObject({ limit: 5000, reserved: 250, sent: SMALL_REQUESTS, left: 5000 - SMALL_REQUESTS });
+  expect(budget).toMatchObject({
+    limit: 5000,
+    reserved: 250,
+    sent: SMALL_REQUESTS,
+    left: 5000 - SMALL_REQUESTS,
+  });
   expect(lists.filter(({ state }) => state === 'stale').map(({ list }) => list)).toEqual(['tags', 'tags']);
 });
 
@@ -202,7 +223,11 @@ test('a dry resync forecasts and sends nothing; a real one reads every page', as
   const program = await testProgram(SMALL);
   await program.run('sync');
   const dry = await program.run('resync', '--dry-run', '--json');
-  expect(JSON.parse(dry.stdout)).toMatchObject({ requests: SMALL_REQUESTS, complete: true, sent_today: SMALL_REQUESTS });
+  expect(JSON.parse(dry.stdout)).toMatchObject({
+    requests: SMALL_REQUESTS,
+    complete: true,
+    sent_today: SMALL_REQUESTS,
+  });
   expect((await program.run('resync', '--dry-run')).stdout).toContain(
     `takes ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
   );
@@ -216,7 +241,9 @@ test('sync of one list of one inbox reads just that', async () => {
   await program.run('sync');
   const [inbox] = program.sandbox.world.inboxes.keys();
   expect((await program.run('sync', 'tags', '--inbox', inbox ?? '')).exitCode).toBe(0);
-  expect(program.sandbox.arrivals.slice(SMALL_REQUESTS).map(({ path }) => path)).toEqual([`/v1/inboxes/${inbox}/tags?limit=100`]);
+  expect(program.sandbox.arrivals.slice(SMALL_REQUESTS).map(({ path }) => path)).toEqual([
+    `/v1/inboxes/${inbox}/tags?limit=100`,
+  ]);
   expect(await program.run('resync', '--inbox', '999', '--dry-run')).toMatchObject({ exitCode: 2 });
   const unknown = await program.run('sync', '--inbox', '999');
   expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no inbox 999') as string });
@@ -230,8 +257,12 @@ test('lookup finds a user by e-mail and a tag by name', async () => {
   if (inbox === undefined || user === undefined || tag === undefined) throw new Error('the sandbox is empty');
   const found = await program.run('lookup', 'user', '--inbox', inbox.id, '--email', user.email, '--json');
   expect(JSON.parse(found.stdout)).toMatchObject([{ id: user.id, email: user.email }]);
-  expect((await program.run('lookup', 'tag', '--inbox', inbox.id, '--name', tag.name)).stdout).toContain(tag.id);
-  expect((await program.run('lookup', 'user', '--inbox', inbox.id, '--email', 'nobody@example.com')).stdout).toBe('(0 users)\n');
+  expect((await program.run('lookup', 'tag', '--inbox', inbox.id, '--name', tag.name)).stdout).toContain(
+    tag.id,
+  );
+  expect(
+    (await program.run('lookup', 'user', '--inbox', inbox.id, '--email', 'nobody@example.com')).stdout,
+  ).toBe('(0 users)\n');
   expect(await program.run('lookup', 'user', '--inbox', '999', '--email', 'a@b.c')).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('404') as string,
@@ -256,7 +287,10 @@ test('doctor checks everything with one request, and resets the gate', async () 
     program,
     `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000Z', paused_until = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+10 minutes'), cause = '429'`,
   );
-  expect(await program.run('doctor')).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('--reset-gate') as string });
+  expect(await program.run('doctor')).toMatchObject({
+    exitCode: 4,
+    stdout: expect.stringContaining('--reset-gate') as string,
+  });
   expect((await program.run('doctor', '--reset-gate')).exitCode).toBe(0);
   expect((await program.run('sync')).exitCode).toBe(0);
 });
@@ -264,7 +298,10 @@ test('doctor checks everything with one request, and resets the gate', async () 
 test('doctor names a service that is out of reach, after one request', async () => {
   const program = await testProgram(SMALL, { INBOX_API_URL: 'http://127.0.0.1:1/v1' });
   const dead = program.run('doctor');
-  expect(await dead).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('ECONNREFUSED') as string });
+  expect(await dead).toMatchObject({
+    exitCode: 4,
+    stdout: expect.stringContaining('ECONNREFUSED') as string,
+  });
 });
 
 test('a service that asks to wait for hours stops a command with exit code 4, and the next command sends nothing', async () => {
@@ -307,20 +344,28 @@ test('demo takes the place of an earlier demo, and of nothing else', async () =>
     exitCode: 2,
     stderr: expect.stringContaining('left alone') as string,
   });
-  expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'csv')).stdout).toBe('n\n270\n');
+  expect(
+    (await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'csv')).stdout,
+  ).toBe('n\n270\n');
   expect((await program.run('demo')).exitCode).toBe(0);
   expect((await program.run('demo')).exitCode).toBe(0);
 });
 
 test('a file that is no database, and a folder that is not there, are named', async () => {
   const program = await testProgram();
-  writeFileSync(mirrorFile(program), 'This is no database, but long enough to be taken for one by its length alone. '.repeat(20));
+  writeFileSync(
+    mirrorFile(program),
+    'This is no database, but long enough to be taken for one by its length alone. '.repeat(20),
+  );
   expect(await program.run('sync')).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('is not an SQLite database') as string,
   });
   program.env['DATABASE_URL'] = 'file:nowhere/mirror.db';
-  expect(await program.run('sync')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('nowhere') as string });
+  expect(await program.run('sync')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('nowhere') as string,
+  });
 });
 
 test('a Node that is too old gets one sentence', async () => {
@@ -328,6 +373,7 @@ test('a Node that is too old gets one sentence', async () => {
   const asOld = `Object.defineProperty(process, 'versions', { value: { node: '18.19.1' } }); require(${JSON.stringify(launcher)})`;
   await expect(promisify(execFile)(process.execPath, ['-e', asOld])).rejects.toMatchObject({
     code: 2,
-    stderr: 'inbox-mirror needs Node.js 22.18 or newer, but this is 18.19.1. Install a newer one from https://nodejs.org.\n',
+    stderr:
+      'inbox-mirror needs Node.js 22.18 or newer, but this is 18.19.1. Install a newer one from https://nodejs.org.\n',
   });
 });

@@ -13,7 +13,9 @@ test('a list of known size has a bar, and the whole has rows a second, budget an
   progress.take({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
   progress.take({ kind: 'page', key: CONVERSATIONS, pages: 1, items: 100, changed: 0, last: false });
   const [bar, summary] = progress.render(2000, 120).split('\n');
-  expect(bar).toBe(`conversations of inbox 7 ${'█'.repeat(6)}${'░'.repeat(18)} 1 page, 100 of about 400 rows`);
+  expect(bar).toBe(
+    `conversations of inbox 7 ${'█'.repeat(6)}${'░'.repeat(18)} 1 page, 100 of about 400 rows`,
+  );
   expect(summary).toBe('0 of 2 lists · 50 rows/s · budget 41 of 5,000 · about 4 s left');
 });
 

@@ -53,7 +53,10 @@ describe('an error points at its place in the SQL', () => {
     expect(stderr).toBe(
       `error: The SQL cannot be run: no such column: statsu.\n  line 2, column 9:\n   '日本😀', statsu\n${' '.repeat(13)}^\nPerhaps you meant "status".\n`,
     );
-    const [, line = '', caret = ''] = excerptOf(`SELECT ${'a, '.repeat(99)}HERE${', b'.repeat(99)}`, 7 + 3 * 99).split('\n');
+    const [, line = '', caret = ''] = excerptOf(
+      `SELECT ${'a, '.repeat(99)}HERE${', b'.repeat(99)}`,
+      7 + 3 * 99,
+    ).split('\n');
     expect(line.length).toBeLessThanOrEqual(78);
     expect(line).toMatch(/^ {2}….*…$/);
     expect(line.slice(caret.indexOf('^'))).toMatch(/^HERE/);
@@ -64,11 +67,15 @@ describe('an error points at its place in the SQL', () => {
       (await program.run('query', sql)).stderr.trim().split('\n').at(-1);
     expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
     expect(await hint('SELECT asignee_id FROM conversations')).toBe('Perhaps you meant "assignee_id".');
-    expect(await hint('SELECT * FROM something_else')).toBe('See `inbox-mirror tables` for what there is to ask.');
+    expect(await hint('SELECT * FROM something_else')).toBe(
+      'See `inbox-mirror tables` for what there is to ask.',
+    );
   });
 
   test('what is no single statement is told in a sentence of its own', async () => {
-    expect((await program.run('query', ' \n')).stderr).toBe('error: There is no SQL here: the text is empty.\n');
+    expect((await program.run('query', ' \n')).stderr).toBe(
+      'error: There is no SQL here: the text is empty.\n',
+    );
     expect((await program.run('query', '/* SELECT 1 */ ;')).stderr).toContain('only comments');
     expect((await program.run('query', 'SELECT 1; SELECT 2')).stderr).toContain('more than one statement');
     expect((await program.run('query', 'SELECT 1; -- the end')).exitCode).toBe(0);
@@ -92,7 +99,13 @@ test('rows go out no faster than their reader takes them', async () => {
       });
     },
   };
-  const io = { env: program.env, cwd: program.folder, stdout, stderr: process.stderr, signal: new AbortController().signal };
+  const io = {
+    env: program.env,
+    cwd: program.folder,
+    stdout,
+    stderr: process.stderr,
+    signal: new AbortController().signal,
+  };
   expect(await runProgram(['query', `${MANY} LIMIT 20000`, '--format', 'csv'], io, '0.0.0-test')).toBe(0);
   expect(rows).toBe(20_001);
 });
@@ -148,7 +161,10 @@ describe('a table on a terminal', () => {
   });
 
   test('shows each row as a block where its columns do not fit, and nothing in it commands the terminal', async () => {
-    const columns = Array.from({ length: 9 }, (_, index) => `'value ${index}' || char(27) || '[31m' AS column_${index}`);
+    const columns = Array.from(
+      { length: 9 },
+      (_, index) => `'value ${index}' || char(27) || '[31m' AS column_${index}`,
+    );
     const text = await renderOnTerminal(program, 60, 'query', `SELECT ${columns.join(', ')}`);
     expect(text).toMatch(/^row 1 ─+\ncolumn_0 {2}value 0�\[31m\n/);
     expect(text).toMatch(/\n\(1 row\)\n$/);

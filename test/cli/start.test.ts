@@ -35,7 +35,9 @@ describe('a start', () => {
     const program = await testProgram({ inboxes: 2, conversations: 30 });
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
-    await expect.poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 }).toBe(7);
+    await expect
+      .poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 })
+      .toBe(7);
     expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
     // Nothing is promised of lists that nobody has seen.
     expect(daemon.stdout()).toContain('As far as is known the schedules need about 24 requests a day');
@@ -64,17 +66,25 @@ describe('a start', () => {
     expect(read(program, LEASES)).toEqual([]);
     program.env['SCHEDULE_TAGS'] = 'every day';
     const wrong = await program.run('start');
-    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringMatching(/SCHEDULE_TAGS.*such as "\*\/15 \* \* \* \*"/)]);
+    expect([wrong.exitCode, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/SCHEDULE_TAGS.*such as "\*\/15 \* \* \* \*"/),
+    ]);
   });
 
   test('of schedules that do not fit the budget says by how much, and what they will really give', async () => {
-    const program = await testProgram({ inboxes: 1, conversations: 900 }, { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000' });
+    const program = await testProgram(
+      { inboxes: 1, conversations: 900 },
+      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000' },
+    );
     await program.run('sync');
     const daemon = startDaemon(program);
     await daemon.said(/^started/);
     daemon.process.kill('SIGTERM');
     await daemon.ended;
-    expect(daemon.stdout()).toMatch(/do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/);
+    expect(daemon.stdout()).toMatch(
+      /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
+    );
     expect(daemon.stdout()).toMatch(/really give, at the worst: inboxes .* old, .*conversations .* old/);
   });
 });
@@ -179,10 +189,14 @@ test('a daemon whose lease was taken over stops writing, stands by, and leaves t
     .run(new Date(Date.now() + 20_000).toISOString());
   await daemon.said(/has taken the mirror over/);
   await daemon.said(/standing by/);
-  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({ holder: 'another' });
+  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
+    holder: 'another',
+  });
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
-  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({ holder: 'another' });
+  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
+    holder: 'another',
+  });
 });
 
 test('a mirror that is deleted or replaced under it ends it with a sentence: its ledger is gone, and nothing more is sent', async () => {
@@ -208,7 +222,10 @@ test('a bug ends it with 1, its cause in the log; what was applied is whole', as
   const program = await testProgram({ inboxes: 1 });
   // A fault of ours, from outside: something in this process throws where nobody catches.
   const plant = join(program.folder, 'plant.cjs');
-  writeFileSync(plant, `process.on('SIGUSR2', () => { throw new Error('planted', { cause: new Error('its cause') }); });`);
+  writeFileSync(
+    plant,
+    `process.on('SIGUSR2', () => { throw new Error('planted', { cause: new Error('its cause') }); });`,
+  );
   const daemon = startDaemon(program, { NODE_OPTIONS: `--require ${plant}` });
   await daemon.said(/conversations of inbox \d+ complete/);
   daemon.process.kill('SIGUSR2');

@@ -20,7 +20,13 @@ test('a terminal breaks lines between words, a pipe gets them whole, and colours
 
 test('on a terminal the log tells its figures in the sentence, and leaves out what is nothing', () => {
   const lines: string[] = [];
-  const log = createLog({ level: 'info', keys: () => [], write: (line) => lines.push(line), pretty: true, colour: false });
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => lines.push(line),
+    pretty: true,
+    colour: false,
+  });
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   expect(lines.map((line) => line.replace(/^\[.*?\] /, ''))).toEqual([

@@ -28,11 +28,15 @@ test('what went is the opposite', () => {
 });
 
 test('an unchanged item has no difference', () => {
-  expect(diff('conversations', known({ status: 'open' }, ['1', '2']), item({ status: 'open' }, ['1', '2']))).toEqual([]);
+  expect(
+    diff('conversations', known({ status: 'open' }, ['1', '2']), item({ status: 'open' }, ['1', '2'])),
+  ).toEqual([]);
 });
 
 test('a changed column is told from what to what, and null as null', () => {
-  expect(diff('conversations', known({ status: 'open', assignee_id: '7' }), item({ status: 'closed' }))).toEqual([
+  expect(
+    diff('conversations', known({ status: 'open', assignee_id: '7' }), item({ status: 'closed' })),
+  ).toEqual([
     { field: 'status', from: 'open', to: 'closed' },
     { field: 'assignee_id', from: '7', to: null },
   ]);
@@ -51,7 +55,9 @@ test('an item that does not say its tags loses none', () => {
 });
 
 test('an item that comes back tells that, and what differs from before', () => {
-  expect(diff('conversations', known({ status: 'open' }, ['1'], true), item({ status: 'closed' }, ['2']))).toEqual([
+  expect(
+    diff('conversations', known({ status: 'open' }, ['1'], true), item({ status: 'closed' }, ['2'])),
+  ).toEqual([
     { field: 'presence', from: 'missing', to: 'present' },
     { field: 'status', from: 'open', to: 'closed' },
     { field: 'tags', from: '1', to: null },
@@ -61,13 +67,19 @@ test('an item that comes back tells that, and what differs from before', () => {
 
 test('the differences, applied to what was known, give what came', () => {
   const value = fc.option(fc.string());
-  const columns = fc.record(Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, value])));
+  const columns = fc.record(
+    Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, value])),
+  );
   const tags = fc.uniqueArray(fc.integer({ min: 1, max: 4 }).map(String)).map((ids) => ids.sort());
   fc.assert(
     fc.property(columns, tags, columns, tags, (before, tagsBefore, now, tagsNow) => {
       const applied: Record<string, Value> = { ...before };
       const left = new Set(tagsBefore);
-      for (const { field, from, to } of diff('conversations', known(before, tagsBefore), item(now, tagsNow))) {
+      for (const { field, from, to } of diff(
+        'conversations',
+        known(before, tagsBefore),
+        item(now, tagsNow),
+      )) {
         if (field !== 'tags') {
           expect(applied[field] ?? null).toBe(from);
           applied[field] = to;

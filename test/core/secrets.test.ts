@@ -7,7 +7,11 @@ const key = fc.stringMatching(/^[\x21-\x7e]{8,40}$/);
 test('no form in which a message, a JSON line or a URL would write the key is left in a text', () => {
   fc.assert(
     fc.property(key, fc.string(), fc.string(), (secret, before, after) => {
-      for (const form of [secret, JSON.stringify({ secret }), `https://x/?key=${encodeURIComponent(secret)}`]) {
+      for (const form of [
+        secret,
+        JSON.stringify({ secret }),
+        `https://x/?key=${encodeURIComponent(secret)}`,
+      ]) {
         const clean = withoutKey(`${before}${form}${after}`, secret);
         expect(clean).not.toContain(secret);
         expect(clean).not.toContain(JSON.stringify(secret).slice(1, -1));

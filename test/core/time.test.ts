@@ -46,21 +46,31 @@ test("a thread's beginning is read from its id", () => {
   expect(threadStart(`${started.toString(16)}abcde`.toUpperCase())).toBe('2024-02-27T12:16:08.123Z');
 });
 
-test.each([null, '', 'thread-f:1789', '18e0', 'fffffffffffffffff', '0000000000000001', 'ffffffffffffffff', '18e0d2f3a4b5c6dg'])(
-  'the thread id %s tells no beginning',
-  (id) => {
-    expect(threadStart(id)).toBeNull();
-  },
-);
+test.each([
+  null,
+  '',
+  'thread-f:1789',
+  '18e0',
+  'fffffffffffffffff',
+  '0000000000000001',
+  'ffffffffffffffff',
+  '18e0d2f3a4b5c6dg',
+])('the thread id %s tells no beginning', (id) => {
+  expect(threadStart(id)).toBeNull();
+});
 
 test('the pauses after 429 are 5 s, 30 s, 3 min, 18 min, then an hour, never shorter and at most 20 % longer', () => {
   const ladder = [5000, 30_000, 3 * MINUTE, 18 * MINUTE, HOUR, HOUR];
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 1000 }), fc.double({ min: 0, max: 1, noNaN: true }), (strike, random) => {
-      const rung = ladder[Math.min(strike, 6) - 1] ?? HOUR;
-      expect(pauseAfter429(strike, null, random)).toBeGreaterThanOrEqual(rung);
-      expect(pauseAfter429(strike, null, random)).toBeLessThanOrEqual(rung * 1.2);
-    }),
+    fc.property(
+      fc.integer({ min: 1, max: 1000 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (strike, random) => {
+        const rung = ladder[Math.min(strike, 6) - 1] ?? HOUR;
+        expect(pauseAfter429(strike, null, random)).toBeGreaterThanOrEqual(rung);
+        expect(pauseAfter429(strike, null, random)).toBeLessThanOrEqual(rung * 1.2);
+      },
+    ),
   );
 });
 
@@ -138,7 +148,10 @@ test.each([
 test('a length of time in words is off by at most half of its smaller unit', () => {
   const units: Record<string, number> = { d: 24 * HOUR, h: HOUR, min: MINUTE, s: 1000 };
   const read = (words: string): number =>
-    [...words.matchAll(/(\d+) (\w+)/g)].reduce((sum, [, many, unit]) => sum + Number(many) * (units[unit ?? ''] ?? 0), 0);
+    [...words.matchAll(/(\d+) (\w+)/g)].reduce(
+      (sum, [, many, unit]) => sum + Number(many) * (units[unit ?? ''] ?? 0),
+      0,
+    );
   fc.assert(
     fc.property(fc.integer({ min: 1000, max: 400 * 24 * HOUR }), (ms) => {
       const error = Math.abs(read(duration(ms)) - ms);

@@ -55,17 +55,27 @@ test('where the schedules want far more than the day has, the reserve is left al
 
 test('a list that is larger than the whole day is finished in the end, and the others are read meanwhile', async () => {
   const limits = { pageSize: 10, requestsPerDay: 70, requestsReserved: 10 };
-  const house = await daemonHouse({ sandbox: { conversations: [800, 20], perDay: 70 }, limits, pollMs: 30 * MINUTE });
+  const house = await daemonHouse({
+    sandbox: { conversations: [800, 20], perDay: 70 },
+    limits,
+    pollMs: 30 * MINUTE,
+  });
   const { clock, sandbox, database } = house;
   await house.start();
   const complete = async (inboxId: string): Promise<number> =>
-    await count(database, `sweeps WHERE list = 'conversations' AND inbox_id = $1 AND state = 'complete'`, inboxId);
+    await count(
+      database,
+      `sweeps WHERE list = 'conversations' AND inbox_id = $1 AND state = 'complete'`,
+      inboxId,
+    );
   const [large, small] = [...sandbox.world.inboxes.keys()] as [string, string];
   let days = 0;
   for (; days < 12 && (await complete(large)) < 2; days += 1) await clock.sleep(DAY);
   expect(days).toBeLessThanOrEqual(8);
   expect(await complete(small)).toBeGreaterThanOrEqual(days);
-  expect(await count(database, `sweeps WHERE list = 'inboxes' AND state = 'complete'`)).toBeGreaterThanOrEqual(days);
+  expect(
+    await count(database, `sweeps WHERE list = 'inboxes' AND state = 'complete'`),
+  ).toBeGreaterThanOrEqual(days);
   expect(mostInADay(house)).toBeLessThanOrEqual(60);
   expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
 });

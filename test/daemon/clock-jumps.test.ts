@@ -19,7 +19,9 @@ async function requestsIn(house: TestHouse, span: number): Promise<number> {
 
 /** The longest that the list of conversations went without being complete, in minutes of the service's clock. */
 function longestGap(house: TestHouse, inboxes: number): number {
-  const first = house.sandbox.arrivals.filter(({ path }) => /conversations\?limit=\d+$/.test(path)).map(({ at }) => at / MINUTE);
+  const first = house.sandbox.arrivals
+    .filter(({ path }) => /conversations\?limit=\d+$/.test(path))
+    .map(({ at }) => at / MINUTE);
   const gaps = first.slice(inboxes).map((at, index) => at - first[index]!);
   return Math.max(...gaps);
 }
@@ -56,7 +58,11 @@ describe.each([
   });
 
   test('while an order is under way does not make it read a list again', async () => {
-    const house = await daemonHouse({ sandbox: { conversations: [120, 40] }, limits: { pageSize: 10 }, pollMs: 10_000 });
+    const house = await daemonHouse({
+      sandbox: { conversations: [120, 40] },
+      limits: { pageSize: 10 },
+      pollMs: 10_000,
+    });
     const { clock, sandbox } = house;
     await house.start();
     await clock.sleep(5 * MINUTE);
@@ -73,7 +79,11 @@ describe.each([
   });
 
   test('while the machine is off does not make an order read again what it has read', async () => {
-    const house = await daemonHouse({ sandbox: { conversations: [120, 40] }, limits: { pageSize: 10 }, pollMs: 10_000 });
+    const house = await daemonHouse({
+      sandbox: { conversations: [120, 40] },
+      limits: { pageSize: 10 },
+      pollMs: 10_000,
+    });
     const { clock, sandbox, database } = house;
     const first = await house.start();
     await clock.sleep(5 * MINUTE);
@@ -161,29 +171,32 @@ test('a clock that goes back and then forward, again and again, costs no more th
 test.each([
   ['spring, 23 hours long', '2026-03-28T23:00:00Z', 23],
   ['autumn, 25 hours long', '2026-10-24T22:00:00Z', 25],
-] as const)('on the day of %s in Berlin every schedule runs as often as its wall clock says', async (_day, midnight, hours) => {
-  const clock = new TestClock(Date.parse(midnight) - 30_000);
-  const house = await daemonHouse({
-    clock,
-    sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
-    timezone: 'Europe/Berlin',
-    schedules: { users: '30 2 * * *' },
-  });
-  await house.start();
-  await clock.sleep(30_000 - 1000);
-  const before = await house.database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
-  await clock.sleep(hours * HOUR);
-  const ran = async (list: string): Promise<number> =>
-    await count(
-      house.database,
-      `sweeps WHERE list = $1 AND id > $2 AND reason = 'schedule' AND state = 'complete'`,
-      list,
-      before[0]!.last,
-    );
-  expect({
-    inboxes: await ran('inboxes'),
-    conversations: await ran('conversations'),
-    tags: await ran('tags'),
-    users: await ran('users'),
-  }).toEqual({ inboxes: hours, conversations: 4 * hours, tags: 4, users: hours === 23 ? 0 : 2 });
-});
+] as const)(
+  'on the day of %s in Berlin every schedule runs as often as its wall clock says',
+  async (_day, midnight, hours) => {
+    const clock = new TestClock(Date.parse(midnight) - 30_000);
+    const house = await daemonHouse({
+      clock,
+      sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
+      timezone: 'Europe/Berlin',
+      schedules: { users: '30 2 * * *' },
+    });
+    await house.start();
+    await clock.sleep(30_000 - 1000);
+    const before = await house.database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
+    await clock.sleep(hours * HOUR);
+    const ran = async (list: string): Promise<number> =>
+      await count(
+        house.database,
+        `sweeps WHERE list = $1 AND id > $2 AND reason = 'schedule' AND state = 'complete'`,
+        list,
+        before[0]!.last,
+      );
+    expect({
+      inboxes: await ran('inboxes'),
+      conversations: await ran('conversations'),
+      tags: await ran('tags'),
+      users: await ran('users'),
+    }).toEqual({ inboxes: hours, conversations: 4 * hours, tags: 4, users: hours === 23 ? 0 : 2 });
+  },
+);

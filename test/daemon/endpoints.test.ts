@@ -16,7 +16,13 @@ test('/healthz tells that process and database are well, who this is and for how
   clock.advance(90_500);
   const { status, json } = await ask('/healthz');
   expect(status).toBe(200);
-  expect(json).toEqual({ status: 'ok', database: 'ok', role: 'active', uptime_seconds: 90, version: '1.2.3' });
+  expect(json).toEqual({
+    status: 'ok',
+    database: 'ok',
+    role: 'active',
+    uptime_seconds: 90,
+    version: '1.2.3',
+  });
 });
 
 test('/healthz gives up on a database that is silent for 2 s, says so once in the log, and is well again afterwards', async () => {
@@ -48,7 +54,11 @@ test('/healthz gives up on a database that is silent for 2 s, says so once in th
   onTestFinished(() => void vi.useRealTimers());
   const { status, json } = await askInVain();
   expect(status).toBe(503);
-  expect(json).toMatchObject({ status: 'failed', database: 'The database has not answered for 2 s.', role: 'standby' });
+  expect(json).toMatchObject({
+    status: 'failed',
+    database: 'The database has not answered for 2 s.',
+    role: 'standby',
+  });
   expect((await askInVain()).status).toBe(503);
   expect(pings, 'the one that is under way is shared').toBe(1);
   expect(logged.filter((line) => line.includes('the database does not answer'))).toHaveLength(1);
@@ -81,12 +91,20 @@ test('/readyz names the lists that are not as fresh as promised, and is ready wh
   await sync();
   clock.advance(1000);
   const ready = await ask('/readyz');
-  expect({ status: ready.status, json: ready.json }).toEqual({ status: 200, json: { ready: true, lists: 7, not_fresh: [] } });
+  expect({ status: ready.status, json: ready.json }).toEqual({
+    status: 200,
+    json: { ready: true, lists: 7, not_fresh: [] },
+  });
   clock.advance(HOUR);
   const late = await ask('/readyz');
   expect(late.status).toBe(503);
   expect(late.json['not_fresh']).toMatchObject([
-    { list: 'conversations', state: 'stale', promise_seconds: expect.closeTo(1800, 0), inbox_id: expect.stringMatching(/^\d+$/) },
+    {
+      list: 'conversations',
+      state: 'stale',
+      promise_seconds: expect.closeTo(1800, 0),
+      inbox_id: expect.stringMatching(/^\d+$/),
+    },
     { list: 'conversations', state: 'stale' },
   ]);
 });
@@ -167,17 +185,22 @@ test.each([
   expect((await ask('/healthz', { headers: { host } })).status).toBe(200);
 });
 
-test.each(['evil.example', 'evil.example:8787', 'localhost.evil.example', '127.0.0.1.evil.example', '[evil]', '[::1', 'a b'])(
-  'the host name "%s" is refused with the variable that would allow it',
-  async (host) => {
-    const { ask } = await served();
-    for (const path of [...PATHS, '/nowhere']) {
-      const { status, json } = await ask(path, { headers: { host } });
-      expect(status).toBe(421);
-      expect(json).toEqual({ error: expect.stringContaining('HTTP_ALLOWED_HOSTS') });
-    }
-  },
-);
+test.each([
+  'evil.example',
+  'evil.example:8787',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  '[evil]',
+  '[::1',
+  'a b',
+])('the host name "%s" is refused with the variable that would allow it', async (host) => {
+  const { ask } = await served();
+  for (const path of [...PATHS, '/nowhere']) {
+    const { status, json } = await ask(path, { headers: { host } });
+    expect(status).toBe(421);
+    expect(json).toEqual({ error: expect.stringContaining('HTTP_ALLOWED_HOSTS') });
+  }
+});
 
 test('the name that HTTP_HOST gives is ours too', async () => {
   // A way to write 127.0.0.1 that is a name to whoever reads a Host header.
@@ -195,7 +218,13 @@ test.each([
   ],
 ])('%s is a configuration error that names the variable', async (_what, where, message) => {
   const { url, clock, metrics, status } = await served();
-  const log = createLog({ level: 'silent', keys: () => [], write: () => undefined, pretty: false, colour: false });
+  const log = createLog({
+    level: 'silent',
+    keys: () => [],
+    write: () => undefined,
+    pretty: false,
+    colour: false,
+  });
   const second = createEndpoints({
     ...where(Number(new URL(url).port)),
     allowedHosts: [],
@@ -210,7 +239,10 @@ test.each([
     changes: async () => [],
     newestChange: async () => 0,
   });
-  await expect(second.listen()).rejects.toMatchObject({ code: 'CONFIG', message: expect.stringMatching(message) });
+  await expect(second.listen()).rejects.toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringMatching(message),
+  });
 });
 
 test('a database that is closed makes every endpoint say 503 without a stack, and the process lives on', async () => {
@@ -263,7 +295,9 @@ test('scrapes at one moment share one read of the status, and one that comes a s
     },
   );
   await Promise.all(
-    Array.from({ length: 10 }, () => Promise.all(['/metrics', '/readyz', '/status.json'].map((path) => all.ask(path)))),
+    Array.from({ length: 10 }, () =>
+      Promise.all(['/metrics', '/readyz', '/status.json'].map((path) => all.ask(path))),
+    ),
   );
   expect(reads).toBe(1);
   all.clock.advance(999);
@@ -287,7 +321,9 @@ test('while a page is being written by another program the endpoints answer', as
 test('the key is in no answer, whatever the service says', async () => {
   const { ask, mirror, sync, logged } = await served();
   mirror.sandbox.script(({ path }) =>
-    path.includes('/tags') ? { status: 404, body: `{"errors":[{"message":"${KEY} is not welcome"}]}` } : undefined,
+    path.includes('/tags')
+      ? { status: 404, body: `{"errors":[{"message":"${KEY} is not welcome"}]}` }
+      : undefined,
   );
   await sync();
   const bodies = await Promise.all(PATHS.map(async (path) => (await ask(path)).body));
@@ -297,7 +333,13 @@ test('the key is in no answer, whatever the service says', async () => {
 
 test('after close nobody listens', async () => {
   const clock = { monotonic: () => 0, sleep: async () => undefined };
-  const log = createLog({ level: 'silent', keys: () => [], write: () => undefined, pretty: false, colour: false });
+  const log = createLog({
+    level: 'silent',
+    keys: () => [],
+    write: () => undefined,
+    pretty: false,
+    colour: false,
+  });
   const endpoints = createEndpoints({
     host: '127.0.0.1',
     port: 0,

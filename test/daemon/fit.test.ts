@@ -17,7 +17,13 @@ test('whether the schedules fit is told once all lists are known, and again only
   const crons = cronsOf(every, 'UTC');
   const limits = { ...readConfig({}, '/', { service: false }), requestsPerDay: 130, requestsReserved: 0 };
   const lines: string[] = [];
-  const log = createLog({ level: 'info', keys: () => [], write: (line) => lines.push(line), pretty: false, colour: false });
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => lines.push(line),
+    pretty: false,
+    colour: false,
+  });
   const said = () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -27,7 +33,9 @@ test('whether the schedules fit is told once all lists are known, and again only
   const watched = watchFit({ store, crons, limits, clock, log, signal: stop.signal }, told);
   await mirror.sync();
   await clock.sleep(7 * HOUR);
-  expect(said()).toMatchObject([{ level: 30, wanted: 120, available: 130, msg: "the schedules fit the day's budget" }]);
+  expect(said()).toMatchObject([
+    { level: 30, wanted: 120, available: 130, msg: "the schedules fit the day's budget" },
+  ]);
   await clock.sleep(7 * HOUR);
   expect(said()).toEqual([]);
 

@@ -97,7 +97,9 @@ test('what is older than 30 days goes; changes and the sweeps that found them st
   clock.advance(31 * DAY);
   const [seen] = await database.query<{ at: string }>(`SELECT max(fetched_at) AS at FROM sweep_pages`);
   await mirror.sync();
-  const lastPages = await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`);
+  const lastPages = await database.query(
+    `SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`,
+  );
   const sent = await store.countSent(clock.now() - DAY);
   const rates = await store.completeSweeps({ list: 'conversations', inboxId: inbox.id });
 
@@ -106,11 +108,15 @@ test('what is older than 30 days goes; changes and the sweeps that found them st
   expect(gone).toMatchObject({ requests: 20, orders: 5, pages: 0 });
   expect(await count(database, 'requests')).toBe(4);
   expect(await changesIn(database)).toEqual(changes);
-  const kept = await database.query<{ n: number }>(`SELECT count(*) AS n FROM sweeps GROUP BY list, inbox_id`);
+  const kept = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM sweeps GROUP BY list, inbox_id`,
+  );
   expect(kept.every(({ n }) => n >= 2)).toBe(true);
   expect(await count(database, `sweeps WHERE inserted + changed + deleted > 0`)).toBe(5);
   expect(await count(database, `changes WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)).toBe(0);
-  expect(await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`)).toEqual(lastPages);
+  expect(
+    await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`),
+  ).toEqual(lastPages);
   expect(await store.countSent(clock.now() - DAY)).toBe(sent);
   expect((await store.completeSweeps({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
   expect(await store.housekeep(clock.now()), 'a second time there is nothing left').toEqual({

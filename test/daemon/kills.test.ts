@@ -9,10 +9,13 @@ const KILLS = 20;
 const HISTORIES = histories(2);
 
 /** Each kill comes before so many statements of the daemon's, and it is started again so many minutes later. */
-const kills = fc.array(fc.record({ statement: fc.integer({ min: 1, max: 250 }), minutes: fc.integer({ min: 0, max: 30 }) }), {
-  minLength: KILLS,
-  maxLength: KILLS,
-});
+const kills = fc.array(
+  fc.record({ statement: fc.integer({ min: 1, max: 250 }), minutes: fc.integer({ min: 0, max: 30 }) }),
+  {
+    minLength: KILLS,
+    maxLength: KILLS,
+  },
+);
 
 test(
   'killed 20 times in a day it converges, never above a limit, and no page is read again but those that were under way',
@@ -42,7 +45,9 @@ test(
         expect(await house.late()).toEqual([]);
         expect(sandbox.arrivals.filter(({ status }) => status !== 200 && status !== 404)).toEqual([]);
         const times = sandbox.arrivals.map(({ at }) => at);
-        expect(Math.min(...times.slice(1).map((at, index) => at - times[index]!))).toBeGreaterThanOrEqual(1000);
+        expect(Math.min(...times.slice(1).map((at, index) => at - times[index]!))).toBeGreaterThanOrEqual(
+          1000,
+        );
         const [applied] = await database.query<{ pages: number }>(`SELECT sum(pages) AS pages FROM sweeps`);
         const listed = sandbox.arrivals.filter(({ path }) => path.includes('limit='));
         expect(listed.length - applied!.pages).toBeLessThanOrEqual(2 * KILLS);

@@ -25,10 +25,13 @@ function samplesOf(text: string): Map<string, number> {
       expect(name, 'TYPE follows its HELP').toBe(current);
       types.set(name!, rest!);
     } else {
-      const sample = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$/.exec(line);
+      const sample = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$/.exec(
+        line,
+      );
       expect(sample, line).not.toBeNull();
       const [, sampleName, labels = '', value] = sample!;
-      const family = types.get(current) === 'histogram' ? sampleName!.replace(/_(bucket|sum|count)$/, '') : sampleName;
+      const family =
+        types.get(current) === 'histogram' ? sampleName!.replace(/_(bucket|sum|count)$/, '') : sampleName;
       expect(family, 'a sample stands below its TYPE').toBe(current);
       expect(value, line).toMatch(/^-?\d+(\.\d+)?(e[+-]?\d+)?$/);
       const id = labels === '' ? sampleName! : `${sampleName}{${labels}}`;
@@ -95,7 +98,8 @@ test('changed, tombstoned and rejected rows are told apart', async () => {
   world.removeConversation(inbox.id, inbox.conversations.order[1]!);
   await all.sync();
   const samples = await scrape(all);
-  const rows = (outcome: string) => samples.get(`inbox_mirror_rows_total{list="conversations",outcome="${outcome}"}`);
+  const rows = (outcome: string) =>
+    samples.get(`inbox_mirror_rows_total{list="conversations",outcome="${outcome}"}`);
   expect({
     inserted: rows('inserted'),
     changed: rows('changed'),
@@ -165,7 +169,9 @@ test('budget, gate, outage, lease and database size are told as they stand', asy
   );
   const samples = await scrape(all);
   const told = (name: string) => samples.get(`inbox_mirror_${name}`);
-  expect([told('budget_limit'), told('budget_reserved'), told('budget_used'), told('budget_left')]).toEqual([5000, 250, 9, 4991]);
+  expect([told('budget_limit'), told('budget_reserved'), told('budget_used'), told('budget_left')]).toEqual([
+    5000, 250, 9, 4991,
+  ]);
   expect([told('outage'), told('lease_held'), told('orders_waiting')]).toEqual([0, 1, 1]);
   expect(told('database_bytes')).toBeGreaterThan(100_000);
   expect(valuesOf(samples, 'inbox_mirror_gate_state')).toEqual({
@@ -196,7 +202,9 @@ test('a list that was never complete has no age and is not fresh', async () => {
   const samples = await scrape(await served());
   expect(valuesOf(samples, 'inbox_mirror_list_age_seconds')).toEqual({});
   expect(valuesOf(samples, 'inbox_mirror_list_rows')).toEqual({});
-  expect(valuesOf(samples, 'inbox_mirror_list_fresh')).toEqual({ 'inbox_mirror_list_fresh{list="inboxes",inbox_id=""}': 0 });
+  expect(valuesOf(samples, 'inbox_mirror_list_fresh')).toEqual({
+    'inbox_mirror_list_fresh{list="inboxes",inbox_id=""}': 0,
+  });
 });
 
 test('every list tells age, freshness, promise and rows, and a list that is gone is told no more', async () => {
@@ -205,7 +213,8 @@ test('every list tells age, freshness, promise and rows, and a list that is gone
   const [first, second] = [...all.mirror.sandbox.world.inboxes.values()].map(({ id }) => id);
   all.clock.advance(HOUR);
   const samples = await scrape(all);
-  const of = (name: string, id = first) => samples.get(`inbox_mirror_list_${name}{list="conversations",inbox_id="${id}"}`);
+  const of = (name: string, id = first) =>
+    samples.get(`inbox_mirror_list_${name}{list="conversations",inbox_id="${id}"}`);
   const { judged, now } = await all.status();
   const { completeAsOf } = judged.find((list) => listId(list) === `conversations/${first}`)!;
   expect(of('age_seconds')).toBe((now - completeAsOf!.getTime()) / 1000);

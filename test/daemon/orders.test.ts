@@ -22,7 +22,9 @@ async function ended(house: TestHouse, id: number, most = HOUR) {
 
 /** What was asked for more than once. */
 function askedAgain(paths: readonly string[]): string[] {
-  return [...Map.groupBy(paths, (path) => path)].filter(([, times]) => times.length > 1).map(([path]) => path);
+  return [...Map.groupBy(paths, (path) => path)]
+    .filter(([, times]) => times.length > 1)
+    .map(([path]) => path);
 }
 
 async function openSweeps({ database }: TestHouse): Promise<number> {
@@ -35,7 +37,9 @@ describe('an order in the middle of a scheduled sweep', () => {
     const { clock, sandbox } = house;
     await house.start();
     await clock.sleep(25_000);
-    expect((await house.status()).lists.some(({ sweep }) => sweep?.reason === 'schedule' && sweep.pages > 5)).toBe(true);
+    expect(
+      (await house.status()).lists.some(({ sweep }) => sweep?.reason === 'schedule' && sweep.pages > 5),
+    ).toBe(true);
     const placedAt = clock.now();
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * POLL + 3000);
@@ -45,7 +49,9 @@ describe('an order in the middle of a scheduled sweep', () => {
     expect(status.openPasses).toMatchObject([{ id, kind: 'resync', ordered: true }]);
     expect(status.lists.filter(({ sweep }) => sweep?.reason === 'resync').length).toBeGreaterThan(0);
     expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
-    const since = sandbox.arrivals.filter(({ at }) => at > order!.startedAt!.getTime() - 500).map(({ path }) => path);
+    const since = sandbox.arrivals
+      .filter(({ at }) => at > order!.startedAt!.getTime() - 500)
+      .map(({ path }) => path);
     expect(askedAgain(since)).toEqual([]);
     expect(since).toHaveLength(1 + 2 + 2 + 30 + 4);
     expect(await openSweeps(house)).toBe(0);
@@ -61,7 +67,9 @@ describe('an order in the middle of a scheduled sweep', () => {
     const { id: inbox } = nthInbox(sandbox, 0);
     await house.start();
     await clock.sleep(25_000);
-    const before = (await house.status()).lists.find(({ list, inboxId }) => list === 'conversations' && inboxId === inbox);
+    const before = (await house.status()).lists.find(
+      ({ list, inboxId }) => list === 'conversations' && inboxId === inbox,
+    );
     expect(before?.sweep?.pages).toBeGreaterThan(5);
     const id = await house.order();
     expect(await ended(house, id)).toMatchObject({ state: 'done' });
@@ -140,7 +148,9 @@ test('an order that nobody has begun waits for the next daemon', async () => {
   await house.clock.sleep(HOUR);
   await house.start();
   expect(await ended(house, id)).toMatchObject({ state: 'done' });
-  expect(house.sandbox.arrivals, 'what it read need not be read for the schedule').toHaveLength(1 + 2 + 2 + 3);
+  expect(house.sandbox.arrivals, 'what it read need not be read for the schedule').toHaveLength(
+    1 + 2 + 2 + 3,
+  );
 });
 
 describe('an order goes on by itself', () => {
@@ -154,7 +164,9 @@ describe('an order goes on by itself', () => {
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * MINUTE);
-    expect(await readOrder(house.database, id), 'it is tried at once, as a person would').toMatchObject({ state: 'running' });
+    expect(await readOrder(house.database, id), 'it is tried at once, as a person would').toMatchObject({
+      state: 'running',
+    });
     expect(sandbox.arrivals.length).toBeGreaterThan(from);
     await clock.sleep(30 * MINUTE);
     expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(28);
@@ -183,7 +195,9 @@ describe('an order goes on by itself', () => {
     await house.start();
     await clock.sleep(20 * MINUTE);
     let refused = 0;
-    sandbox.script(() => ((refused += 1) > 1 ? undefined : { status: 429, headers: { 'retry-after': '1800' } }));
+    sandbox.script(() =>
+      (refused += 1) > 1 ? undefined : { status: 429, headers: { 'retry-after': '1800' } },
+    );
     const first = await house.order({ kind: 'resync' });
     await clock.sleep(2 * MINUTE);
     const from = sandbox.arrivals.length;
@@ -213,7 +227,9 @@ describe('an order goes on by itself', () => {
     expect(await ended(house, id, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(await ended(house, again, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
-    expect(house.said().filter(({ msg }) => msg === 'order waits for the day budget').length).toBeLessThanOrEqual(2);
+    expect(
+      house.said().filter(({ msg }) => msg === 'order waits for the day budget').length,
+    ).toBeLessThanOrEqual(2);
   });
 });
 
@@ -250,7 +266,9 @@ test('a list that fails for an order is named in its report and does not stop th
   const { id: inbox } = nthInbox(sandbox, 1);
   await house.start();
   await clock.sleep(MINUTE);
-  sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${inbox}/conversations`) ? { status: 500 } : undefined));
+  sandbox.script(({ path }) =>
+    path.startsWith(`/v1/inboxes/${inbox}/conversations`) ? { status: 500 } : undefined,
+  );
   const order = await ended(house, await house.order({ kind: 'resync' }));
   expect(order).toMatchObject({ state: 'failed', error: `not complete: conversations/${inbox}` });
   expect((order.report as PassRecord).lists.filter(({ outcome }) => outcome === 'complete')).toHaveLength(6);

@@ -7,7 +7,11 @@ import { expectEqualToService } from '../support/truth.ts';
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 
 /** Minutes until `done` holds; a test that waits for ever would not say why. */
-async function minutesUntil(house: TestHouse, done: () => Promise<boolean> | boolean, most = 240): Promise<number> {
+async function minutesUntil(
+  house: TestHouse,
+  done: () => Promise<boolean> | boolean,
+  most = 240,
+): Promise<number> {
   for (let minutes = 0; minutes < most; minutes += 1) {
     if (await done()) return minutes;
     await house.clock.sleep(MINUTE);
@@ -25,7 +29,9 @@ test('an hour without the service costs few requests and few lines, stands in th
   const [from, lines] = [sandbox.arrivals.length, house.said().length];
   sandbox.script(() => 'reset');
   await clock.sleep(HOUR);
-  expect((await house.status()).outage).toMatchObject({ cause: expect.stringContaining('ECONNRESET') as string });
+  expect((await house.status()).outage).toMatchObject({
+    cause: expect.stringContaining('ECONNRESET') as string,
+  });
   expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(40);
   expect(house.said().length - lines).toBeLessThanOrEqual(5);
   const asked = sandbox.arrivals.length;
@@ -110,7 +116,11 @@ test.each(['conversations', 'inboxes'] as const)(
       .slice(lines)
       .filter(({ level }) => level >= 40);
     expect(told.filter(({ msg }) => msg.includes('out of reach')).length).toBeLessThanOrEqual(1);
-    expect(told.some((line) => line.msg.includes('a list cannot be read') && String(line['list']).startsWith(list))).toBe(true);
+    expect(
+      told.some(
+        (line) => line.msg.includes('a list cannot be read') && String(line['list']).startsWith(list),
+      ),
+    ).toBe(true);
     expect((await house.status()).outage).toBeNull();
     sandbox.script(undefined);
     expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(61);
@@ -123,7 +133,9 @@ test('a list that the service refuses is tried once a slot, and the others do no
   const { id } = nthInbox(sandbox, 1);
   await house.start();
   await clock.sleep(5 * MINUTE);
-  sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${id}/conversations`) ? { status: 404, body: '{}' } : undefined));
+  sandbox.script(({ path }) =>
+    path.startsWith(`/v1/inboxes/${id}/conversations`) ? { status: 404, body: '{}' } : undefined,
+  );
   const from = sandbox.arrivals.length;
   await clock.sleep(2 * HOUR);
   expect(sandbox.arrivals.slice(from).filter(({ status }) => status === 404)).toHaveLength(8);
@@ -140,6 +152,9 @@ test('a refused key shuts the gate with one request, and another key opens it wi
   expect(house.said(50).map(({ msg }) => msg)).toEqual([expect.stringContaining('the API key is refused')]);
   house.key = KEY;
   expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(3);
-  expect((await house.status()).gate, 'the old key is forgotten').toMatchObject({ refusedKey: null, cause: null });
+  expect((await house.status()).gate, 'the old key is forgotten').toMatchObject({
+    refusedKey: null,
+    cause: null,
+  });
   await expectEqualToService(house);
 });

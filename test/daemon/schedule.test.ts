@@ -80,7 +80,9 @@ test('an inbox that is new is read as soon as it is known', async () => {
   const { id } = sandbox.world.addInbox();
   await clock.sleep(35 * MINUTE);
   const { lists } = await house.status();
-  expect(lists.filter(({ inboxId, completeAsOf }) => inboxId === id && completeAsOf !== null)).toHaveLength(3);
+  expect(lists.filter(({ inboxId, completeAsOf }) => inboxId === id && completeAsOf !== null)).toHaveLength(
+    3,
+  );
 });
 
 describe('what is due', () => {
@@ -139,14 +141,19 @@ describe('what is due', () => {
     await markDue(store, crons, NOON + 1);
     const back = NOON - 3 * HOUR;
     expect(await markDue(store, crons, back)).toBe(true);
-    expect(store.of('conversations')).toMatchObject({ dueSince: new Date(back), nextAt: new Date(back + 15 * MINUTE) });
+    expect(store.of('conversations')).toMatchObject({
+      dueSince: new Date(back),
+      nextAt: new Date(back + 15 * MINUTE),
+    });
   });
 
   test('stays as it is when a schedule is another one, or its zone', async () => {
     const store = kept();
     await markDue(store, crons, NOON + 1);
     const before = store.of('tags')?.dueSince;
-    expect(await markDue(store, cronsOf({ ...SCHEDULES, tags: '0 3 * * *' }, 'Europe/Berlin'), NOON + MINUTE)).toBe(false);
+    expect(
+      await markDue(store, cronsOf({ ...SCHEDULES, tags: '0 3 * * *' }, 'Europe/Berlin'), NOON + MINUTE),
+    ).toBe(false);
     expect(store.of('tags')).toMatchObject({
       expression: '0 3 * * *',
       dueSince: before,

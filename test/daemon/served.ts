@@ -36,10 +36,16 @@ export interface Served {
   status(): Promise<JudgedStatus>;
   /** One pass, told to the metrics as the daemon would. */
   sync(spec?: Partial<PassSpec>): Promise<PassReport>;
-  ask(path: string, options?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Answered>;
+  ask(
+    path: string,
+    options?: { method?: string; headers?: Record<string, string>; body?: string },
+  ): Promise<Answered>;
 }
 
-export async function served(options: MirrorOptions = {}, endpoints: Partial<EndpointsOptions> = {}): Promise<Served> {
+export async function served(
+  options: MirrorOptions = {},
+  endpoints: Partial<EndpointsOptions> = {},
+): Promise<Served> {
   const clock = new TestClock();
   const metrics = createMetrics({ version: '1.2.3', clock });
   const mirror = await quickMirror({
@@ -58,7 +64,13 @@ export async function served(options: MirrorOptions = {}, endpoints: Partial<End
     allowedHosts: ['mirror.example'],
     version: '1.2.3',
     clock,
-    log: createLog({ level: 'trace', keys: () => [KEY], write: (line) => logged.push(line), pretty: false, colour: false }),
+    log: createLog({
+      level: 'trace',
+      keys: () => [KEY],
+      write: (line) => logged.push(line),
+      pretty: false,
+      colour: false,
+    }),
     metrics,
     role: () => 'active',
     ping: () => readLease(database),
@@ -80,7 +92,14 @@ export async function served(options: MirrorOptions = {}, endpoints: Partial<End
     sync: (spec = {}) =>
       runPass(
         { client, store, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
-        { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test', ...spec },
+        {
+          kind: 'sync',
+          lists: LIST_NAMES,
+          inboxId: null,
+          acceptDeletes: false,
+          requestedBy: 'test',
+          ...spec,
+        },
       ),
     ask: (path, { method = 'GET', headers = {}, body } = {}) =>
       new Promise((resolve, reject) => {

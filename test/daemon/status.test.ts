@@ -28,7 +28,12 @@ async function leased(command: string) {
 
 async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<JudgedStatus> {
   const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
-  return judge(await readStatus(database, now), { now, config: CONFIG, databaseName: 'mirror.db', self: observer });
+  return judge(await readStatus(database, now), {
+    now,
+    config: CONFIG,
+    databaseName: 'mirror.db',
+    self: observer,
+  });
 }
 
 function outageUntil(now: number, until: number) {
@@ -77,17 +82,27 @@ test('only a daemon that holds the lease keeps the schedules', async () => {
   await daemon.lease.release();
   expect((await judged(daemon.database, daemon.clock.now())).daemonRuns).toBe(false);
   const command = await leased('inbox-mirror sync');
-  expect(await judged(command.database, command.clock.now())).toMatchObject({ leaseHeld: true, daemonRuns: false });
+  expect(await judged(command.database, command.clock.now())).toMatchObject({
+    leaseHeld: true,
+    daemonRuns: false,
+  });
 });
 
 test('schedules stand in the JSON in the order of the lists, with what is due', async () => {
   const { clock, database, store } = await leased(DAEMON_COMMAND);
   const nextAt = new Date(clock.now() + 15 * MINUTE);
   const schedule = { expression: '*/15 * * * *', timezone: 'UTC', nextAt };
-  await store.writeSchedule({ ...schedule, list: 'conversations', dueSince: new Date(clock.now()), dueBefore: null });
+  await store.writeSchedule({
+    ...schedule,
+    list: 'conversations',
+    dueSince: new Date(clock.now()),
+    dueBefore: null,
+  });
   await store.writeSchedule({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
   const shown = { expression: '*/15 * * * *', timezone: 'UTC', next_at: '2026-03-02T08:15:00.000Z' };
-  expect((JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules).toEqual([
+  expect(
+    (JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules,
+  ).toEqual([
     { list: 'inboxes', ...shown, due_since: null },
     { list: 'conversations', ...shown, due_since: '2026-03-02T08:00:00.000Z' },
   ]);
@@ -125,7 +140,9 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   expect((await program.run('status')).stdout).not.toMatch(/^(service|next) /m);
   playDaemon(program);
   const { stdout, exitCode } = await program.run('status');
-  expect(stdout).toMatch(/^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m);
+  expect(stdout).toMatch(
+    /^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m,
+  );
   expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags now$/m);
   expect(exitCode).toBe(5);
 });
@@ -139,7 +156,9 @@ test('`status` shows what a webhook has not taken, and when it is tried again', 
   expect((await program.run('status')).stdout).toMatch(/^webhook {2}every change is delivered$/m);
   const database = new SqliteDatabase(mirrorFile(program));
   database
-    .prepare(`INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES (?, 0, 3, ?, 'HTTP 500', ?)`)
+    .prepare(
+      `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES (?, 0, 3, ?, 'HTTP 500', ?)`,
+    )
     .run(targetOf(program.env['WEBHOOK_URL']), fromNow(18), fromNow(0));
   database
     .prepare(
@@ -148,6 +167,8 @@ test('`status` shows what a webhook has not taken, and when it is tried again', 
     .run(fromNow(0));
   database.close();
   const { stdout } = await program.run('status');
-  expect(stdout).toMatch(/^webhook {2}2 changes to deliver, not taken 3 times, tried again in 1[78] min( \d+ s)? \(HTTP 500\)$/m);
+  expect(stdout).toMatch(
+    /^webhook {2}2 changes to deliver, not taken 3 times, tried again in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
+  );
   expect(stdout).not.toContain('t0p');
 });

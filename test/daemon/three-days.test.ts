@@ -32,7 +32,9 @@ function watch(house: TestHouse) {
           completeAt.set(listId(event.report.key), house.clock.now());
       }
       const inboxes = [...house.sandbox.world.inboxes.keys()];
-      const keys = inboxes.flatMap((inboxId) => (['users', 'tags', 'conversations'] as const).map((list) => ({ list, inboxId })));
+      const keys = inboxes.flatMap((inboxId) =>
+        (['users', 'tags', 'conversations'] as const).map((list) => ({ list, inboxId })),
+      );
       return [{ list: 'inboxes', inboxId: null } as const, ...keys]
         .map((key) => {
           const at = completeAt.get(listId(key));
@@ -61,7 +63,12 @@ test('three days of a busy account: within every limit, each list within its pro
   await clock.sleep(3 * MINUTE);
   const heaps: number[] = [];
   for (let day = 0; day < 3; day += 1) {
-    const plan = await outlookOf(daemon.store, cronsOf(house.schedules, 'UTC'), { ...LIMITS, pageSize: 50 }, clock.now());
+    const plan = await outlookOf(
+      daemon.store,
+      cronsOf(house.schedules, 'UTC'),
+      { ...LIMITS, pageSize: 50 },
+      clock.now(),
+    );
     expect(plan.complete).toBe(true);
     const from = sandbox.arrivals.length;
     for (const until = clock.now() + DAY; clock.now() < until;) {

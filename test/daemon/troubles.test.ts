@@ -5,7 +5,14 @@ import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { MINUTE } from '../support/daemon.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
-const OPEN = { strikes: 0, pausedAt: null, pausedUntil: null, cause: null, refusedKey: null, refusedAt: null };
+const OPEN = {
+  strikes: 0,
+  pausedAt: null,
+  pausedUntil: null,
+  cause: null,
+  refusedKey: null,
+  refusedAt: null,
+};
 const later = (ms: number): Date => new Date(NOW + ms);
 
 test('a short pause is no trouble, a long one or an open breaker is', () => {
@@ -49,7 +56,8 @@ test('a list rests twice as long each time it fails, up to an hour, and begins a
 
 test('after an outage the lists that failed in it are not to blame, unless it was a single one', () => {
   const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
-  const resting = (rests: Rests) => keys.filter((key) => rests.isResting(key, 1)).map(({ inboxId }) => inboxId);
+  const resting = (rests: Rests) =>
+    keys.filter((key) => rests.isResting(key, 1)).map(({ inboxId }) => inboxId);
   const several = new Rests();
   for (const [index, key] of keys.entries()) several.begin(key, { now: 0, inOutage: index > 0 });
   several.serviceIsBack();

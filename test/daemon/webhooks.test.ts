@@ -23,7 +23,9 @@ interface Taken {
 
 /** A receiver that checks each signature, and answers as it is told. */
 async function receiver(
-  answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({ status: 204 }),
+  answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({
+    status: 204,
+  }),
 ) {
   const taken: Taken[] = [];
   const asked: string[] = [];
@@ -33,13 +35,20 @@ async function receiver(
       const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
       const outcome = answer(asked.push(String(request.headers['webhook-id'])), data.changes.length);
       if (outcome === 'reset') return request.socket.destroy();
-      const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+      );
       // The signature's time is the test's; what is checked is that it is over id, time and body.
       const [id, time] = [headers['webhook-id']!, headers['webhook-timestamp']!];
-      expect(headers['webhook-signature']).toBe(new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body));
+      expect(headers['webhook-signature']).toBe(
+        new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body),
+      );
       if (outcome.status < 300) taken.push({ id, changes: data.changes.map((change) => change.id) });
       return response
-        .writeHead(outcome.status, outcome.retryAfter === undefined ? {} : { 'retry-after': outcome.retryAfter })
+        .writeHead(
+          outcome.status,
+          outcome.retryAfter === undefined ? {} : { 'retry-after': outcome.retryAfter },
+        )
         .end();
     })();
   }).listen(0, '127.0.0.1');
@@ -62,16 +71,31 @@ function deliver(mirror: TestMirror, url: string) {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const lines: string[] = [];
-  const log = createLog({ level: 'info', keys: () => [], write: (line) => lines.push(line), pretty: false, colour: false });
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => lines.push(line),
+    pretty: false,
+    colour: false,
+  });
   const post: typeof postByHttp = (...request) => clock.hold(() => postByHttp(...request));
-  const ended = deliverChanges({ store, clock, log, post, webhook: { url, secret: SECRET }, signal: stop.signal });
+  const ended = deliverChanges({
+    store,
+    clock,
+    log,
+    post,
+    webhook: { url, secret: SECRET },
+    signal: stop.signal,
+  });
   return { lines, stop: async () => (stop.abort(), await ended) };
 }
 
 async function changed(mirror: TestMirror, events: number): Promise<number[]> {
   mirror.sandbox.applyEvents(events);
   await mirror.sync();
-  return (await mirror.database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(({ id }) => id);
+  return (await mirror.database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(
+    ({ id }) => id,
+  );
 }
 
 async function until(mirror: TestMirror, isSo: () => boolean | Promise<boolean>): Promise<void> {
@@ -100,7 +124,9 @@ test('each change is delivered once, in order, signed, a hundred at a time; what
 test('a receiver that fails is asked more and more seldom, nothing overtakes, and it has everything in the end', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
-  const { url, taken, asked } = await receiver((nth) => (nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 }));
+  const { url, taken, asked } = await receiver((nth) =>
+    nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 },
+  );
   const { stop, lines } = deliver(mirror, url);
   await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
   const from = mirror.clock.now();
@@ -115,13 +141,17 @@ test('a receiver that fails is asked more and more seldom, nothing overtakes, an
     expect.stringContaining('did not take a delivery'),
     'the webhook takes deliveries again',
   ]);
-  expect(JSON.stringify([lines, await mirror.database.query('SELECT * FROM webhooks')])).not.toMatch(/t0p|whsec/);
+  expect(JSON.stringify([lines, await mirror.database.query('SELECT * FROM webhooks')])).not.toMatch(
+    /t0p|whsec/,
+  );
 });
 
 test('a receiver that asks to wait is left in peace so long', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
-  const { url, taken } = await receiver((nth) => (nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 }));
+  const { url, taken } = await receiver((nth) =>
+    nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 },
+  );
   deliver(mirror, url);
   await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
   const from = mirror.clock.now();
@@ -135,7 +165,11 @@ test('a receiver that takes little at a time gets less at a time, in order, and 
   await mirror.sync();
   const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
   const ahead = new Date(mirror.clock.now() + 30 * 24 * 3_600_000);
-  await mirror.store.writeDelivery(targetOf(url), { lastId: 0, failures: 1, retryAt: ahead, cause: null }, mirror.clock.now());
+  await mirror.store.writeDelivery(
+    targetOf(url),
+    { lastId: 0, failures: 1, retryAt: ahead, cause: null },
+    mirror.clock.now(),
+  );
   const all = await changed(mirror, 100);
   deliver(mirror, url);
   const from = mirror.clock.now();
@@ -150,7 +184,11 @@ test('killed at any moment it goes on where it was: each change at least once, i
   await mirror.sync();
   const { url, taken } = await receiver();
   await deliver(mirror, url).stop();
-  await mirror.store.writeDelivery(targetOf(url), { lastId: 0, failures: 0, retryAt: null, cause: null }, mirror.clock.now());
+  await mirror.store.writeDelivery(
+    targetOf(url),
+    { lastId: 0, failures: 0, retryAt: null, cause: null },
+    mirror.clock.now(),
+  );
   const all = await changed(mirror, 400);
   for (let kill = 0; kill < 4; kill += 1) {
     const had = taken.length;
@@ -177,11 +215,19 @@ describe('what was answered is known', () => {
     ['very long', (response: ServerResponse) => void response.writeHead(200).end('x'.repeat(1_000_000))],
     [
       'cut off',
-      (response: ServerResponse) => void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy()),
+      (response: ServerResponse) =>
+        void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy()),
     ],
-    ['in no encoding', (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x')],
+    [
+      'in no encoding',
+      (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
+    ],
   ])('by the head of an answer whose body is %s', async (_body, answer) => {
-    expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({ status: 200, retryAfter: undefined, problem: null });
+    expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({
+      status: 200,
+      retryAfter: undefined,
+      problem: null,
+    });
   });
 
   test('unless we end first: then nothing is noted, and nobody is blamed', async () => {
@@ -191,13 +237,26 @@ describe('what was answered is known', () => {
     const url = await answering(() => asked.resolve());
     const [stop, cut] = [new AbortController(), new AbortController()];
     const lines: string[] = [];
-    const log = createLog({ level: 'trace', keys: () => [], write: (line) => lines.push(line), pretty: false, colour: false });
+    const log = createLog({
+      level: 'trace',
+      keys: () => [],
+      write: (line) => lines.push(line),
+      pretty: false,
+      colour: false,
+    });
     const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
     await mirror.store.writeDelivery(targetOf(url), before, mirror.clock.now());
     await changed(mirror, 5);
     const webhook = { url, secret: SECRET };
     const post: Post = (...request) => postByHttp(...request, cut.signal);
-    const ended = deliverChanges({ store: mirror.store, clock: mirror.clock, log, post, webhook, signal: stop.signal });
+    const ended = deliverChanges({
+      store: mirror.store,
+      clock: mirror.clock,
+      log,
+      post,
+      webhook,
+      signal: stop.signal,
+    });
     await asked.promise;
     stop.abort();
     cut.abort();
@@ -217,7 +276,9 @@ test('status and metrics tell what a webhook has not taken, and why, and forget 
   const status = () => observe(mirror.database, { now: mirror.clock.now(), config, self });
   const gauges = async () => {
     const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
-    const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split('\n');
+    const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split(
+      '\n',
+    );
     return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
   };
   expect((await status()).webhook).toEqual({ pending: 0, failures: 0, retryAt: null, cause: null });

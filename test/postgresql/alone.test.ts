@@ -31,7 +31,9 @@ async function processes(many: number, place?: string): Promise<Database[]> {
 }
 
 async function grantAtOnce(ledgers: readonly Ledger[], limits: typeof LIMITS, now: number): Promise<number> {
-  const grants = await Promise.all(ledgers.flatMap((ledger) => [1, 2, 3].map(() => ledger.grant(ENTRY, limits, now))));
+  const grants = await Promise.all(
+    ledgers.flatMap((ledger) => [1, 2, 3].map(() => ledger.grant(ENTRY, limits, now))),
+  );
   return grants.filter(({ granted }) => granted).length;
 }
 
@@ -51,7 +53,9 @@ test('of many connections that ask for a slot at once one gets it, and never two
 
 test('that is so on a server whose transactions are isolated more strictly by default, and a mirror is made there by many at once', async () => {
   const url = await newPostgresDatabase();
-  await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`);
+  await onServer(
+    `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`,
+  );
   const ledgers = (await processes(3, url)).map(ledgerOf);
   for (let round = 0; round < 3; round++)
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
@@ -63,7 +67,11 @@ test('many connections that ask at once for the last requests of the day get jus
   let granted = 0;
   // Spacing is out of the way: only the cap is left to keep to.
   for (let round = 0; round < 10; round++)
-    granted += await grantAtOnce(ledgers, { ...LIMITS, gapMs: -10_000, unansweredMs: -10_000, cap: 7 }, START + round);
+    granted += await grantAtOnce(
+      ledgers,
+      { ...LIMITS, gapMs: -10_000, unansweredMs: -10_000, cap: 7 },
+      START + round,
+    );
   expect(granted).toBe(7);
   expect(await count(databases[0]!, 'requests')).toBe(7);
 });
@@ -82,8 +90,16 @@ test('requests that were refused together in several processes are one strike', 
 
 test('the same order from several processes at once is placed once, and all are told its number', async () => {
   const databases = await processes(4);
-  const spec = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test' } as const;
-  const orders = await Promise.all(databases.flatMap((database) => [1, 2].map(() => placeOrder(database, spec, START))));
+  const spec = {
+    kind: 'sync',
+    lists: LIST_NAMES,
+    inboxId: null,
+    acceptDeletes: false,
+    requestedBy: 'test',
+  } as const;
+  const orders = await Promise.all(
+    databases.flatMap((database) => [1, 2].map(() => placeOrder(database, spec, START))),
+  );
   expect(orders.filter(({ joined }) => !joined).length).toBe(1);
   expect(new Set(orders.map(({ id }) => id)).size).toBe(1);
 });
@@ -91,11 +107,18 @@ test('the same order from several processes at once is placed once, and all are 
 test('a free lease that several processes claim at once is one’s', async () => {
   const databases = await processes(6);
   const claims = databases.map((database, index) =>
-    acquireLease(database, { host: `host-${index}`, pid: 1, command: 'test', now: () => START, isAlive: () => true }),
+    acquireLease(database, {
+      host: `host-${index}`,
+      pid: 1,
+      command: 'test',
+      now: () => START,
+      isAlive: () => true,
+    }),
   );
   const results = await Promise.allSettled(claims);
   expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1);
-  for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
+  for (const result of results)
+    if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
 });
 
 test('a slot is granted, and stands in the ledger for all to see, while a page is being written; it stays when that is rolled back', async () => {
@@ -135,6 +158,9 @@ test('transactions that the server stops because they wait for each other are ru
 
 test('whoever uses the server of the tests keeps the exit code that it has come to, so that a run that failed is told', async () => {
   const module = join(import.meta.dirname, '../../prisma/embedded.ts');
-  const child = spawn(process.execPath, ['-e', `import(${JSON.stringify(module)}).then(() => { process.exitCode = 3; })`]);
+  const child = spawn(process.execPath, [
+    '-e',
+    `import(${JSON.stringify(module)}).then(() => { process.exitCode = 3; })`,
+  ]);
   expect(await once(child, 'close')).toEqual([3, null]);
 });

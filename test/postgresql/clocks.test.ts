@@ -27,7 +27,13 @@ async function host(url: string, by: { ms: number }) {
   onTestFinished(() => database.close());
   const { clock, look } = await sharedClock(database, wrongClock(by));
   const claim = (pid: number) =>
-    acquireLease(database, { host: `host-${by.ms}`, pid, command: 'inbox-mirror start', now: clock.now, isAlive: () => true });
+    acquireLease(database, {
+      host: `host-${by.ms}`,
+      pid,
+      command: 'inbox-mirror start',
+      now: clock.now,
+      isAlive: () => true,
+    });
   return { database, clock, look, claim, ledger: ledgerOf(database) };
 }
 
@@ -49,7 +55,11 @@ test('hosts whose clocks are minutes apart know each other’s lease, in both di
 test('hosts whose clocks are a day apart share one day’s budget', async () => {
   const url = await freshMirrorFile();
   const limits = { gapMs: 0, unansweredMs: 0, cap: 2, key: 'x', own: [] };
-  const hosts = [await host(url, { ms: 0 }), await host(url, { ms: 25 * HOUR }), await host(url, { ms: -25 * HOUR })];
+  const hosts = [
+    await host(url, { ms: 0 }),
+    await host(url, { ms: 25 * HOUR }),
+    await host(url, { ms: -25 * HOUR }),
+  ];
   const granted: boolean[] = [];
   for (const { ledger, clock } of hosts) {
     await ledger.followClock(clock.boot(), clock.now());

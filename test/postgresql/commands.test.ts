@@ -23,7 +23,8 @@ async function onPostgres(): Promise<OnPostgres> {
     url,
     async run(...argv): Promise<Ran> {
       const ran = await program.run(...argv);
-      for (const form of [password, decodeURIComponent(password)]) expect(ran.stdout + ran.stderr).not.toContain(form);
+      for (const form of [password, decodeURIComponent(password)])
+        expect(ran.stdout + ran.stderr).not.toContain(form);
       return ran;
     },
   };
@@ -33,14 +34,21 @@ test('sync, resync, status, doctor, query and changes work as on SQLite, and non
   const program = await onPostgres();
   const before = await program.run('status');
   expect(before.exitCode).toBe(2);
-  expect(before.stderr).toMatch(/There is no mirror at postgresql:\/\/postgres@127\.0\.0\.1:\d+\/\w+\?schema=mirror yet/);
+  expect(before.stderr).toMatch(
+    /There is no mirror at postgresql:\/\/postgres@127\.0\.0\.1:\d+\/\w+\?schema=mirror yet/,
+  );
 
   expect((await program.run('sync')).exitCode).toBe(0);
   expect((await program.run('resync', '--json')).exitCode).toBe(0);
   expect((await program.run('status')).stdout).toContain('fresh');
   expect((await program.run('status', '--json')).exitCode).toBe(0);
   expect((await program.run('doctor')).stdout).toMatch(/database .*opens and its tables are up to date/);
-  const { stdout } = await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson');
+  const { stdout } = await program.run(
+    'query',
+    'SELECT count(*) AS n FROM conversations',
+    '--format',
+    'ndjson',
+  );
   expect(stdout).toBe('{"n":12}\n');
 
   const inbox = firstInbox(program.sandbox);
@@ -93,8 +101,16 @@ describe('query', () => {
   test('reads as many rows as there are, a few at a time', async () => {
     const program = await onPostgres();
     await program.run('sync');
-    const { stdout } = await program.run('query', 'SELECT n FROM generate_series(1, 2500) AS n', '--format', 'csv');
-    expect(stdout.trim().split('\n')).toEqual(['n', ...Array.from({ length: 2500 }, (_, index) => String(index + 1))]);
+    const { stdout } = await program.run(
+      'query',
+      'SELECT n FROM generate_series(1, 2500) AS n',
+      '--format',
+      'csv',
+    );
+    expect(stdout.trim().split('\n')).toEqual([
+      'n',
+      ...Array.from({ length: 2500 }, (_, index) => String(index + 1)),
+    ]);
     expect((await program.run('query', 'SELECT n FROM generate_series(1, 20000) AS n')).stderr).toContain(
       'more rows than a table shows',
     );
@@ -128,9 +144,9 @@ describe('query', () => {
       expect(exitCode).toBe(2);
     }
     expect(existsSync(file)).toBe(false);
-    expect((await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout).toBe(
-      '{"n":12}\n',
-    );
+    expect(
+      (await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'ndjson')).stdout,
+    ).toBe('{"n":12}\n');
   });
 
   test('points at the place of an error and names what is near, as on SQLite', async () => {

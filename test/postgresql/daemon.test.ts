@@ -74,7 +74,10 @@ test('a server that is stopped and started again under it does not end the daemo
   expect((await program.run('sync', 'conversations')).exitCode).toBe(0);
   await daemon.said(/^the database can be used again/);
   expect(performance.now() - since).toBeLessThan(20_000);
-  await expectEqualToService({ database: await temporaryDatabase(server.url('postgres')), sandbox: program.sandbox });
+  await expectEqualToService({
+    database: await temporaryDatabase(server.url('postgres')),
+    sandbox: program.sandbox,
+  });
   expect((await ask(daemon, '/readyz')).status).toBe(200);
   // It is to end with the server, which a host that is shut down stops first.
   await server.stop();

@@ -64,7 +64,10 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
   });
 
   test('no such file of certificates', async () => {
-    const url = changed(await newPlace(), (address) => (address.search = 'sslmode=verify-full&sslrootcert=/nowhere/root.crt'));
+    const url = changed(
+      await newPlace(),
+      (address) => (address.search = 'sslmode=verify-full&sslrootcert=/nowhere/root.crt'),
+    );
     for (const failing of [openDatabase(url), openReadOnly(url)])
       expect(await failureOf(failing)).toEqual({
         code: 'DATABASE',
@@ -77,7 +80,9 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
     await onServer('CREATE VIEW budget AS SELECT 1 AS money', url);
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
-      message: expect.stringContaining('has the name of one of its own. Rename it, or give the mirror a schema'),
+      message: expect.stringContaining(
+        'has the name of one of its own. Rename it, or give the mirror a schema',
+      ),
     });
   });
 
@@ -125,15 +130,28 @@ test.each([
 ])('a write that the server refuses with %s stops the pass with a sentence: %s', async (state, sentence) => {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
   const refuses = `TRUE THEN RAISE EXCEPTION 'so it is' USING ERRCODE = '${state}'; END IF; IF FALSE`;
-  await addTrigger(mirror.database, { name: 'refuse', when: 'BEFORE', verb: 'INSERT', table: 'sweep_pages', refuses });
-  expect((await mirror.sync()).stopped).toMatchObject({ code: 'DATABASE', message: expect.stringContaining(sentence) });
+  await addTrigger(mirror.database, {
+    name: 'refuse',
+    when: 'BEFORE',
+    verb: 'INSERT',
+    table: 'sweep_pages',
+    refuses,
+  });
+  expect((await mirror.sync()).stopped).toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringContaining(sentence),
+  });
 });
 
 test('a server that is restarted in the middle of a sync stops it with a sentence; the same process then goes on', async () => {
   const server = await startServer();
   onTestFinished(() => server.remove());
   onTestFinished(() => server.stop());
-  const mirror = await mirrorOf({ path: server.url('postgres'), pageSize: 10, sandbox: { conversations: [95] } });
+  const mirror = await mirrorOf({
+    path: server.url('postgres'),
+    pageSize: 10,
+    sandbox: { conversations: [95] },
+  });
   let stopping: Promise<void> | undefined;
   mirror.sandbox.script(() => {
     if (mirror.sandbox.arrivals.length === 7) stopping = server.stop();
@@ -145,7 +163,10 @@ test('a server that is restarted in the middle of a sync stops it with a sentenc
     message: expect.stringMatching(/has closed the connection|cannot be reached/),
   });
   await stopping;
-  await expect(mirror.sync()).rejects.toMatchObject({ code: 'DATABASE', message: expect.stringContaining('cannot be reached') });
+  await expect(mirror.sync()).rejects.toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringContaining('cannot be reached'),
+  });
   await server.start();
   mirror.sandbox.script(undefined);
   expect((await mirror.sync()).stopped).toBeNull();
@@ -195,5 +216,7 @@ test('instants are read in UTC, whatever time zone the server is set to', async 
   expect(await database.query(`SELECT paused_at FROM gate_state`)).toEqual([{ paused_at: at }]);
   const reader = await openReadOnly(url);
   onTestFinished(() => reader.close());
-  expect(await Array.fromAsync((await reader.query('SELECT paused_at FROM gate_state')).rows)).toEqual([[at.toISOString()]]);
+  expect(await Array.fromAsync((await reader.query('SELECT paused_at FROM gate_state')).rows)).toEqual([
+    [at.toISOString()],
+  ]);
 });

@@ -15,7 +15,16 @@ import { ask } from '../views/support.ts';
 const HOUR = 3_600_000;
 const HISTORIES = histories(3);
 const KEPT = ['content_hash', 'first_seen_at', 'changed_at', 'missing_since', 'deleted_at'];
-const CHANGES = ['list', 'inbox_id', 'item_id', 'field', 'old_value', 'new_value', 'observed_at', 'previously_seen_at'];
+const CHANGES = [
+  'list',
+  'inbox_id',
+  'item_id',
+  'field',
+  'old_value',
+  'new_value',
+  'observed_at',
+  'previously_seen_at',
+];
 
 /** A day before the clocks are set, at the hour and at midnight, by an hour and by half of one. */
 const ZONES = {
@@ -68,8 +77,15 @@ async function twins(options: MirrorOptions, start?: number): Promise<[TestMirro
 }
 
 /** A table's rows in an order that both databases agree on. */
-async function rowsOf({ database }: TestMirror, table: string, columns: readonly string[], raw: string): Promise<string[]> {
-  const rows = await database.query<Record<string, unknown>>(`SELECT ${columns.join(', ')} ${raw} FROM ${table}`);
+async function rowsOf(
+  { database }: TestMirror,
+  table: string,
+  columns: readonly string[],
+  raw: string,
+): Promise<string[]> {
+  const rows = await database.query<Record<string, unknown>>(
+    `SELECT ${columns.join(', ')} ${raw} FROM ${table}`,
+  );
   const plain = ([name, value]: [string, unknown]): [string, unknown] =>
     name === 'raw' ? [name, canonicalJson(parseExact(value as string))] : [name, value];
   return rows.map((row) => JSON.stringify(Object.fromEntries(Object.entries(row).map(plain)))).sort();
@@ -78,7 +94,12 @@ async function rowsOf({ database }: TestMirror, table: string, columns: readonly
 async function contentOf(mirror: TestMirror): Promise<Record<string, string[]>> {
   const content: Record<string, string[]> = {
     changes: await rowsOf(mirror, 'changes', CHANGES, ''),
-    conversation_tags: await rowsOf(mirror, 'conversation_tags', ['inbox_id', 'conversation_id', 'tag_id'], ''),
+    conversation_tags: await rowsOf(
+      mirror,
+      'conversation_tags',
+      ['inbox_id', 'conversation_id', 'tag_id'],
+      '',
+    ),
     rejects: await rowsOf(mirror, 'rejects', ['list', 'inbox_id', 'reason'], ', CAST(raw AS TEXT) AS raw'),
   };
   for (const list of LIST_NAMES) {
@@ -115,7 +136,14 @@ test(
           { minLength: 2, maxLength: 4 },
         ),
         async (seed, idType, zone, history) => {
-          const sandbox = { seed, idType, conversations: [20, 9], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 };
+          const sandbox = {
+            seed,
+            idType,
+            conversations: [20, 9],
+            usersPerInbox: 4,
+            tagsPerInbox: 5,
+            sharedShare: 0.3,
+          };
           const mirrors = await twins({ pageSize: 10, sandbox }, Date.parse(ZONES[zone]));
           const lives = mirrors.map((mirror) => new Happenings(mirror.sandbox.world, WORDS));
           for (const { hours, events, happenings } of [{ hours: 1, events: 0, happenings: [] }, ...history]) {
@@ -124,7 +152,8 @@ test(
               service.applyEvents(events);
               clock.advance(hours * HOUR - (clock.monotonic() % HOUR));
             }
-            for (const { stopped } of await Promise.all(mirrors.map(({ sync }) => sync()))) expect(stopped).toBeNull();
+            for (const { stopped } of await Promise.all(mirrors.map(({ sync }) => sync())))
+              expect(stopped).toBeNull();
             expect(await contentOf(mirrors[1])).toEqual(await contentOf(mirrors[0]));
           }
           for (const { clock } of mirrors) clock.advance(HOUR - (clock.monotonic() % HOUR));
@@ -167,13 +196,18 @@ test('texts and numbers that PostgreSQL cannot hold, and those that it just can,
     mirror.sandbox.world.setStatus(inbox.id, second!, 'half \ud83d of a pair, a whole \ud83d\ude00, \\u0000');
     (inbox.conversations.get(third!) as { status: unknown }).status = ['\0'];
     expect((await mirror.sync()).stopped).toBeNull();
-    const rows = await mirror.database.query<{ status: string }>('SELECT status FROM conversations ORDER BY id');
+    const rows = await mirror.database.query<{ status: string }>(
+      'SELECT status FROM conversations ORDER BY id',
+    );
     expect(rows.map(({ status }) => status)).toEqual(
       expect.arrayContaining(['a\uFFFDb', 'half \uFFFD of a pair, a whole \u{1F600}, \\u0000']),
     );
     expect(rows.length).toBe(4);
-    const raw = await mirror.database.query<{ text: string }>('SELECT CAST(raw AS TEXT) AS text FROM conversations');
-    for (const { text } of raw) expect(text.replaceAll(' ', '')).toContain(numbers.replace('1e99999', '"1e99999"'));
+    const raw = await mirror.database.query<{ text: string }>(
+      'SELECT CAST(raw AS TEXT) AS text FROM conversations',
+    );
+    for (const { text } of raw)
+      expect(text.replaceAll(' ', '')).toContain(numbers.replace('1e99999', '"1e99999"'));
   }
   expect(await contentOf(mirrors[1])).toEqual(await contentOf(mirrors[0]));
 });

@@ -9,7 +9,12 @@ export const KEY = { authorization: 'Bearer sandbox-key' };
 /** One request with the right key; `path` is relative to `/v1`. An object body goes out as JSON. */
 export function ask(sandbox: Sandbox, path: string, method = 'GET', body?: object): Promise<SandboxAnswer> {
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-  return sandbox.handle({ method, path: `/v1${path}`, headers: { ...KEY, 'content-type': 'application/json' }, ...sent });
+  return sandbox.handle({
+    method,
+    path: `/v1${path}`,
+    headers: { ...KEY, 'content-type': 'application/json' },
+    ...sent,
+  });
 }
 
 export interface Page {
@@ -39,7 +44,9 @@ export async function walk(sandbox: Sandbox, path: string, query = 'limit=100'):
 
 /** The ids of a list's rows as their digits stand in the JSON text, whether quoted or not; not those of source users. */
 export function idsIn(pages: readonly string[]): string[] {
-  return pages.flatMap((text) => Array.from(text.matchAll(/(?<=[[,])\{"id":"?(\d+)"?,/g), ([, id]) => id ?? ''));
+  return pages.flatMap((text) =>
+    Array.from(text.matchAll(/(?<=[[,])\{"id":"?(\d+)"?,/g), ([, id]) => id ?? ''),
+  );
 }
 
 export function firstInbox({ world }: Sandbox): SandboxInbox {

@@ -64,7 +64,9 @@ test('error bodies are of form A for 4xx and B for 429 and 5xx, or always as tol
   const limited = createSandbox({ rate: 1, now: () => 0, conversations: 0 });
   expect(formOf(await ask(limited, '/nothing'))).toEqual(['errors']);
   expect(formOf(await ask(limited, '/nothing'))).toEqual(['Message']);
-  expect(formOf(await ask(createSandbox({ errorRate: 1, conversations: 0 }), '/inboxes'))).toEqual(['Message']);
+  expect(formOf(await ask(createSandbox({ errorRate: 1, conversations: 0 }), '/inboxes'))).toEqual([
+    'Message',
+  ]);
   expect(formOf(await ask(createSandbox({ errorForm: 'B' }), '/nothing'))).toEqual(['Message']);
   const failing = await ask(createSandbox({ errorForm: 'A', errorRate: 1 }), '/inboxes');
   expect(JSON.parse(failing.body)).toEqual({ errors: [{ message: 'Internal Server Error' }] });

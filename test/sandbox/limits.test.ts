@@ -54,7 +54,11 @@ test('5,000 a day is the cap unless told otherwise', async () => {
 test('what does not carry the right key is refused before the limits are looked at, and leaves them alone', async () => {
   const { sandbox, statuses } = timed();
   expect(await statuses(0)).toEqual([200]);
-  const wrong = await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers: { authorization: 'Bearer wrong' } });
+  const wrong = await sandbox.handle({
+    method: 'GET',
+    path: '/v1/inboxes',
+    headers: { authorization: 'Bearer wrong' },
+  });
   expect(wrong.status).toBe(401);
   expect(await statuses(1000)).toEqual([200]);
 });
@@ -71,9 +75,13 @@ test('a request for nothing that exists uses the limits like any other', async (
 test('a 429 says nothing of when to come back, or seconds, or a date, as told', async () => {
   expect((await refused({ retryAfter: null })).headers).not.toHaveProperty('retry-after');
   expect((await refused({ retryAfter: 'seconds' })).headers['retry-after']).toBe('1');
-  expect((await refused({ retryAfter: 'seconds', perDay: 1 })).headers['retry-after']).toBe(String(DAY_MS / 1000));
+  expect((await refused({ retryAfter: 'seconds', perDay: 1 })).headers['retry-after']).toBe(
+    String(DAY_MS / 1000),
+  );
   // 12:00:00.001 and a second, rounded up to whole seconds.
-  expect((await refused({ retryAfter: 'date' })).headers['retry-after']).toBe('Fri, 01 May 2026 12:00:02 GMT');
+  expect((await refused({ retryAfter: 'date' })).headers['retry-after']).toBe(
+    'Fri, 01 May 2026 12:00:02 GMT',
+  );
 });
 
 async function refused(options: Partial<SandboxOptions>) {

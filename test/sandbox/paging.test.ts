@@ -45,7 +45,9 @@ describe.each(['data', 'top'] as const)('with the envelope %s', (envelope) => {
       expect(idsIn(await walk(sandbox, '/inboxes', 'limit=10'))).toEqual(truth(inboxes));
       for (const [id, inbox] of inboxes) {
         for (const list of ['users', 'tags', 'conversations'] as const) {
-          expect(idsIn(await walk(sandbox, `/inboxes/${id}/${list}`, 'limit=10'))).toEqual(truth(inbox[list]));
+          expect(idsIn(await walk(sandbox, `/inboxes/${id}/${list}`, 'limit=10'))).toEqual(
+            truth(inbox[list]),
+          );
         }
       }
       const beyond = [...inboxes.values()]
@@ -58,7 +60,11 @@ describe.each(['data', 'top'] as const)('with the envelope %s', (envelope) => {
       const sandbox = createSandbox({ ...UNLIMITED, envelope, idType, conversations: 30 });
       const [before, after] = envelope === 'data' ? ['{"data":', '}'] : ['', ''];
       // One page holds all; the whole text is compared, envelope included.
-      const expectList = async (path: string, rows: ReadonlyMap<string, object>, list = (text: string) => text) => {
+      const expectList = async (
+        path: string,
+        rows: ReadonlyMap<string, object>,
+        list = (text: string) => text,
+      ) => {
         const { body } = await ask(sandbox, `${path}?limit=100`);
         const results = JSON.stringify(truth(rows).map((id) => rows.get(id)));
         const wanted = `${before}{"results":${results},"pagination":{"next_page":null}}${after}`;
@@ -109,8 +115,12 @@ test('nobody as assignee comes in four shapes, and a conversation keeps its own'
   const { id } = firstInbox(sandbox);
   for (let left = 60; left > 0; left--) sandbox.world.addConversation(id);
   const [text = ''] = await walk(sandbox, `/inboxes/${id}/conversations`);
-  const shapes = pageIn({ body: text }).results.map((row) => ('assignee' in row ? JSON.stringify(row.assignee) : 'missing'));
-  expect([...new Set(shapes)].sort()).toEqual(['missing', 'null', '{"assignee_type":"user","assignee_id":null}', '{}'].sort());
+  const shapes = pageIn({ body: text }).results.map((row) =>
+    'assignee' in row ? JSON.stringify(row.assignee) : 'missing',
+  );
+  expect([...new Set(shapes)].sort()).toEqual(
+    ['missing', 'null', '{"assignee_type":"user","assignee_id":null}', '{}'].sort(),
+  );
   expect(await walk(sandbox, `/inboxes/${id}/conversations`)).toEqual([text]);
 });
 
@@ -119,7 +129,9 @@ test('ten rows are a page unless told otherwise, and rows that fill pages exactl
   const [full, empty] = sandbox.world.inboxes.keys();
   expect(sizes(await walk(sandbox, `/inboxes/${full}/conversations`, ''))).toEqual([10, 10, 10]);
   expect(sizes(await walk(sandbox, `/inboxes/${full}/conversations`, 'limit=15'))).toEqual([15, 15]);
-  expect(sizes(await walk(sandbox, `/inboxes/${full}/conversations`, 'limit=15&sort_order=desc'))).toEqual([15, 15]);
+  expect(sizes(await walk(sandbox, `/inboxes/${full}/conversations`, 'limit=15&sort_order=desc'))).toEqual([
+    15, 15,
+  ]);
   expect(sizes(await walk(sandbox, `/inboxes/${empty}/conversations`, ''))).toEqual([0]);
 });
 
@@ -129,14 +141,17 @@ test('ids are in numeric order, not in that of text, both ways', async () => {
   const ids = ['9', '10', '99', '100', '9007199254740992', '9007199254740993', '9223372036854775807'];
   for (const conversation of ids.toReversed()) sandbox.world.addConversation(id, { id: conversation });
   expect(idsIn(await walk(sandbox, `/inboxes/${id}/conversations`))).toEqual(ids);
-  expect(idsIn(await walk(sandbox, `/inboxes/${id}/conversations`, 'sort_by=id&sort_order=desc'))).toEqual(ids.toReversed());
+  expect(idsIn(await walk(sandbox, `/inboxes/${id}/conversations`, 'sort_by=id&sort_order=desc'))).toEqual(
+    ids.toReversed(),
+  );
 });
 
 test('a token is a bookmark: it outlives its row, its order wins, and rows behind it change nothing', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [25] });
   const { id, conversations } = firstInbox(sandbox);
   const order = [...conversations.order];
-  const token = pageIn(await ask(sandbox, `/inboxes/${id}/conversations?sort_order=desc`)).pagination.next_page ?? '';
+  const token =
+    pageIn(await ask(sandbox, `/inboxes/${id}/conversations?sort_order=desc`)).pagination.next_page ?? '';
   expect(JSON.parse(Buffer.from(token, 'base64url').toString())).toEqual({
     cursor: order[15],
     sort_order: 'desc',
@@ -210,5 +225,7 @@ test('the searches answer lists: users by the whole address, tags by the whole n
   for (let nth = 0; nth < 12; nth++) partial.world.addTag(id, { name: `Post ${nth}` });
   const first = await search('tags/search?name=Post', partial);
   expect(first.results.length).toBe(10);
-  expect((await search(`tags/search?name=Post&next_page=${first.pagination.next_page}`, partial)).results.length).toBe(2);
+  expect(
+    (await search(`tags/search?name=Post&next_page=${first.pagination.next_page}`, partial)).results.length,
+  ).toBe(2);
 });

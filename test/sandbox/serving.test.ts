@@ -46,7 +46,11 @@ test('a script is asked first and may answer, reset, hang or leave the request a
     fetch(`${serving.url}/inboxes`, { headers: KEY, ...(signal === undefined ? {} : { signal }) });
 
   const canned = await get();
-  expect([canned.status, canned.headers.get('x-cause'), await canned.text()]).toEqual([503, 'script', '<html>']);
+  expect([canned.status, canned.headers.get('x-cause'), await canned.text()]).toEqual([
+    503,
+    'script',
+    '<html>',
+  ]);
   await expect(get()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
   const giveUp = new AbortController();
   const hung = get(giveUp.signal);
@@ -76,7 +80,10 @@ test('a script sees the request and its arrival before the key and the limits ar
     seen.push(`${sandbox.arrivals.length} ${method} ${path} ${headers.authorization}`);
     return { status: 418 };
   });
-  expect((await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers: { authorization: 'no key' } })).status).toBe(418);
+  expect(
+    (await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers: { authorization: 'no key' } }))
+      .status,
+  ).toBe(418);
   expect((await ask(sandbox, '/inboxes')).status).toBe(418);
   expect((await ask(sandbox, '/inboxes')).status).toBe(418);
   expect(seen[0]).toBe('1 GET /v1/inboxes no key');

@@ -14,7 +14,10 @@ function truth({ world }: Sandbox): string {
 
 function timed(options: Partial<SandboxOptions> = {}) {
   const clock = { now: NOON };
-  return { clock, sandbox: createSandbox({ ...UNLIMITED, activityPerHour: 120, ...options, now: () => clock.now }) };
+  return {
+    clock,
+    sandbox: createSandbox({ ...UNLIMITED, activityPerHour: 120, ...options, now: () => clock.now }),
+  };
 }
 
 function dataAt(now: number, seed: number): string {
@@ -112,10 +115,13 @@ test('the first inboxes and users are the busiest, old conversations mostly clos
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeCloseTo(2000, -1);
 
   const rows = inboxes.flatMap(({ conversations }) => Array.from(conversations.values()));
-  const shareClosed = (some: typeof rows) => some.filter(({ status }) => status === 'closed').length / some.length;
-  expect(rows.every(({ gmail_thread_id: thread }) => /^[0-9a-f]{16}$/.test(thread) && age(thread) > 0 && age(thread) < 545)).toBe(
-    true,
-  );
+  const shareClosed = (some: typeof rows) =>
+    some.filter(({ status }) => status === 'closed').length / some.length;
+  expect(
+    rows.every(
+      ({ gmail_thread_id: thread }) => /^[0-9a-f]{16}$/.test(thread) && age(thread) > 0 && age(thread) < 545,
+    ),
+  ).toBe(true);
   expect(shareClosed(rows.filter((row) => age(row.gmail_thread_id) > 60))).toBeGreaterThan(0.95);
   expect(shareClosed(rows.filter((row) => age(row.gmail_thread_id) < 5))).toBeLessThan(0.6);
 

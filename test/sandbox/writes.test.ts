@@ -27,7 +27,9 @@ function form(fields: [string, string][]): FormData {
 }
 
 async function listed(id: string): Promise<Record<string, unknown> | undefined> {
-  return pageIn({ body: (await walk(sandbox, conversations)).join('') }).results.find((row) => String(row.id) === id);
+  return pageIn({ body: (await walk(sandbox, conversations)).join('') }).results.find(
+    (row) => String(row.id) === id,
+  );
 }
 
 test('one conversation comes as an array of one, by its own id or by its thread id, with its messages', async () => {
@@ -37,7 +39,10 @@ test('one conversation comes as an array of one, by its own id or by its thread 
   expect(data.length).toBe(1);
   expect(data[0]).toMatchObject({ status: 'open', tag_ids: [], gmail_thread_id: thread });
   expect(byId.body).toContain(`"id":${id},`);
-  expect(data[0]?.message_ids).toContainEqual({ hiver_message_id: String(BigInt(id) * 8n), gmail_message_id: thread });
+  expect(data[0]?.message_ids).toContainEqual({
+    hiver_message_id: String(BigInt(id) * 8n),
+    gmail_message_id: thread,
+  });
   expect((await ask(sandbox, `${conversations}/${thread}`)).body).toBe(byId.body);
 });
 
@@ -80,9 +85,15 @@ test('an update that is wrong in one part changes nothing', async () => {
     [404, { status: { name: 'pending' }, assignee: { email: 'nobody@example.com' } }],
     [404, { status: { name: 'pending' }, tags: { to_apply: [tag.id, '1'] } }],
   ];
-  for (const [status, body] of wrong) expect((await ask(sandbox, `${conversations}/${id}`, 'PATCH', body)).status).toBe(status);
+  for (const [status, body] of wrong)
+    expect((await ask(sandbox, `${conversations}/${id}`, 'PATCH', body)).status).toBe(status);
   expect((await ask(sandbox, `${conversations}/1`, 'PATCH', { status: { name: 'open' } })).status).toBe(404);
-  const noJson = await sandbox.handle({ method: 'PATCH', path: `/v1${conversations}/${id}`, headers: KEY, body: '{' });
+  const noJson = await sandbox.handle({
+    method: 'PATCH',
+    path: `/v1${conversations}/${id}`,
+    headers: KEY,
+    body: '{',
+  });
   expect(noJson.status).toBe(400);
   expect(inbox.conversations.get(id)).toEqual(before);
 });
@@ -90,10 +101,14 @@ test('an update that is wrong in one part changes nothing', async () => {
 test('a service that says "close" takes both words and keeps its own', async () => {
   const closing = createSandbox({ ...UNLIMITED, closedStatus: 'close', inboxes: 1, conversations: [300] });
   const { id: inboxId, conversations: rows } = firstInbox(closing);
-  expect(new Set([...rows.values()].map(({ status }) => status))).toEqual(new Set(['open', 'pending', 'close']));
+  expect(new Set([...rows.values()].map(({ status }) => status))).toEqual(
+    new Set(['open', 'pending', 'close']),
+  );
   for (const name of ['closed', 'close']) {
     const { id } = closing.world.addConversation(inboxId);
-    expect((await ask(closing, `/inboxes/${inboxId}/conversations/${id}`, 'PATCH', { status: { name } })).status).toBe(204);
+    expect(
+      (await ask(closing, `/inboxes/${inboxId}/conversations/${id}`, 'PATCH', { status: { name } })).status,
+    ).toBe(204);
     expect(rows.get(id)?.status).toBe('close');
   }
 });
@@ -108,7 +123,9 @@ test('a new tag is answered with its id and stands in the list and the search', 
   const { data }: { data: { tag_id: string } } = JSON.parse(await made.text());
   expect(data).toMatchObject({ name: 'Neu & wichtig', color_hexcode: '#00ff7F', description: 'x' });
   expect(idsIn(await walk(sandbox, `/inboxes/${inbox.id}/tags`))).toContain(data.tag_id);
-  const found = pageIn(await ask(sandbox, `/inboxes/${inbox.id}/tags/search?name=${encodeURIComponent('Neu & wichtig')}`));
+  const found = pageIn(
+    await ask(sandbox, `/inboxes/${inbox.id}/tags/search?name=${encodeURIComponent('Neu & wichtig')}`),
+  );
   expect(found.results).toMatchObject([{ id: data.tag_id, color_code: '#00ff7F', type: 'user' }]);
 
   for (const body of [{}, { name: ' ' }, { name: 'x', color_hexcode: 'red' }]) {
@@ -118,7 +135,9 @@ test('a new tag is answered with its id and stands in the list and the search', 
 
 test('a shared draft replies to a message named by either id, or by an SMTP id, and comes as multipart or as JSON', async () => {
   const { id } = rowAt(inbox.conversations, -1);
-  const one: { data: [{ message_ids: MessageIds[] }] } = JSON.parse((await ask(sandbox, `${conversations}/${id}`)).body);
+  const one: { data: [{ message_ids: MessageIds[] }] } = JSON.parse(
+    (await ask(sandbox, `${conversations}/${id}`)).body,
+  );
   const message = one.data[0].message_ids.at(-1);
   const draft = (fields: [string, string][]) =>
     send('POST', `${conversations}/shared-drafts`, form([['body', '<p>Grüße</p>'], ...fields]));
@@ -127,7 +146,11 @@ test('a shared draft replies to a message named by either id, or by an SMTP id, 
     const made = await draft([[name, message?.[name] ?? '']]);
     expect(made.status).toBe(200);
     expect(await made.json()).toMatchObject({
-      data: { id: expect.any(String), shared_draft_id: expect.any(String), reply_to_message_id: message?.hiver_message_id },
+      data: {
+        id: expect.any(String),
+        shared_draft_id: expect.any(String),
+        reply_to_message_id: message?.hiver_message_id,
+      },
     });
   }
   expect((await draft([['gmail_message_id', '<abc@mail.example.com>']])).status).toBe(200);
@@ -141,7 +164,9 @@ test('a shared draft replies to a message named by either id, or by an SMTP id, 
   ]);
 
   expect((await draft([])).status).toBe(400);
-  expect((await send('POST', `${conversations}/shared-drafts`, form([['hiver_message_id', '1']]))).status).toBe(400);
+  expect(
+    (await send('POST', `${conversations}/shared-drafts`, form([['hiver_message_id', '1']]))).status,
+  ).toBe(400);
   expect((await draft([['hiver_message_id', '1']])).status).toBe(404);
 });
 
@@ -170,10 +195,19 @@ test('a note is answered 201 with its author and its mentions', async () => {
   });
   expect(inbox.notes.length).toBe(1);
 
-  expect((await send('POST', `${conversations}/${id}/notes`, form([['mentions[]', user.email]]))).status).toBe(400);
+  expect(
+    (await send('POST', `${conversations}/${id}/notes`, form([['mentions[]', user.email]]))).status,
+  ).toBe(400);
   expect((await send('POST', `${conversations}/1/notes`, form([['content', 'x']]))).status).toBe(404);
   const broken = { ...KEY, 'content-type': 'multipart/form-data; boundary=x' };
   expect(
-    (await sandbox.handle({ method: 'POST', path: `/v1${conversations}/${id}/notes`, headers: broken, body: 'no parts' })).status,
+    (
+      await sandbox.handle({
+        method: 'POST',
+        path: `/v1${conversations}/${id}/notes`,
+        headers: broken,
+        body: 'no parts',
+      })
+    ).status,
   ).toBe(400);
 });

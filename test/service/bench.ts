@@ -4,7 +4,13 @@ import { onTestFinished } from 'vitest';
 import type { Ledger, Reason } from '../../src/core/ledger.ts';
 import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
 import { readBody } from '../../src/service/envelope.ts';
-import { type Gate, type GateEvent, type GateOptions, type Passed, createGate } from '../../src/service/gate.ts';
+import {
+  type Gate,
+  type GateEvent,
+  type GateOptions,
+  type Passed,
+  createGate,
+} from '../../src/service/gate.ts';
 import { type Answer, type Http, NoAnswer } from '../../src/service/http.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Database } from '../../src/store/sql.ts';
@@ -46,7 +52,12 @@ export class PatientClock extends TestClock {
 export type Way = () => readonly [out: number, back: number];
 
 /** The way to a sandbox, in the clock's own time: no socket. */
-function virtualHttp(sandbox: Sandbox, clock: PatientClock, way: Way = () => [0, 0], key: () => string = () => KEY): Http {
+function virtualHttp(
+  sandbox: Sandbox,
+  clock: PatientClock,
+  way: Way = () => [0, 0],
+  key: () => string = () => KEY,
+): Http {
   return {
     async get(path, query) {
       const [out, back] = way();
@@ -59,9 +70,19 @@ function virtualHttp(sandbox: Sandbox, clock: PatientClock, way: Way = () => [0,
           headers: given,
           body,
         } = await clock.work(() =>
-          sandbox.handle({ method: 'GET', path: `/v1${path}?${new URLSearchParams(query).toString()}`, headers }),
+          sandbox.handle({
+            method: 'GET',
+            path: `/v1${path}?${new URLSearchParams(query).toString()}`,
+            headers,
+          }),
         );
-        answer = { status, body, retryAfter: given['retry-after'], location: given['location'], date: undefined };
+        answer = {
+          status,
+          body,
+          retryAfter: given['retry-after'],
+          location: given['location'],
+          date: undefined,
+        };
       } catch (error) {
         throw new NoAnswer(error instanceof Error ? error.message : 'broken');
       }
@@ -124,7 +145,14 @@ export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'cloc
 
 /** A sandbox and processes that ask it, all in one virtual time; database and ledger are real. */
 export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = new PatientClock()): Bench {
-  const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, conversations: [1], ...sandboxOptions });
+  const sandbox = createSandbox({
+    rate: 0,
+    perDay: 0,
+    now: clock.now,
+    key: KEY,
+    conversations: [1],
+    ...sandboxOptions,
+  });
   const news = new EventEmitter();
   const until = async (reached: () => boolean): Promise<void> => {
     while (!reached()) await once(news, 'news');

@@ -9,7 +9,8 @@ import { freshMirrorFile } from '../support/template.ts';
 const MANUAL = { reason: 'manual' } as const;
 const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 
-const fresh = async (options: MirrorOptions = {}): Promise<TestMirror> => mirrorOf({ path: await freshMirrorFile(), ...options });
+const fresh = async (options: MirrorOptions = {}): Promise<TestMirror> =>
+  mirrorOf({ path: await freshMirrorFile(), ...options });
 
 async function scripted(answer: Scripted, options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await fresh(options);
@@ -28,7 +29,9 @@ async function errorOf(promise: Promise<unknown>): Promise<MirrorError> {
 test('each operation asks at its own path, with its own query, once', async () => {
   const { client, sandbox } = await fresh({ pageSize: 37 });
   sandbox.script(({ path }) =>
-    /search|limit/.test(path) ? json(200, { results: [], pagination: { next_page: null } }) : json(200, { data: { id: 5 } }),
+    /search|limit/.test(path)
+      ? json(200, { results: [], pagination: { next_page: null } })
+      : json(200, { data: { id: 5 } }),
   );
   await client.listPage(INBOXES, null, MANUAL);
   await client.listPage({ list: 'users', inboxId: '7' }, null, MANUAL);
@@ -57,7 +60,10 @@ test('whatever the envelope and the type of ids, the same rows are read', async 
   const read: unknown[] = [];
   for (const envelope of ['data', 'top'] as const) {
     for (const idType of ['string', 'number', 'mixed'] as const) {
-      const { client, sandbox } = await fresh({ sandbox: { envelope, idType, conversations: [25], seed: 4 }, pageSize: 10 });
+      const { client, sandbox } = await fresh({
+        sandbox: { envelope, idType, conversations: [25], seed: 4 },
+        pageSize: 10,
+      });
       const [inbox] = (await client.listPage(INBOXES, null, MANUAL)).items;
       const list = { list: 'conversations', inboxId: inbox?.id ?? '' } as const;
       const items = [];
@@ -79,12 +85,19 @@ test('whatever the envelope and the type of ids, the same rows are read', async 
 
 test('a page tells its rejects, its next token, its request and what it lacked, and the ledger how many rows it had', async () => {
   const { client, database } = await scripted(
-    json(200, { data: { results: [{ id: '1', email: 'a' }, { id: 'x' }], pagination: { next_page: 'more' } } }),
+    json(200, {
+      data: { results: [{ id: '1', email: 'a' }, { id: 'x' }], pagination: { next_page: 'more' } },
+    }),
   );
 
   const page = await client.listPage({ list: 'users', inboxId: '7' }, null, MANUAL);
 
-  expect(page).toMatchObject({ next: 'more', requestId: 1, attempts: 1, rejects: [{ reason: 'id is no id of digits' }] });
+  expect(page).toMatchObject({
+    next: 'more',
+    requestId: 1,
+    attempts: 1,
+    rejects: [{ reason: 'id is no id of digits' }],
+  });
   expect(page.items.map(({ id }) => id)).toEqual(['1']);
   expect(page.lacking['is_joined']).toBe(1);
   expect(await database.query('SELECT path, list, inbox_id, status, items, error FROM requests')).toEqual([
@@ -128,11 +141,16 @@ test.each([
   [401, null, 'KEY_REFUSED'],
 ])('a %i for a page asked for with %s is %s', async (status, token, code) => {
   const { client } = await scripted(json(status, { Message: 'no' }));
-  expect(await errorOf(client.listPage({ list: 'tags', inboxId: '7' }, token, MANUAL))).toMatchObject({ code });
+  expect(await errorOf(client.listPage({ list: 'tags', inboxId: '7' }, token, MANUAL))).toMatchObject({
+    code,
+  });
 });
 
 test('a redirect is an error that names where it pointed', async () => {
-  const { client, sandbox } = await scripted({ status: 301, headers: { location: 'https://login.example.com/' } });
+  const { client, sandbox } = await scripted({
+    status: 301,
+    headers: { location: 'https://login.example.com/' },
+  });
 
   const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
 
@@ -151,31 +169,43 @@ test('a single item that the service does not know is null, and no error', async
 
 test.each([400, 410, 302])('a single item refused with %i is an error, not an absence', async (status) => {
   const { client } = await scripted({ status });
-  expect(await errorOf(client.getConversation('7', '8', MANUAL))).toMatchObject({ code: 'REQUEST_REFUSED', status });
+  expect(await errorOf(client.getConversation('7', '8', MANUAL))).toMatchObject({
+    code: 'REQUEST_REFUSED',
+    status,
+  });
 });
 
 test('a single item comes as an object and as a one-element array', async () => {
   for (const data of [{ id: 8, status: 'open' }, [{ id: 8, status: 'open' }]]) {
     const { client } = await scripted(json(200, { data }));
-    expect(await client.getConversation('7', '8', MANUAL)).toMatchObject({ item: { id: '8', columns: { status: 'open' } } });
+    expect(await client.getConversation('7', '8', MANUAL)).toMatchObject({
+      item: { id: '8', columns: { status: 'open' } },
+    });
   }
 });
 
 test.each([
   ['a list', { conversations: [{ email: 'jane@example.com' }] }, 'an object with "conversations"'],
   ['an object', [], 'an array of 0'],
-])('the wrong envelope for %s is one error after one request that names what came', async (what, body, came) => {
-  const { client, sandbox, database } = await scripted(json(200, body));
+])(
+  'the wrong envelope for %s is one error after one request that names what came',
+  async (what, body, came) => {
+    const { client, sandbox, database } = await scripted(json(200, body));
 
-  const error = await errorOf(what === 'a list' ? client.listPage(INBOXES, null, MANUAL) : client.getInbox('7', MANUAL));
+    const error = await errorOf(
+      what === 'a list' ? client.listPage(INBOXES, null, MANUAL) : client.getInbox('7', MANUAL),
+    );
 
-  expect(error).toMatchObject({ code: 'BAD_ANSWER', status: 200 });
-  expect(error.message).toContain(came);
-  expect(error.message).toMatch(/^GET \/inboxes(\/7)? \(HTTP 200\): /);
-  expect(error.message).not.toContain('jane');
-  expect(sandbox.arrivals).toHaveLength(1);
-  expect(await database.query('SELECT status, items FROM requests')).toEqual([{ status: 200, items: null }]);
-});
+    expect(error).toMatchObject({ code: 'BAD_ANSWER', status: 200 });
+    expect(error.message).toContain(came);
+    expect(error.message).toMatch(/^GET \/inboxes(\/7)? \(HTTP 200\): /);
+    expect(error.message).not.toContain('jane');
+    expect(sandbox.arrivals).toHaveLength(1);
+    expect(await database.query('SELECT status, items FROM requests')).toEqual([
+      { status: 200, items: null },
+    ]);
+  },
+);
 
 test('a single item that cannot be read is an error with the reason', async () => {
   const { client } = await scripted(json(200, { data: { id: 8, status: 5 } }));
@@ -186,18 +216,22 @@ test.each([
   ['empty', { status: 200, body: '' }],
   ['without a body', { status: 204 }],
   ['cut short', { status: 200, body: '{"data":{"results":[{"email":"jane@example.com"' }],
-])('an answer that is %s is tried four times, and the error holds nothing of its content', async (_how, answer) => {
-  const { client, sandbox } = await scripted(answer);
+])(
+  'an answer that is %s is tried four times, and the error holds nothing of its content',
+  async (_how, answer) => {
+    const { client, sandbox } = await scripted(answer);
 
-  const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
+    const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
 
-  expect(error.code).toBe('SERVICE_DOWN');
-  expect(error.message).not.toContain('jane');
-  expect(sandbox.arrivals).toHaveLength(4);
-});
+    expect(error.code).toBe('SERVICE_DOWN');
+    expect(error.message).not.toContain('jane');
+    expect(sandbox.arrivals).toHaveLength(4);
+  },
+);
 
 test('a search says whether it is complete', async () => {
-  const page = (results: unknown[], next: string | null): Scripted => json(200, { results, pagination: { next_page: next } });
+  const page = (results: unknown[], next: string | null): Scripted =>
+    json(200, { results, pagination: { next_page: next } });
   const { client, sandbox } = await fresh();
   sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
   expect(await client.searchTags('7', 'vip', MANUAL)).toMatchObject({ complete: true, tags: [{ id: '1' }] });
@@ -210,7 +244,10 @@ test('a search says whether it is complete', async () => {
 test('a ping costs one request and tells the service’s clock where it says it', async () => {
   const { client, sandbox } = await fresh({ sandbox: { inboxes: 3 } });
   sandbox.script(() => ({
-    ...(json(200, { results: [{}, {}, {}], pagination: { next_page: null } }) as { status: number; body: string }),
+    ...(json(200, { results: [{}, {}, {}], pagination: { next_page: null } }) as {
+      status: number;
+      body: string;
+    }),
     headers: { date: 'Mon, 02 Mar 2026 08:00:40 GMT' },
   }));
 
@@ -227,21 +264,24 @@ test.each<[string, Scripted]>([
   ['is a text', { status: 200, body: `Bearer ${KEY}` }],
   ['has another shape', json(200, { data: [KEY], message: KEY })],
   ['is a reset', 'reset'],
-])('the key stands in no error and in no row of the ledger, though the answer that repeats it %s', async (_what, answer) => {
-  const { client, database, sandbox, gateEvents } = await scripted(answer);
+])(
+  'the key stands in no error and in no row of the ledger, though the answer that repeats it %s',
+  async (_what, answer) => {
+    const { client, database, sandbox, gateEvents } = await scripted(answer);
 
-  const error = await errorOf(client.listPage(INBOXES, 'token', MANUAL));
+    const error = await errorOf(client.listPage(INBOXES, 'token', MANUAL));
 
-  const shown = [
-    error.message,
-    error.stack ?? '',
-    inspect(error, { depth: 10, showHidden: true }),
-    JSON.stringify(error),
-    inspect(error.cause, { depth: 10 }),
-    JSON.stringify(gateEvents),
-    JSON.stringify(await database.query('SELECT * FROM requests')),
-    JSON.stringify(await database.query('SELECT * FROM gate_state')),
-    sandbox.arrivals.map(({ path }) => path).join(' '),
-  ];
-  for (const text of shown) expect(text).not.toContain(KEY);
-});
+    const shown = [
+      error.message,
+      error.stack ?? '',
+      inspect(error, { depth: 10, showHidden: true }),
+      JSON.stringify(error),
+      inspect(error.cause, { depth: 10 }),
+      JSON.stringify(gateEvents),
+      JSON.stringify(await database.query('SELECT * FROM requests')),
+      JSON.stringify(await database.query('SELECT * FROM gate_state')),
+      sandbox.arrivals.map(({ path }) => path).join(' '),
+    ];
+    for (const text of shown) expect(text).not.toContain(KEY);
+  },
+);

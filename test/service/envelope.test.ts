@@ -42,7 +42,10 @@ test.each<[unknown, string]>([
   [false, 'a boolean'],
 ])('a next_page of another kind is no end of a list (%#)', (next, came) => {
   expect(() => readList({ results: [], pagination: { next_page: next } })).toThrow(
-    expect.objectContaining({ code: 'BAD_ANSWER', message: expect.stringContaining(`but got ${came}`) as string }),
+    expect.objectContaining({
+      code: 'BAD_ANSWER',
+      message: expect.stringContaining(`but got ${came}`) as string,
+    }),
   );
 });
 
@@ -69,12 +72,20 @@ test('both forms of an error body give the service’s own words', () => {
   expect(readErrorMessage('{"Message":"Too Many Requests"}')).toBe('Too Many Requests');
 });
 
-test.each(['', '<html>', '{}', '{"errors":[]}', '{"errors":[{"code":5}]}', '{"Message":5}', '{"errors":"x"}', '[]', 'null', '5'])(
-  'an error body without words, such as %s, gives none',
-  (body) => {
-    expect(readErrorMessage(body)).toBeNull();
-  },
-);
+test.each([
+  '',
+  '<html>',
+  '{}',
+  '{"errors":[]}',
+  '{"errors":[{"code":5}]}',
+  '{"Message":5}',
+  '{"errors":"x"}',
+  '[]',
+  'null',
+  '5',
+])('an error body without words, such as %s, gives none', (body) => {
+  expect(readErrorMessage(body)).toBeNull();
+});
 
 test('the service’s words are cut where they go on for ever', () => {
   expect(readErrorMessage(JSON.stringify({ Message: 'x'.repeat(5000) }))?.length).toBe(300);

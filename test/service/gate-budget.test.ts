@@ -14,7 +14,8 @@ const FAST = { requestsPerSecond: 1000 };
 /** What the gate said when it refused for want of budget. */
 async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resumeAt: Date }> {
   const error: unknown = await asked.catch((refused: unknown) => refused);
-  if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined) throw new Error('not refused', { cause: error });
+  if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined)
+    throw new Error('not refused', { cause: error });
   return error as MirrorError & { resumeAt: Date };
 }
 
@@ -43,7 +44,9 @@ test('the reserve is left to manual commands: scheduled work stops before it, a 
   const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 6, requestsReserved: 2 });
   await times(4, () => ask({ reason: 'schedule' }));
 
-  expect((await refusalOf(ask({ reason: 'schedule' }))).message).toContain('2 of 6 are kept for manual commands');
+  expect((await refusalOf(ask({ reason: 'schedule' }))).message).toContain(
+    '2 of 6 are kept for manual commands',
+  );
   await times(2, () => ask({ reason: 'manual' }));
   await refusalOf(ask({ reason: 'manual' }));
 
@@ -66,7 +69,9 @@ test('two processes share one budget', async () => {
     await start(path, { requestsPerSecond: 20, requestsPerDay: 11 }),
   ];
 
-  const ends = await Promise.allSettled(processes.flatMap(({ ask }) => Array.from({ length: 8 }, () => ask())));
+  const ends = await Promise.allSettled(
+    processes.flatMap(({ ask }) => Array.from({ length: 8 }, () => ask())),
+  );
 
   expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(11);
   expect(sandbox.arrivals).toHaveLength(11);
@@ -81,25 +86,29 @@ test('requests that failed or were refused count against the budget, retries too
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
-test.runIf(ON_SQLITE)('the ledger holds a request before the service sees it, and its end once it has one', async () => {
-  const { start, sandbox } = benchOf();
-  const path = await freshMirrorFile();
-  const { ask } = await start(path);
-  const observer = new DatabaseSync(path, { readOnly: true });
-  const rows = (): unknown[] => observer.prepare('SELECT sent_at, method, path, list, reason, status FROM requests').all();
-  let seen: unknown[] = [];
-  sandbox.script(() => {
-    seen = rows();
-    return OK;
-  });
+test.runIf(ON_SQLITE)(
+  'the ledger holds a request before the service sees it, and its end once it has one',
+  async () => {
+    const { start, sandbox } = benchOf();
+    const path = await freshMirrorFile();
+    const { ask } = await start(path);
+    const observer = new DatabaseSync(path, { readOnly: true });
+    const rows = (): unknown[] =>
+      observer.prepare('SELECT sent_at, method, path, list, reason, status FROM requests').all();
+    let seen: unknown[] = [];
+    sandbox.script(() => {
+      seen = rows();
+      return OK;
+    });
 
-  await ask({ reason: 'probe' });
+    await ask({ reason: 'probe' });
 
-  const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
-  expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
-  expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
-  observer.close();
-});
+    const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
+    expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
+    expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
+    observer.close();
+  },
+);
 
 type Step =
   | { readonly kind: 'ask'; readonly times: number }
@@ -107,10 +116,22 @@ type Step =
   | { readonly kind: 'restart' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), times: fc.integer({ min: 1, max: 5 }) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 30 }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('set' as const), hours: fc.integer({ min: -72, max: 72 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('off' as const), hours: fc.integer({ min: 0, max: 30 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('ask' as const), times: fc.integer({ min: 1, max: 5 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 30 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('set' as const), hours: fc.integer({ min: -72, max: 72 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('off' as const), hours: fc.integer({ min: 0, max: 30 }) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 );
 
@@ -208,9 +229,15 @@ test.each([-1000, -3, 3, 1000])(
 );
 
 /** A 429 whose pause of ten minutes begins while something is done to the clock. */
-async function pausedFor(bench: Bench, path: string, meanwhile: () => void): Promise<{ left: number; process: Process }> {
+async function pausedFor(
+  bench: Bench,
+  path: string,
+  meanwhile: () => void,
+): Promise<{ left: number; process: Process }> {
   const { sandbox, clock, arrived } = bench;
-  sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 429, headers: { 'retry-after': '600' } } : undefined));
+  sandbox.script(() =>
+    sandbox.arrivals.length === 1 ? { status: 429, headers: { 'retry-after': '600' } } : undefined,
+  );
   const process = await bench.start(path);
   const gone = new AbortController();
   const asked = process.ask({ signal: gone.signal, way: () => [0, 1000] });
@@ -226,7 +253,9 @@ test.each([-5, 5])(
   'a clock set by %i hours while a request is under way moves neither the pause that its 429 begins nor its end',
   async (hours) => {
     const bench = benchOf();
-    const { left, process } = await pausedFor(bench, await freshMirrorFile(), () => bench.clock.setWall(hours * HOUR));
+    const { left, process } = await pausedFor(bench, await freshMirrorFile(), () =>
+      bench.clock.setWall(hours * HOUR),
+    );
 
     expect(left).toBeGreaterThan(9 * MINUTE);
     expect(left).toBeLessThanOrEqual(10 * MINUTE);

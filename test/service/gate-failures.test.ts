@@ -56,7 +56,9 @@ test('an answer that came before the first failure does not speak for the servic
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
   await times(10, () => ask());
-  sandbox.script(({ path }) => (sandbox.arrivals.length > 12 || path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK));
+  sandbox.script(({ path }) =>
+    sandbox.arrivals.length > 12 || path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK,
+  );
 
   const failing = ask({ path: '/inboxes/1', way: () => [0, 3000] });
   await Promise.all([ask(), expect(failing).rejects.toMatchObject({ code: 'SERVICE_DOWN' })]);
@@ -75,7 +77,8 @@ test.each([401, 403])(
     const restarted = await start(path);
     ends.push(...(await Promise.allSettled([restarted.ask(), restarted.ask()])));
 
-    for (const end of ends) expect(end).toMatchObject({ status: 'rejected', reason: { code: 'KEY_REFUSED' } });
+    for (const end of ends)
+      expect(end).toMatchObject({ status: 'rejected', reason: { code: 'KEY_REFUSED' } });
     expect(sandbox.arrivals).toHaveLength(1);
     expect(events).toEqual([{ kind: 'key-refused', cause: `HTTP ${status}` }]);
   },
@@ -115,7 +118,13 @@ test('a key that changes while the old one is being refused is not refused with 
 test('a bug in the caller goes to that caller only, and the gate stays open for others', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask, database } = await start(await freshMirrorFile());
-  const entry = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
   const bug = gate.request(
     { entry },
     () => {
@@ -136,7 +145,13 @@ test('a bug in the caller goes to that caller only, and the gate stays open for 
 test('an answer of the wrong shape is one request, no failure of the service', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask } = await start(await freshMirrorFile());
-  const entry = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
   const wrong = gate.request(
     { entry },
     async () => ({ status: 200, body: '[]', retryAfter: undefined, location: undefined, date: undefined }),

@@ -63,7 +63,9 @@ test.each([
 
 test('the head of the line, called off while it waits for an answer, a gap or a pause, leaves at once and lets the next one through', async () => {
   const { start, sandbox, clock, arrived } = benchOf();
-  sandbox.script(() => (sandbox.arrivals.length === 2 ? { status: 429, headers: { 'retry-after': '3600' } } : OK));
+  sandbox.script(() =>
+    sandbox.arrivals.length === 2 ? { status: 429, headers: { 'retry-after': '3600' } } : OK,
+  );
   const { ask, told } = await start(await freshMirrorFile());
   const first = ask({ way: () => [0, 20_000] });
   await arrived(1);

@@ -9,7 +9,8 @@ const jitter =
   (latency: number, spread: number): Way =>
   () => [(latency + spread * Math.random()) / 2, (latency + spread * Math.random()) / 2];
 
-const allServed = (statuses: readonly (number | null)[]): boolean => statuses.every((status) => status === 200);
+const allServed = (statuses: readonly (number | null)[]): boolean =>
+  statuses.every((status) => status === 200);
 
 test('at a strict request a second and 50 ms of jitter, 20 requests in a row draw no 429 and take at most 12 % longer than 19 s', async () => {
   const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
@@ -71,7 +72,9 @@ test('one request of another process gets through within seconds though a busy p
   const other = await start(path, { way: () => [10, 10] });
   await times(10, () => busy.ask());
   const stop = new AbortController();
-  const work = Array.from({ length: 4 }, () => times(1000, () => busy.ask({ signal: stop.signal })).catch(() => undefined));
+  const work = Array.from({ length: 4 }, () =>
+    times(1000, () => busy.ask({ signal: stop.signal })).catch(() => undefined),
+  );
   await clock.sleep(10_000);
 
   const asked = clock.monotonic();
@@ -87,8 +90,18 @@ test('a request whose process died before its answer came is kept away from', as
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const dead = await start(path);
-  const entry = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
-  await dead.ledger.grant(entry, { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: 'x', own: [] }, clock.now());
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
+  await dead.ledger.grant(
+    entry,
+    { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: 'x', own: [] },
+    clock.now(),
+  );
   const died = clock.now();
 
   await (await start(path)).ask();
@@ -122,7 +135,8 @@ function simulate(ways: readonly (readonly [number, number])[], gap: number, mos
   let open: { start: number; at: number }[] = [];
   let now = 0;
   const takeAnswers = (): void => {
-    for (const { start, at } of open.filter((one) => one.at <= now).sort((a, b) => a.at - b.at)) spacing.answered(start, at);
+    for (const { start, at } of open.filter((one) => one.at <= now).sort((a, b) => a.at - b.at))
+      spacing.answered(start, at);
     open = open.filter((one) => one.at > now);
   };
   for (const [out, back] of ways) {
@@ -177,7 +191,10 @@ test('with steady jitter, whatever the latency, no two requests arrive closer th
   fc.assert(
     fc.property(steady, seeds, ({ gap, out, back, jitterOut, jitterBack }, seed) => {
       const draw = evenly(seed);
-      const ways = Array.from({ length: 60 }, () => [out + draw() * jitterOut, back + draw() * jitterBack] as const);
+      const ways = Array.from(
+        { length: 60 },
+        () => [out + draw() * jitterOut, back + draw() * jitterBack] as const,
+      );
       expect(closest(simulate(ways, gap, 4))).toBeGreaterThanOrEqual(gap - 0.01);
     }),
     { seed: 1, numRuns: 1000 },

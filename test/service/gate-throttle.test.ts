@@ -49,7 +49,9 @@ test('the third 429 in a row opens the breaker: callers are told when to come ba
   const error = await ask().catch((refused: unknown) => refused);
 
   expect(error).toMatchObject({ code: 'GATE_PAUSED' });
-  expect((error as { resumeAt: Date }).resumeAt.getTime() - bench.clock.now()).toBeGreaterThanOrEqual(3 * MINUTE);
+  expect((error as { resumeAt: Date }).resumeAt.getTime() - bench.clock.now()).toBeGreaterThanOrEqual(
+    3 * MINUTE,
+  );
   expect(events.map(({ kind }) => kind)).toEqual(['paused', 'paused', 'breaker']);
   await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
   expect(bench.sandbox.arrivals).toHaveLength(3);
@@ -99,9 +101,9 @@ test('a service that says "1 s" for an hour is asked no more often than one that
 
   await insist(bench, process, HOUR);
 
-  expect(bench.sandbox.arrivals.filter(({ at }) => at - (bench.sandbox.arrivals[0]?.at ?? 0) < HOUR).length).toBeLessThanOrEqual(
-    8,
-  );
+  expect(
+    bench.sandbox.arrivals.filter(({ at }) => at - (bench.sandbox.arrivals[0]?.at ?? 0) < HOUR).length,
+  ).toBeLessThanOrEqual(8);
 });
 
 test('a pause and the breaker outlive the process', async () => {
@@ -131,7 +133,9 @@ test('an hour of 429s draws at most 8 requests out of four callers, though the p
   let process = first;
   while (clock.monotonic() < end) {
     const kill = new AbortController();
-    const callers = Array.from({ length: 4 }, () => process.ask({ signal: kill.signal }).catch(() => undefined));
+    const callers = Array.from({ length: 4 }, () =>
+      process.ask({ signal: kill.signal }).catch(() => undefined),
+    );
     await clock.sleep(2 * MINUTE);
     kill.abort(new Error('killed'));
     await Promise.all(callers);
@@ -161,7 +165,10 @@ test('after a pause one request goes ahead alone, and only its good answer lets 
   const { sandbox, clock } = bench;
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '10' } });
   const path = await freshMirrorFile();
-  const processes = [await bench.start(path, { way: () => [10, 4000] }), await bench.start(path, { way: () => [10, 4000] })];
+  const processes = [
+    await bench.start(path, { way: () => [10, 4000] }),
+    await bench.start(path, { way: () => [10, 4000] }),
+  ];
   const asked = Promise.all(processes.flatMap(({ ask }) => Array.from({ length: 3 }, () => ask())));
 
   await clock.sleep(4010 + 10_000 + 3900);
@@ -188,22 +195,25 @@ test('a 429 for the probe lets nobody go', async () => {
 test.each([
   [429, 'pause'],
   [401, 'key'],
-] as const)('from the moment that a %i stands in the ledger nobody is let through', async (status, because) => {
-  const bench = benchOf();
-  answerWith(bench, { status });
-  const grants: Grant[] = [];
-  const { ask } = await bench.start(await freshMirrorFile(), {
-    async onSettled(ledger, id) {
-      // Another request of the same process, whose spacing lets it go.
-      const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), own: [id] };
-      grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
-    },
-  });
+] as const)(
+  'from the moment that a %i stands in the ledger nobody is let through',
+  async (status, because) => {
+    const bench = benchOf();
+    answerWith(bench, { status });
+    const grants: Grant[] = [];
+    const { ask } = await bench.start(await freshMirrorFile(), {
+      async onSettled(ledger, id) {
+        // Another request of the same process, whose spacing lets it go.
+        const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), own: [id] };
+        grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
+      },
+    });
 
-  await ask().catch(() => undefined);
+    await ask().catch(() => undefined);
 
-  expect(grants[0]).toMatchObject({ granted: false, because });
-});
+    expect(grants[0]).toMatchObject({ granted: false, because });
+  },
+);
 
 test('an answer that was under way when the 429 came does not end the pause', async () => {
   const bench = benchOf();

@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { createServer as createSocketServer, connect as connectSocket, type AddressInfo, type Socket } from 'node:net';
+import {
+  createServer as createSocketServer,
+  connect as connectSocket,
+  type AddressInfo,
+  type Socket,
+} from 'node:net';
 import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { constants, createGzip, gzipSync } from 'node:zlib';
@@ -99,7 +104,11 @@ test('the key is asked anew for every request', async () => {
 
 test('status, text and the headers that matter come back, of an error answer too', async () => {
   const { http } = await serve(
-    answer(429, '{"Message":"ä"}', { 'retry-after': '7', location: '/x', date: 'Mon, 02 Mar 2026 08:00:40 GMT' }),
+    answer(429, '{"Message":"ä"}', {
+      'retry-after': '7',
+      location: '/x',
+      date: 'Mon, 02 Mar 2026 08:00:40 GMT',
+    }),
   );
 
   expect(await http.get('/a', {})).toEqual({
@@ -131,16 +140,19 @@ test.each([500, 503, 429, 413, 408])('nothing is sent again by itself after a %i
   expect(requests).toBe(1);
 });
 
-test.each([301, 302, 303, 307, 308])('a redirect with %i is not followed, so that the key goes nowhere else', async (status) => {
-  const asked: string[] = [];
-  const { http } = await serve((request, response) => {
-    asked.push(request.url ?? '');
-    response.writeHead(status, { location: '/elsewhere' }).end();
-  });
+test.each([301, 302, 303, 307, 308])(
+  'a redirect with %i is not followed, so that the key goes nowhere else',
+  async (status) => {
+    const asked: string[] = [];
+    const { http } = await serve((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(status, { location: '/elsewhere' }).end();
+    });
 
-  expect(await http.get('/a', {})).toMatchObject({ status, location: '/elsewhere' });
-  expect(asked).toEqual(['/v1/a']);
-});
+    expect(await http.get('/a', {})).toMatchObject({ status, location: '/elsewhere' });
+    expect(asked).toEqual(['/v1/a']);
+  },
+);
 
 test('an error answer or a redirect that repeats the key does not bring it in', async () => {
   const echo: RequestListener = ({ headers }, response) =>
@@ -191,7 +203,9 @@ async function sleepingListener(): Promise<number> {
 test('a connection that does not come about in time is told apart', async () => {
   const port = await sleepingListener();
   // The system takes some connections in the listener's name; once its queue is full, the next one waits.
-  const waiting = Array.from({ length: 8 }, () => connectSocket(port, '127.0.0.1').on('error', () => undefined));
+  const waiting = Array.from({ length: 8 }, () =>
+    connectSocket(port, '127.0.0.1').on('error', () => undefined),
+  );
   onTestFinished(() => {
     for (const socket of waiting) socket.destroy();
   });
@@ -271,7 +285,9 @@ test('a compressed answer is read as the text it is', async () => {
 });
 
 test('a damaged compressed answer is no answer', async () => {
-  const { http } = await serve(answer(200, gzipSync('{"a":1}'.repeat(1000)).subarray(0, 40), { 'content-encoding': 'gzip' }));
+  const { http } = await serve(
+    answer(200, gzipSync('{"a":1}'.repeat(1000)).subarray(0, 40), { 'content-encoding': 'gzip' }),
+  );
 
   await failureOf(http.get('/a', {}));
 });

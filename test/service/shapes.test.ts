@@ -12,15 +12,30 @@ function one(list: ListName, row: string, storePublicPermalink = false): Item {
   expect(rejects).toEqual([]);
   return items[0] as Item;
 }
-const conversation = (fields: string): Item => one('conversations', `{"id":"1","status":"open","tag_ids":[]${fields}}`);
+const conversation = (fields: string): Item =>
+  one('conversations', `{"id":"1","status":"open","tag_ids":[]${fields}}`);
 
 test('an id is its digits, whether a number or a text, also past what JavaScript holds exactly', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (id) => {
-      const asNumber = one('conversations', `{"id":${id},"assignee":{"assignee_id":${id}},"tag_ids":[${id}]}`);
-      const asText = one('conversations', `{"id":"${id}","assignee":{"assignee_id":"${id}"},"tag_ids":["${id}"]}`);
-      expect(asNumber).toMatchObject({ id: String(id), columns: { assignee_id: String(id) }, tags: [String(id)] });
-      expect(asText).toMatchObject({ id: String(id), columns: { assignee_id: String(id) }, tags: [String(id)] });
+      const asNumber = one(
+        'conversations',
+        `{"id":${id},"assignee":{"assignee_id":${id}},"tag_ids":[${id}]}`,
+      );
+      const asText = one(
+        'conversations',
+        `{"id":"${id}","assignee":{"assignee_id":"${id}"},"tag_ids":["${id}"]}`,
+      );
+      expect(asNumber).toMatchObject({
+        id: String(id),
+        columns: { assignee_id: String(id) },
+        tags: [String(id)],
+      });
+      expect(asText).toMatchObject({
+        id: String(id),
+        columns: { assignee_id: String(id) },
+        tags: [String(id)],
+      });
       expect(asNumber.hash).toBe(asText.hash);
       expect(asNumber.raw).toContain(`"id":${id}`);
     }),
@@ -50,7 +65,8 @@ test.each([
 });
 
 test('every list reads exactly its columns', () => {
-  for (const list of LIST_NAMES) expect(Object.keys(one(list, '{"id":1}').columns)).toEqual(Object.keys(COLUMNS[list]));
+  for (const list of LIST_NAMES)
+    expect(Object.keys(one(list, '{"id":1}').columns)).toEqual(Object.keys(COLUMNS[list]));
 });
 
 test('an inbox is read with its source user and its instants', () => {
@@ -69,16 +85,28 @@ test('an inbox is read with its source user and its instants', () => {
   });
 });
 
-test.each(['1709036168', '1709036168000', '"1709036168"', '"1709036168000"', '1709036168.0', '1709036168.000', '1.709036168e9'])(
-  'the timestamp %s is the instant that it means',
+test.each([
+  '1709036168',
+  '1709036168000',
+  '"1709036168"',
+  '"1709036168000"',
+  '1709036168.0',
+  '1709036168.000',
+  '1.709036168e9',
+])('the timestamp %s is the instant that it means', (created) => {
+  expect(one('tags', `{"id":1,"created_at":${created}}`).columns['created_at']).toBe(
+    '2024-02-27T12:16:08.000Z',
+  );
+});
+
+test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x10"'])(
+  'the timestamp %s is none',
   (created) => {
-    expect(one('tags', `{"id":1,"created_at":${created}}`).columns['created_at']).toBe('2024-02-27T12:16:08.000Z');
+    expect(read('tags', `[{"id":1,"created_at":${created}}]`).rejects).toMatchObject([
+      { reason: 'created_at is no timestamp' },
+    ]);
   },
 );
-
-test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x10"'])('the timestamp %s is none', (created) => {
-  expect(read('tags', `[{"id":1,"created_at":${created}}]`).rejects).toMatchObject([{ reason: 'created_at is no timestamp' }]);
-});
 
 test('an unassigned conversation is one however it says so, and all ways are equal', () => {
   const ways = [
@@ -96,13 +124,19 @@ test('an unassigned conversation is one however it says so, and all ways are equ
 
 test('tags are a set: order and repetition change neither what is kept nor the hash', () => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 99 }), { maxLength: 6 }), fc.infiniteStream(fc.boolean()), (tags, coins) => {
-      const mixed = tags.toSorted(() => (coins.next().value === true ? 1 : -1)).flatMap((tag) => [tag, String(tag)]);
-      const plain = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(tags)}}`);
-      const other = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(mixed)}}`);
-      expect(other.tags).toEqual(plain.tags);
-      expect(other.hash).toBe(plain.hash);
-    }),
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 99 }), { maxLength: 6 }),
+      fc.infiniteStream(fc.boolean()),
+      (tags, coins) => {
+        const mixed = tags
+          .toSorted(() => (coins.next().value === true ? 1 : -1))
+          .flatMap((tag) => [tag, String(tag)]);
+        const plain = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(tags)}}`);
+        const other = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(mixed)}}`);
+        expect(other.tags).toEqual(plain.tags);
+        expect(other.hash).toBe(plain.hash);
+      },
+    ),
   );
 });
 
@@ -114,7 +148,9 @@ test('no tags is not the same as saying nothing about tags', () => {
 
 test('the order of names does not change the hash, any content does', () => {
   const base = one('conversations', '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2}}');
-  expect(one('conversations', '{"colour":{"b":2,"a":1},"tag_ids":[],"status":"open","id":1}').hash).toBe(base.hash);
+  expect(one('conversations', '{"colour":{"b":2,"a":1},"tag_ids":[],"status":"open","id":1}').hash).toBe(
+    base.hash,
+  );
   for (const other of [
     '{"id":1,"status":"closed","tag_ids":[],"colour":{"a":1,"b":2}}',
     '{"id":1,"status":"open","tag_ids":[5],"colour":{"a":1,"b":2}}',
@@ -140,12 +176,13 @@ test('the public link is kept only where it was asked for', () => {
   expect(kept.raw).not.toContain('open-to-all');
   expect(kept.columns['permalink']).toBe('https://x/p');
   expect(one('conversations', row, true).raw).toContain('open-to-all');
-  expect(one('conversations', '{"id":"1","public_permalink":"https://x/other","private_permalink":"https://x/p"}').hash).toBe(
-    kept.hash,
-  );
-  expect(read('conversations', '[{"id":"x","public_permalink":"https://x/open-to-all"}]').rejects[0]?.raw).not.toContain(
-    'open-to-all',
-  );
+  expect(
+    one('conversations', '{"id":"1","public_permalink":"https://x/other","private_permalink":"https://x/p"}')
+      .hash,
+  ).toBe(kept.hash);
+  expect(
+    read('conversations', '[{"id":"x","public_permalink":"https://x/open-to-all"}]').rejects[0]?.raw,
+  ).not.toContain('open-to-all');
 });
 
 test('a conversation read singly is equal to the same one in a list', () => {
@@ -168,16 +205,22 @@ test.each<[ListName, string, string]>([
   ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is no id of digits'],
   ['conversations', '{"id":1,"assignee":{"assignee_id":"jane"}}', 'assignee.assignee_id is no id of digits'],
   ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is no boolean'],
-])('a wrong row of %s, %s, is one reject with its reason, and the rows beside it are read', (list, row, reason) => {
-  const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
+])(
+  'a wrong row of %s, %s, is one reject with its reason, and the rows beside it are read',
+  (list, row, reason) => {
+    const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
 
-  expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
-  expect(rejects).toEqual([{ reason, raw: row }]);
-});
+    expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
+    expect(rejects).toEqual([{ reason, raw: row }]);
+  },
+);
 
-test.each(['5', '"jane"', '[]', '9007199254740993'])('the assignee %s is a reject, not nobody', (assignee) => {
-  expect(read('conversations', `[{"id":1,"assignee":${assignee}}]`).rejects).toHaveLength(1);
-});
+test.each(['5', '"jane"', '[]', '9007199254740993'])(
+  'the assignee %s is a reject, not nobody',
+  (assignee) => {
+    expect(read('conversations', `[{"id":1,"assignee":${assignee}}]`).rejects).toHaveLength(1);
+  },
+);
 
 test('what the specification promises and rows lack is counted', () => {
   expect(read('users', '[{"id":1,"email":"a"},{"id":2,"email":null},{"id":3}]').lacking).toEqual({

@@ -1,4 +1,12 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
@@ -31,7 +39,11 @@ async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
 
 describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
   test('a full disk stops the pass with a sentence; nothing that was applied is lost, and with room again it goes on', async () => {
-    const mirror = await mirrorOf({ path: await freshMirrorFile(), pageSize: 10, sandbox: { conversations: [300] } });
+    const mirror = await mirrorOf({
+      path: await freshMirrorFile(),
+      pageSize: 10,
+      sandbox: { conversations: [300] },
+    });
     const { database, sandbox } = mirror;
     const [size] = await database.query<{ page_count: number }>('PRAGMA page_count');
     await database.query(`PRAGMA max_page_count = ${size!.page_count + 12}`);
@@ -80,7 +92,8 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
     const other = otherProgram(path);
     other.exec('BEGIN');
-    const seen = (): number => (other.prepare('SELECT count(*) AS n FROM conversations').get() as { n: number }).n;
+    const seen = (): number =>
+      (other.prepare('SELECT count(*) AS n FROM conversations').get() as { n: number }).n;
     expect(seen()).toBe(0);
     expect((await mirror.sync()).stopped).toBeNull();
     expect(seen()).toBe(0);
@@ -155,24 +168,34 @@ describe('the mirror', () => {
     );
     await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
       code: 'DATABASE',
-      message: expect.stringMatching(/was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/),
+      message: expect.stringMatching(
+        /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/,
+      ),
     });
   });
 
   test('is not made among another program’s tables, which are left as they are even where one has the name of ours', async () => {
     const path = await newPlace();
     const run = (sql: string): unknown => (ON_SQLITE ? otherProgram(path).exec(sql) : onServer(sql, path));
-    await run(`CREATE TABLE settings (name text, value text); INSERT INTO settings VALUES ('views', '{"names": ["sales"]}')`);
+    await run(
+      `CREATE TABLE settings (name text, value text); INSERT INTO settings VALUES ('views', '{"names": ["sales"]}')`,
+    );
     await run(`CREATE VIEW sales AS SELECT name FROM settings`);
     for (const others of ['settings', '_prisma_migrations, settings']) {
       await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
         code: 'DATABASE',
-        message: expect.stringContaining(`holds another program’s tables (${others}) and no mirror. Nothing was changed`),
+        message: expect.stringContaining(
+          `holds another program’s tables (${others}) and no mirror. Nothing was changed`,
+        ),
       });
-      await run(`CREATE TABLE IF NOT EXISTS _prisma_migrations (migration_name text, finished_at text, rolled_back_at text)`);
+      await run(
+        `CREATE TABLE IF NOT EXISTS _prisma_migrations (migration_name text, finished_at text, rolled_back_at text)`,
+      );
       await run(`INSERT INTO _prisma_migrations VALUES ('20200101_init', '2020', NULL)`);
       // Neither the row nor the view has gone.
-      await run(`CREATE TABLE kept_${others.length} AS SELECT 1 / count(*) AS whole FROM sales WHERE name = 'views'`);
+      await run(
+        `CREATE TABLE kept_${others.length} AS SELECT 1 / count(*) AS whole FROM sales WHERE name = 'views'`,
+      );
       await run(`DROP TABLE kept_${others.length}`);
     }
   });
@@ -188,12 +211,15 @@ describe('the mirror', () => {
     expect(await second.query('SELECT migration_name FROM _prisma_migrations')).toEqual(migrations);
   });
 
-  test.runIf(ON_SQLITE)('survives a power cut as far as its settings go: WAL, synced at each commit', async () => {
-    const database = await temporaryDatabase(await freshMirrorFile());
-    expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
-    expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
-    expect(await database.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
-  });
+  test.runIf(ON_SQLITE)(
+    'survives a power cut as far as its settings go: WAL, synced at each commit',
+    async () => {
+      const database = await temporaryDatabase(await freshMirrorFile());
+      expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+      expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+      expect(await database.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
+    },
+  );
 });
 
 describe('a transaction', () => {

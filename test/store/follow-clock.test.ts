@@ -5,7 +5,10 @@ import { quickMirror } from '../support/template.ts';
 
 const JUMP = -3 * HOUR;
 
-async function instants(sql: { query<Row>(text: string): Promise<Row[]> }, text: string): Promise<(number | null)[]> {
+async function instants(
+  sql: { query<Row>(text: string): Promise<Row[]> },
+  text: string,
+): Promise<(number | null)[]> {
   const rows = await sql.query<Record<string, Date | null>>(text);
   return rows.flatMap((row) => Object.values(row).map((at) => at?.getTime() ?? null));
 }
@@ -16,11 +19,15 @@ test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
   // More than are asked for singly: they wait for a second witness.
-  for (const id of [...inbox.conversations.order].slice(0, 25)) sandbox.world.removeConversation(inbox.id, id);
+  for (const id of [...inbox.conversations.order].slice(0, 25))
+    sandbox.world.removeConversation(inbox.id, id);
   clock.advance(HOUR);
   await mirror.sync();
   const now = clock.now();
-  await store.beginPass({ kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' }, now);
+  await store.beginPass(
+    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    now,
+  );
   await store.openSweep({ list: 'tags', inboxId: inbox.id }, 'resync', now);
   const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
   await store.writeSchedule({
@@ -53,7 +60,8 @@ test('rows that wait for a second witness do not wait for the clock to come roun
   const { clock, sandbox, database } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
-  for (const id of [...inbox.conversations.order].slice(0, 25)) sandbox.world.removeConversation(inbox.id, id);
+  for (const id of [...inbox.conversations.order].slice(0, 25))
+    sandbox.world.removeConversation(inbox.id, id);
   clock.advance(MINUTE);
   await mirror.sync();
   clock.setWall(JUMP);

@@ -36,7 +36,10 @@ test('housekeeping takes nothing from the views: since when a conversation may h
   clock.advance(31 * DAY);
   const told = async (): Promise<unknown> => [
     await ask(mirror, `SELECT from_earliest, from_at FROM status_intervals ORDER BY from_at DESC`),
-    await ask(mirror, `SELECT inbox_id, min(day) AS since FROM flow_daily GROUP BY inbox_id ORDER BY inbox_id`),
+    await ask(
+      mirror,
+      `SELECT inbox_id, min(day) AS since FROM flow_daily GROUP BY inbox_id ORDER BY inbox_id`,
+    ),
   ];
   const before = await told();
   const sweeps = await count(database, 'sweeps');

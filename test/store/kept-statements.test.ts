@@ -8,7 +8,8 @@ test('a statement that is run again has its own values, and the columns that ano
   const database = await temporaryDatabase(path);
   const other = new Sqlite(path);
   onTestFinished(() => void other.close());
-  const look = (name: string): Promise<unknown[]> => database.query('SELECT * FROM settings WHERE name = $1', name);
+  const look = (name: string): Promise<unknown[]> =>
+    database.query('SELECT * FROM settings WHERE name = $1', name);
   await database.execute(`INSERT INTO settings (name, value) VALUES ('a', '1'), ('b', '2')`);
   expect(await look('a')).toEqual([{ name: 'a', value: '1' }]);
   expect(await look('b')).toEqual([{ name: 'b', value: '2' }]);

@@ -28,7 +28,9 @@ describe('the lease', () => {
     await acquireLease(db, claim(1));
     await expect(acquireLease(db, claim(2, { now: () => START + 5000 }))).rejects.toMatchObject({
       code: 'LEASE_HELD',
-      message: expect.stringMatching(/`command 1`, process 1 on here, since 2026-03-02T08:00:00.000Z, last heard of 5 s ago/),
+      message: expect.stringMatching(
+        /`command 1`, process 1 on here, since 2026-03-02T08:00:00.000Z, last heard of 5 s ago/,
+      ),
     });
   });
 
@@ -36,10 +38,14 @@ describe('the lease', () => {
     const db = await database();
     await acquireLease(db, claim(1));
     const dead = { isAlive: () => false };
-    await expect(acquireLease(db, claim(2, { ...dead, host: 'elsewhere' }))).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await expect(acquireLease(db, claim(2, { ...dead, host: 'elsewhere' }))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+    });
     await acquireLease(db, claim(3, dead));
     expect(await readLease(db)).toMatchObject({ pid: 3 });
-    await expect(acquireLease(db, claim(4, { host: 'elsewhere', now: () => START + LEASE_MS }))).rejects.toMatchObject({
+    await expect(
+      acquireLease(db, claim(4, { host: 'elsewhere', now: () => START + LEASE_MS })),
+    ).rejects.toMatchObject({
       code: 'LEASE_HELD',
     });
     await acquireLease(db, claim(4, { host: 'elsewhere', now: () => START + LEASE_MS + 1 }));
@@ -66,9 +72,12 @@ describe('the lease', () => {
     for (let nth = 0; nth < 4; nth++) databases.push(await temporaryDatabase(path));
     await acquireLease(databases[0]!, claim(1));
     const alive = { isAlive: (pid: number) => pid !== 1 };
-    const results = await Promise.allSettled(databases.map((db, nth) => acquireLease(db, claim(10 + nth, alive))));
+    const results = await Promise.allSettled(
+      databases.map((db, nth) => acquireLease(db, claim(10 + nth, alive))),
+    );
     expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1);
-    for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
   });
 
   test('is renewed by each write, and free after its release; releasing a lost one does not harm the winner', async () => {
@@ -113,13 +122,24 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       rowsThen = await count(other, 'conversations');
     };
     const { stopped } = await mirror.sync();
-    expect(stopped).toMatchObject({ code: 'LEASE_LOST', message: expect.stringContaining('has taken over this mirror') });
+    expect(stopped).toMatchObject({
+      code: 'LEASE_LOST',
+      message: expect.stringContaining('has taken over this mirror'),
+    });
     expect(await count(other, 'conversations')).toBe(rowsThen);
-    expect(await other.query(`SELECT state FROM sweeps WHERE list = 'conversations'`)).toEqual([{ state: 'running' }]);
+    expect(await other.query(`SELECT state FROM sweeps WHERE list = 'conversations'`)).toEqual([
+      { state: 'running' },
+    ]);
 
     const { client, clock } = mirror;
     const next = await runPass(
-      { client, store: openStore(other, lease.current!), clock, onEvent: () => undefined, signal: new AbortController().signal },
+      {
+        client,
+        store: openStore(other, lease.current!),
+        clock,
+        onEvent: () => undefined,
+        signal: new AbortController().signal,
+      },
       { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'the new one' },
     );
     expect(next).toMatchObject({ stopped: null, pass: { resumed: true } });
@@ -134,10 +154,21 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     const { store, clock, database: db } = mirror;
     const key = { list: 'conversations', inboxId: firstInbox(mirror.sandbox).id } as const;
     const sweep = await store.openSweep(key, 'manual', clock.now());
-    const spec = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test' } as const;
+    const spec = {
+      kind: 'sync',
+      lists: LIST_NAMES,
+      inboxId: null,
+      acceptDeletes: false,
+      requestedBy: 'test',
+    } as const;
     const pass = await store.beginPass(spec, clock.now());
-    await acquireLease(db, claim(process.pid + 1, { host: 'test-host', now: clock.now, isAlive: () => false }));
-    const before = await db.query(`SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`);
+    await acquireLease(
+      db,
+      claim(process.pid + 1, { host: 'test-host', now: clock.now, isAlive: () => false }),
+    );
+    const before = await db.query(
+      `SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`,
+    );
     const page = { items: [], rejects: [], next: null, requestId: 1, attempts: 1 };
     const now = clock.now();
     for (const attempt of [
@@ -165,7 +196,9 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'LEASE_LOST' });
     }
-    expect(await db.query(`SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`)).toEqual(before);
+    expect(
+      await db.query(`SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`),
+    ).toEqual(before);
     await expectEqualToService(mirror);
   });
 });

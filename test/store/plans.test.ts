@@ -48,13 +48,22 @@ interface Look {
   readonly detail: string;
 }
 
-async function looksOnSqlite(database: Database, text: string, parameters: readonly unknown[]): Promise<Look[]> {
+async function looksOnSqlite(
+  database: Database,
+  text: string,
+  parameters: readonly unknown[],
+): Promise<Look[]> {
   const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...parameters);
   return plan.flatMap(({ detail }) => {
     const [, how, name] = /^(SCAN|SEARCH) (\w+)/.exec(detail) ?? [];
     if (name === undefined) return [];
     // The alias of `sweep_pages` where it is read beside others.
-    return [{ table: name === 'pages' ? 'sweep_pages' : name, detail: how === 'SCAN' ? 'whole' : detail.replaceAll('=', ' = ') }];
+    return [
+      {
+        table: name === 'pages' ? 'sweep_pages' : name,
+        detail: how === 'SCAN' ? 'whole' : detail.replaceAll('=', ' = '),
+      },
+    ];
   });
 }
 
@@ -66,8 +75,15 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-async function looksOnPostgres(database: Database, text: string, parameters: readonly unknown[]): Promise<Look[]> {
-  const [row] = await database.query<Record<string, [{ Plan: PlanNode }]>>(`EXPLAIN (FORMAT JSON) ${text}`, ...parameters);
+async function looksOnPostgres(
+  database: Database,
+  text: string,
+  parameters: readonly unknown[],
+): Promise<Look[]> {
+  const [row] = await database.query<Record<string, [{ Plan: PlanNode }]>>(
+    `EXPLAIN (FORMAT JSON) ${text}`,
+    ...parameters,
+  );
   const looks: Look[] = [];
   const visit = (node: PlanNode): void => {
     const table = node['Relation Name'];
@@ -99,10 +115,15 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
 }
 
 /** These look at a whole list, once a sweep: which rows no page held, and how many wait. */
-const ONCE_A_SWEEP = /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS n FROM \w+ WHERE .*missing_since IS NOT NULL/;
+const ONCE_A_SWEEP =
+  /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS n FROM \w+ WHERE .*missing_since IS NOT NULL/;
 
 test('no statement of a page or of a suspect looks through a whole table, however large it has grown', async () => {
-  const mirror = await mirrorOf({ path: await freshMirrorFile(), pageSize: 10, sandbox: { conversations: [45] } });
+  const mirror = await mirrorOf({
+    path: await freshMirrorFile(),
+    pageSize: 10,
+    sandbox: { conversations: [45] },
+  });
   const { database, sandbox, client, clock } = mirror;
   const statements = new Map<string, unknown[]>();
   const store = openStore(listeningDatabase(database, statements), mirror.lease);
@@ -139,10 +160,13 @@ test('no statement of a page or of a suspect looks through a whole table, howeve
   const wide: string[] = [];
   for (const [text, parameters] of statements) {
     if (ONCE_A_SWEEP.test(text)) continue;
-    const looks = ON_SQLITE ? await looksOnSqlite(database, text, parameters) : await looksOnPostgres(database, text, parameters);
+    const looks = ON_SQLITE
+      ? await looksOnSqlite(database, text, parameters)
+      : await looksOnPostgres(database, text, parameters);
     for (const { table, detail } of looks) {
       const look = LOOKS[table];
-      if (look !== undefined && !look.test(detail)) wide.push(`${table} ${detail} <- ${text.replaceAll(/\s+/g, ' ')}`);
+      if (look !== undefined && !look.test(detail))
+        wide.push(`${table} ${detail} <- ${text.replaceAll(/\s+/g, ' ')}`);
     }
   }
   expect(wide).toEqual([]);
@@ -159,11 +183,17 @@ test.runIf(ON_SQLITE)(
       ['changes_life', '698489 2001 4 1 1 1 1 1'],
       ['changes_list_inbox_id_item_id_idx', '898408 2001 2001 5'],
     ])
-      await database.execute(`INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('changes', $1, $2)`, index, stat);
+      await database.execute(
+        `INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('changes', $1, $2)`,
+        index,
+        stat,
+      );
     await database.execute(`ANALYZE sqlite_schema`);
     for (const view of ['flow_daily', 'backlog_daily']) {
       const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
-      const looks = plan.map(({ detail }) => detail).filter((detail) => detail.startsWith('SEARCH changes USING'));
+      const looks = plan
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.startsWith('SEARCH changes USING'));
       expect(looks.length).toBeGreaterThan(4);
       expect(looks.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
     }

@@ -30,7 +30,12 @@ const MEANT: Record<string, (nth: number) => Row> = {
   rejects: () => ({ list: 'users' }),
   requests: () => ({ list: 'tags', reason: 'manual' }),
   sweep_pages: (nth) => ({ item_ids: `["${nth}", "9007199254740993"]` }),
-  sweeps: (nth) => ({ list: 'conversations', reason: 'resync', state: nth === 1 ? 'complete' : 'abandoned', next_page: null }),
+  sweeps: (nth) => ({
+    list: 'conversations',
+    reason: 'resync',
+    state: nth === 1 ? 'complete' : 'abandoned',
+    next_page: null,
+  }),
   sync_requests: () => ({ kind: 'resync', lists: '["users"]', state: 'done' }),
 };
 
@@ -49,7 +54,11 @@ async function firstRelease(): Promise<string> {
   const database = new Sqlite(path);
   database.pragma('journal_mode = WAL');
   for (const table of tablesOf(database)) {
-    const columns = database.pragma(`table_info(${table})`) as { name: string; type: string; notnull: number }[];
+    const columns = database.pragma(`table_info(${table})`) as {
+      name: string;
+      type: string;
+      notnull: number;
+    }[];
     for (const nth of table === 'gate_state' ? [1] : [1, 2]) {
       const invented = columns.map(({ name, type, notnull }) => [
         name,
@@ -71,11 +80,16 @@ function inventedValue(table: string, column: string, type: string, nth: number)
   if (type === 'INTEGER') return nth;
   if (type === 'BOOLEAN') return nth % 2;
   if (type === 'JSONB') return `{"of": "${table}", "digits": 12345678901234567890.50}`;
-  return /(^|_)id$/.test(column) ? `90071992547409${nth}` : `${column} of ${table} ${nth}: "ünï" 'q' \u{1F600}\n`;
+  return /(^|_)id$/.test(column)
+    ? `90071992547409${nth}`
+    : `${column} of ${table} ${nth}: "ünï" 'q' \u{1F600}\n`;
 }
 
 function tablesOf(database: Sqlite.Database): string[] {
-  const names = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`).pluck().all() as string[];
+  const names = database
+    .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+    .pluck()
+    .all() as string[];
   return names.filter((name) => !/^sqlite_|^_prisma_/.test(name));
 }
 
@@ -92,7 +106,8 @@ function dump(path: string, like?: Dump): Dump {
   const rows: Record<string, unknown[][]> = {};
   for (const table of like === undefined ? tablesOf(database) : Object.keys(like.columns)) {
     columns[table] =
-      like?.columns[table] ?? (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+      like?.columns[table] ??
+      (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
     rows[table] = database
       .prepare(`SELECT ${columns[table].join(', ')} FROM ${table} ORDER BY 1, 2`)
       .raw()
@@ -112,7 +127,9 @@ const VIEWS_INDEXES = readFileSync(join(import.meta.dirname, '../../prisma/views
 function schemaOf(path: string): unknown[] {
   const database = new Sqlite(path, { readonly: true });
   const schema = database
-    .prepare(`SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEXES}) ORDER BY name`)
+    .prepare(
+      `SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEXES}) ORDER BY name`,
+    )
     .all();
   database.close();
   return schema;
@@ -134,7 +151,9 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
     mirror.sandbox.applyEvents(20);
     expect((await mirror.sync()).stopped).toBeNull();
     // Whoever goes on by its last id is told nothing twice.
-    expect(await mirror.database.query('SELECT id FROM changes WHERE id > 2 ORDER BY id LIMIT 1')).toEqual([{ id: 3 }]);
+    expect(await mirror.database.query('SELECT id FROM changes WHERE id > 2 ORDER BY id LIMIT 1')).toEqual([
+      { id: 3 },
+    ]);
     expect(await count(mirror.database, `requests WHERE id <= 2`)).toBe(2);
   });
 
@@ -146,7 +165,13 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
     const kill = async ([words, left]: (typeof MOMENTS)[number]): Promise<void> => {
       const path = join(temporaryFolder(), 'mirror.db');
       copyFileSync(old, path);
-      const args = ['--require', plant, join(import.meta.dirname, '../support/child-sync.ts'), 'open-only', urlOf(path)];
+      const args = [
+        '--require',
+        plant,
+        join(import.meta.dirname, '../support/child-sync.ts'),
+        'open-only',
+        urlOf(path),
+      ];
       const child = spawn(process.execPath, args, { env: { KILLED_BEFORE: words }, stdio: 'ignore' });
       expect([words, ...((await once(child, 'close')) as unknown[])]).toEqual([words, null, 'SIGKILL']);
       expect(schemaOf(path)).toEqual(schemaOf(left === 'old' ? old : first));
@@ -181,25 +206,28 @@ prototype.exec = function (script) {
 prototype.prepare = function (sql) { look(sql); return prepare.call(this, sql); };
 `;
 
-test.skipIf(ON_SQLITE)('migrations whose connection is cut on PostgreSQL leave nothing behind, and are then made', async () => {
-  const url = await newPlace();
-  // The server ends whoever makes this table, which is in the midst of them.
-  await onServer(
-    `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+test.skipIf(ON_SQLITE)(
+  'migrations whose connection is cut on PostgreSQL leave nothing behind, and are then made',
+  async () => {
+    const url = await newPlace();
+    // The server ends whoever makes this table, which is in the midst of them.
+    await onServer(
+      `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
        IF to_regclass('report_days') IS NOT NULL THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
      END $$;
      CREATE EVENT TRIGGER cut ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION cut()`,
-    url,
-  );
-  await expect(openDatabase(url)).rejects.toMatchObject({
-    code: 'DATABASE',
-    message: expect.stringContaining('has closed the connection'),
-  });
-  const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
-  await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
-  const database = await temporaryDatabase(url);
-  for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
-});
+      url,
+    );
+    await expect(openDatabase(url)).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('has closed the connection'),
+    });
+    const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
+    await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
+    const database = await temporaryDatabase(url);
+    for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
+  },
+);
 
 test('a mirror that a newer inbox-mirror has made is refused with a sentence by every command, and left as it is', async () => {
   const place = await freshMirrorFile();
@@ -215,7 +243,9 @@ test('a mirror that a newer inbox-mirror has made is refused with a sentence by 
   }
   expect(program.sandbox.arrivals).toEqual([]);
   for (const table of ['settings', 'leases', 'sync_requests', 'gate_state'])
-    expect(await count(database, `${table} WHERE ${table === 'settings' ? `name <> 'views'` : 'TRUE'}`)).toBe(0);
+    expect(await count(database, `${table} WHERE ${table === 'settings' ? `name <> 'views'` : 'TRUE'}`)).toBe(
+      0,
+    );
 });
 
 const COMMANDS = ['start', 'sync', 'resync', 'status', 'changes', 'tables', 'doctor']
@@ -225,4 +255,5 @@ const COMMANDS = ['start', 'sync', 'resync', 'status', 'changes', 'tables', 'doc
     ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
   ]);
 
-const NEWER = /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)\. Nothing was changed/;
+const NEWER =
+  /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)\. Nothing was changed/;

@@ -41,7 +41,9 @@ const COLUMNS_OF = `SELECT attname AS name, format_type(atttypid, atttypmod) AS 
 
 async function columnsOf(database: Database, table: string): Promise<Column[]> {
   if (!ON_SQLITE) return await database.query<Column>(COLUMNS_OF, table);
-  return await database.query<Column>(`SELECT name, type, "notnull", pk FROM pragma_table_info('${table}') ORDER BY cid`);
+  return await database.query<Column>(
+    `SELECT name, type, "notnull", pk FROM pragma_table_info('${table}') ORDER BY cid`,
+  );
 }
 
 describe('the tables', () => {
@@ -79,7 +81,8 @@ describe('the tables', () => {
         .sort((a, b) => a.pk - b.pk)
         .map(({ name }) => name);
     expect(await keyOf('inboxes')).toEqual(['id']);
-    for (const table of ['inbox_users', 'inbox_tags', 'conversations']) expect(await keyOf(table)).toEqual(['inbox_id', 'id']);
+    for (const table of ['inbox_users', 'inbox_tags', 'conversations'])
+      expect(await keyOf(table)).toEqual(['inbox_id', 'id']);
     expect(await keyOf('conversation_tags')).toEqual(['inbox_id', 'conversation_id', 'tag_id']);
   });
 
@@ -88,7 +91,9 @@ describe('the tables', () => {
     const schema = readFileSync(join(import.meta.dirname, '../../prisma/models.prisma'), 'utf8');
     const models = [...schema.matchAll(/^model (\w+) \{\n(.*?)^\}/gms)];
     const tables = await database.query<{ name: string }>(database.dialect.tableNames);
-    const names = tables.map(({ name }) => name).filter((name) => !/^sqlite_|^_prisma_migrations$/.test(name));
+    const names = tables
+      .map(({ name }) => name)
+      .filter((name) => !/^sqlite_|^_prisma_migrations$/.test(name));
     expect(new Set(models.map(([, name]) => name))).toEqual(new Set(names));
     for (const [, name, body] of models) {
       const fields = body!

@@ -69,14 +69,19 @@ async function number(ask: Ask, what: string, from: string): Promise<number> {
 
 /** Each row with its own tag, none lost, and the views tell of just as many. */
 async function checkRows(ask: Ask): Promise<void> {
-  const live = await number(ask, 'count(*)', 'conversations WHERE deleted_at IS NULL AND missing_since IS NULL');
+  const live = await number(
+    ask,
+    'count(*)',
+    'conversations WHERE deleted_at IS NULL AND missing_since IS NULL',
+  );
   if (live < Number(least)) throw new Error(`${live} conversations are there, and there were ${least}`);
   const rows = await ask(
     `SELECT c.id, c.status, links.tag_id FROM conversations AS c
      LEFT JOIN conversation_tags AS links ON links.inbox_id = c.inbox_id AND links.conversation_id = c.id`,
   );
   same('rows with their tags', rows.length, live);
-  for (const { id, status, tag_id: tag } of rows) same(`the tag of conversation ${id}`, tag, String(status).split(' ')[1]);
+  for (const { id, status, tag_id: tag } of rows)
+    same(`the tag of conversation ${id}`, tag, String(status).split(' ')[1]);
   same('backlog_now', await number(ask, 'sum(open + pending + closed + other)', 'backlog_now'), live);
   same('tag_volume', await number(ask, 'sum(conversations)', 'tag_volume'), live);
   for (const view of ['status_intervals', 'assignee_intervals'])
@@ -89,15 +94,25 @@ async function checkPages(ask: Ask): Promise<void> {
     `SELECT id, inbox_id, pages, items FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps WHERE list = 'conversations' GROUP BY inbox_id)`,
   );
   for (const { id, inbox_id: inbox, pages, items } of sweeps) {
-    const held = await ask(`SELECT CAST(item_ids AS TEXT) AS ids FROM sweep_pages WHERE sweep_id = ${id} AND page_no > 0`);
+    const held = await ask(
+      `SELECT CAST(item_ids AS TEXT) AS ids FROM sweep_pages WHERE sweep_id = ${id} AND page_no > 0`,
+    );
     const ids = new Set(held.flatMap((page) => JSON.parse(String(page['ids'])) as string[]));
     same(`the pages of sweep ${id}`, [held.length, ids.size], [Number(pages), Number(items)]);
     const rows = await ask(`SELECT id, status FROM conversations WHERE inbox_id = '${inbox}'`);
     const round = ({ status }: Row): number => Number(String(status).split(' ')[0]);
     const newest = Math.max(...rows.map(round));
     for (const row of ids.size === 0 ? [] : rows)
-      same(`the round of conversation ${row['id']}`, round(row), ids.has(String(row['id'])) ? newest : newest - 1);
-    const told = await number(ask, 'count(*)', `changes WHERE sweep_id = ${id} AND field IN ('status', 'presence')`);
+      same(
+        `the round of conversation ${row['id']}`,
+        round(row),
+        ids.has(String(row['id'])) ? newest : newest - 1,
+      );
+    const told = await number(
+      ask,
+      'count(*)',
+      `changes WHERE sweep_id = ${id} AND field IN ('status', 'presence')`,
+    );
     same(`the changes of sweep ${id}`, told, newest === 0 ? 0 : ids.size);
   }
 }

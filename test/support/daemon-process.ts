@@ -49,7 +49,9 @@ export function startDaemon({ folder, env }: TestProgram, more: Record<string, s
     for (const look of waiting) look();
     expect(output + errors, 'the key is nowhere in the output').not.toContain(SECRET);
     for (const line of log)
-      expect(DOCUMENTED, 'docs/logging.md has each field of the log').toEqual(expect.arrayContaining(Object.keys(line)));
+      expect(DOCUMENTED, 'docs/logging.md has each field of the log').toEqual(
+        expect.arrayContaining(Object.keys(line)),
+      );
     return (code ?? signal) as number | string;
   });
   return {

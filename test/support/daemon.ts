@@ -185,7 +185,10 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const http = connect(url, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
-      http: killSwitch.http({ get: (...request) => clock.hold(() => http.get(...request)), close: http.close }),
+      http: killSwitch.http({
+        get: (...request) => clock.hold(() => http.get(...request)),
+        close: http.close,
+      }),
       gate: killSwitch.gate(
         createGate({
           ledger: store.ledger,

@@ -11,7 +11,10 @@ const SHRINKING_MS = 15_000;
  * @param runs how many, where the environment's HISTORIES does not say it
  * @returns fast-check's parameters, and the time-out of the test
  */
-export function histories(runs: number): { parameters: { numRuns: number; plugins: fc.Plugin<unknown>[] }; timeoutMs: number } {
+export function histories(runs: number): {
+  parameters: { numRuns: number; plugins: fc.Plugin<unknown>[] };
+  timeoutMs: number;
+} {
   const numRuns = Number(process.env['HISTORIES'] ?? runs);
   const limit = numRuns * RUN_MS + SHRINKING_MS;
   return {

@@ -46,7 +46,8 @@ export class KillSwitch {
     return {
       ...opened,
       ...this.#statementsOf(opened),
-      transaction: (work) => this.#answer(() => this.#clock.hold(() => opened.transaction((tx) => work(this.#statementsIn(tx))))),
+      transaction: (work) =>
+        this.#answer(() => this.#clock.hold(() => opened.transaction((tx) => work(this.#statementsIn(tx))))),
       typed: (work) => this.#answer(() => this.#clock.hold(() => opened.typed(work))),
       close: () => opened.close(),
     };
@@ -130,7 +131,8 @@ export class KillSwitch {
   #holdOrTurn(): void {
     const betweenLists = this.#sweeping.size === 0 && this.#toCome.size > 0;
     const computes =
-      !this.dead && (betweenLists || this.#sweeping.size > this.#atGate || (this.#atGate > 0 && this.#asleep === 0));
+      !this.dead &&
+      (betweenLists || this.#sweeping.size > this.#atGate || (this.#atGate > 0 && this.#asleep === 0));
     if (computes && this.#release === null)
       void this.#clock.hold(() => new Promise<void>((resolve) => (this.#release = resolve)));
     else if (!computes && this.#release !== null) {
@@ -141,7 +143,8 @@ export class KillSwitch {
 
   #statementsOf(sql: Sql): Sql {
     return {
-      query: (text, ...parameters) => this.#answer(() => (this.#count(), this.#clock.hold(() => sql.query(text, ...parameters)))),
+      query: (text, ...parameters) =>
+        this.#answer(() => (this.#count(), this.#clock.hold(() => sql.query(text, ...parameters)))),
       execute: (text, ...parameters) =>
         this.#answer(() => (this.#count(), this.#clock.hold(() => sql.execute(text, ...parameters)))),
     };

@@ -40,7 +40,10 @@ export async function temporaryDatabase(path?: string): Promise<Database> {
 }
 
 /** A sandbox on a real socket whose time is the test's. */
-async function listeningSandbox(options: Partial<SandboxOptions>, clock: TestClock): Promise<{ sandbox: Sandbox; url: string }> {
+async function listeningSandbox(
+  options: Partial<SandboxOptions>,
+  clock: TestClock,
+): Promise<{ sandbox: Sandbox; url: string }> {
   const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
   const { url, close } = await sandbox.listen();
   onTestFinished(() => close());
@@ -120,7 +123,14 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     sync: (spec = {}, signal = new AbortController().signal) =>
       runPass(
         { client, store, clock, onEvent: (event) => events.push(event), signal },
-        { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test', ...spec },
+        {
+          kind: 'sync',
+          lists: LIST_NAMES,
+          inboxId: null,
+          acceptDeletes: false,
+          requestedBy: 'test',
+          ...spec,
+        },
       ),
   };
 }

@@ -17,7 +17,11 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   ]);
   await onServer(`CREATE DATABASE ${TEMPLATE}`, server.url('postgres'));
   // In a process of its own: the module runner of this one does not load the schema engine.
-  execFileSync(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), 'open-only', server.url(TEMPLATE)]);
+  execFileSync(process.execPath, [
+    join(import.meta.dirname, 'child-sync.ts'),
+    'open-only',
+    server.url(TEMPLATE),
+  ]);
   const client = new Client(server.url(TEMPLATE));
   await client.connect();
   provide('templateShape', await shapeOf(client));

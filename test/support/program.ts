@@ -24,7 +24,10 @@ export interface TestProgram {
   runUntil(when: () => boolean, ...argv: string[]): Promise<Ran>;
 }
 
-export async function testProgram(options: Partial<SandboxOptions> = {}, env: Record<string, string> = {}): Promise<TestProgram> {
+export async function testProgram(
+  options: Partial<SandboxOptions> = {},
+  env: Record<string, string> = {},
+): Promise<TestProgram> {
   const folder = temporaryFolder();
   const sandbox = createSandbox({ rate: 0, perDay: 0, key: SECRET, ...options });
   const { url, close } = await sandbox.listen();
@@ -32,7 +35,13 @@ export async function testProgram(options: Partial<SandboxOptions> = {}, env: Re
   const program: TestProgram = {
     folder,
     sandbox,
-    env: { INBOX_API_URL: url, INBOX_API_KEY: SECRET, REQUESTS_PER_SECOND: '500', LOG_LEVEL: 'trace', ...env },
+    env: {
+      INBOX_API_URL: url,
+      INBOX_API_KEY: SECRET,
+      REQUESTS_PER_SECOND: '500',
+      LOG_LEVEL: 'trace',
+      ...env,
+    },
     run: (...argv) => execute(program, argv, new AbortController()),
     runUntil(when, ...argv) {
       const stop = new AbortController();

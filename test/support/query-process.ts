@@ -13,10 +13,14 @@ export interface QueryProcess {
 
 export function startQuery(databaseUrl: string, ...argv: string[]): QueryProcess {
   const began = performance.now();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/inbox-mirror.cjs'), 'query', ...argv], {
-    env: { PATH: process.env['PATH'], DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../bin/inbox-mirror.cjs'), 'query', ...argv],
+    {
+      env: { PATH: process.env['PATH'], DATABASE_URL: databaseUrl },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   let errors = '';
   child.stderr.on('data', (data: Buffer) => (errors += data.toString()));

@@ -16,6 +16,7 @@ export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
 /** As `mirrorOf`, from the template, and not waiting for the disk: for tests in which the power stays on. */
 export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), ...options });
-  if (mirror.database.dialect.provider === 'sqlite') await mirror.database.execute('PRAGMA synchronous = OFF');
+  if (mirror.database.dialect.provider === 'sqlite')
+    await mirror.database.execute('PRAGMA synchronous = OFF');
   return mirror;
 }

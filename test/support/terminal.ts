@@ -2,7 +2,11 @@ import { runProgram } from '../../src/cli/program.ts';
 import type { TestProgram } from './program.ts';
 
 /** What the program prints to a terminal of so many columns, without colours. */
-export async function renderOnTerminal({ env, folder }: TestProgram, columns: number, ...argv: string[]): Promise<string> {
+export async function renderOnTerminal(
+  { env, folder }: TestProgram,
+  columns: number,
+  ...argv: string[]
+): Promise<string> {
   let printed = '';
   const output = { write: (text: string) => void (printed += text), isTTY: true, columns };
   const io = { env, cwd: folder, stdout: output, stderr: output, signal: new AbortController().signal };

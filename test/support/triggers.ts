@@ -12,7 +12,10 @@ export interface Trigger {
 }
 
 /** Has the database itself do something with every row that is written, or refuse it. */
-export async function addTrigger(sql: Sql, { name, when, verb, table, does = '', refuses = '' }: Trigger): Promise<void> {
+export async function addTrigger(
+  sql: Sql,
+  { name, when, verb, table, does = '', refuses = '' }: Trigger,
+): Promise<void> {
   if (ON_SQLITE) {
     const condition = refuses === '' ? '' : `WHEN ${refuses}`;
     const body = refuses === '' ? does : `SELECT RAISE(ABORT, 'refused')`;
@@ -24,7 +27,9 @@ export async function addTrigger(sql: Sql, { name, when, verb, table, does = '',
   await sql.execute(
     `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ${body.replaceAll("'", "''")} RETURN ${result}; END'`,
   );
-  await sql.execute(`CREATE TRIGGER ${name} ${when} ${verb} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${name}()`);
+  await sql.execute(
+    `CREATE TRIGGER ${name} ${when} ${verb} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${name}()`,
+  );
 }
 
 export async function dropTrigger(sql: Sql, { name, table }: Pick<Trigger, 'name' | 'table'>): Promise<void> {

@@ -36,13 +36,20 @@ const QUERIES: Record<keyof Tables, string> = {
 /** What the mirror holds as present. */
 async function mirroredTables(sql: Sql): Promise<Tables> {
   const tables: Partial<Record<keyof Tables, Row[]>> = {};
-  for (const [table, query] of Object.entries(QUERIES)) tables[table as keyof Tables] = inOrder(await sql.query<Row>(query));
+  for (const [table, query] of Object.entries(QUERIES))
+    tables[table as keyof Tables] = inOrder(await sql.query<Row>(query));
   return tables as unknown as Tables;
 }
 
 /** What the service has, as the mirror should hold it; worked out here without the mirror's own reading of it. */
 function serviceTables(world: World): Tables {
-  const tables: Tables = { inboxes: [], inbox_users: [], inbox_tags: [], conversations: [], conversation_tags: [] };
+  const tables: Tables = {
+    inboxes: [],
+    inbox_users: [],
+    inbox_tags: [],
+    conversations: [],
+    conversation_tags: [],
+  };
   for (const inbox of world.inboxes.values()) {
     const { id: inbox_id } = inbox;
     tables.inboxes.push(inboxColumns(inbox));
@@ -50,10 +57,12 @@ function serviceTables(world: World): Tables {
     for (const tag of inbox.tags.values()) tables.inbox_tags.push({ inbox_id, ...tagColumns(tag) });
     for (const row of inbox.conversations.values()) {
       tables.conversations.push({ inbox_id, ...conversationColumns(row) });
-      for (const tag_id of new Set(row.tag_ids)) tables.conversation_tags.push({ inbox_id, conversation_id: row.id, tag_id });
+      for (const tag_id of new Set(row.tag_ids))
+        tables.conversation_tags.push({ inbox_id, conversation_id: row.id, tag_id });
     }
   }
-  for (const name of Object.keys(QUERIES) as (keyof Tables)[]) tables[name].splice(0, Infinity, ...inOrder(tables[name]));
+  for (const name of Object.keys(QUERIES) as (keyof Tables)[])
+    tables[name].splice(0, Infinity, ...inOrder(tables[name]));
   return tables;
 }
 
@@ -111,7 +120,8 @@ function seconds(epoch: number): string {
 }
 
 function inOrder(rows: Row[]): Row[] {
-  const key = (row: Row): string => JSON.stringify([row['inbox_id'], row['conversation_id'], row['id'], row['tag_id']]);
+  const key = (row: Row): string =>
+    JSON.stringify([row['inbox_id'], row['conversation_id'], row['id'], row['tag_id']]);
   return rows
     .map((row) => [key(row), row] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1))

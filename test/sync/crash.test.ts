@@ -75,7 +75,11 @@ function readAgain(arrivals: readonly { path: string }[]): Map<string, number> {
 
 describe('SIGKILL', () => {
   test('at any moment of a first sync loses no applied page and reads at most one page per list again', async () => {
-    const { sandbox, url } = await listening({ conversations: [155, 95, 60], usersPerInbox: 14, tagsPerInbox: 11 });
+    const { sandbox, url } = await listening({
+      conversations: [155, 95, 60],
+      usersPerInbox: 14,
+      tagsPerInbox: 11,
+    });
     const path = await newPlace();
     const moments: Moment[] = [
       [1, 3],
@@ -150,9 +154,12 @@ describe('SIGKILL', () => {
       await child.ended;
       clearTimeout(timer);
       await withDatabase(path, async (database) => {
-        expect(await count(database, '_prisma_migrations WHERE finished_at IS NOT NULL')).toBeGreaterThanOrEqual(1);
+        expect(
+          await count(database, '_prisma_migrations WHERE finished_at IS NOT NULL'),
+        ).toBeGreaterThanOrEqual(1);
         expect(await count(database, 'conversations')).toBe(0);
-        if (ON_SQLITE) expect(await database.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+        if (ON_SQLITE)
+          expect(await database.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
       });
     }
   });

@@ -15,7 +15,12 @@ function slots(expression: string, timezone: string, from: number, until: number
 
 /** Local hour and minute in a zone, told by Intl alone. */
 function wallClock(timezone: string): (at: number) => string {
-  const format = new Intl.DateTimeFormat('en-GB', { timeZone: timezone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: timezone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
   return (at) => format.format(at);
 }
 
@@ -53,7 +58,14 @@ describe('a schedule runs as often as its wall clock says', () => {
   });
 
   test('in any zone, on any day: exactly the minutes whose wall clock matches', () => {
-    const zones = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Pacific/Apia'];
+    const zones = [
+      'UTC',
+      'Europe/Berlin',
+      'America/St_Johns',
+      'Asia/Kathmandu',
+      'Australia/Lord_Howe',
+      'Pacific/Apia',
+    ];
     fc.assert(
       fc.property(
         fc.constantFrom(...zones),

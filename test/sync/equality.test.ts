@@ -23,7 +23,9 @@ describe('after a sync the tables equal the service', () => {
   for (const envelope of ['data', 'top'] as const) {
     for (const idType of ['string', 'number', 'mixed'] as const) {
       test(`with the ${envelope} envelope and ${idType} ids, past 2^53 too`, async () => {
-        const mirror = await quickMirror({ sandbox: { envelope, idType, conversations: [130, 40, 0], sharedShare: 0.3 } });
+        const mirror = await quickMirror({
+          sandbox: { envelope, idType, conversations: [130, 40, 0], sharedShare: 0.3 },
+        });
         const { stopped, lists } = await mirror.sync();
         expect(stopped).toBeNull();
         expect(lists.every(({ outcome }) => outcome === 'complete')).toBe(true);
@@ -38,7 +40,12 @@ describe('after a sync the tables equal the service', () => {
   test('`raw` is the JSON of the item: SQL looks into it, and every digit of its id is there', async () => {
     const mirror = await quickMirror({ sandbox: { idType: 'number', conversations: [30] } });
     await mirror.sync();
-    const rows = await mirror.database.query<{ id: string; status: string; in_raw: string; raw_status: string }>(
+    const rows = await mirror.database.query<{
+      id: string;
+      status: string;
+      in_raw: string;
+      raw_status: string;
+    }>(
       `SELECT id, status, CAST(${rawText('id')} AS TEXT) AS in_raw, ${rawText('status')} AS raw_status FROM conversations`,
     );
     expect(rows.length).toBe(30);
@@ -95,7 +102,9 @@ describe('what a sync costs', () => {
   test('the ledger holds as many rows as requests arrived, and each list says what it cost', async () => {
     const mirror = await quickMirror({ sandbox: { conversations, sharedShare: 0 } });
     await mirror.sync();
-    const [ledger] = await mirror.database.query<{ n: number }>(`SELECT count(*) AS n FROM requests WHERE status = 200`);
+    const [ledger] = await mirror.database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM requests WHERE status = 200`,
+    );
     const [sweeps] = await mirror.database.query<{ n: number }>(`SELECT sum(requests) AS n FROM sweeps`);
     expect({ ledger: ledger!.n, sweeps: sweeps!.n }).toEqual({ ledger: pages, sweeps: pages });
   });

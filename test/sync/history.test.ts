@@ -79,7 +79,12 @@ class Account {
     const tag = choose([...inbox.tags.values()], kind === 'tag' ? other : row);
     switch (kind) {
       case 'status':
-        if (conversation) world.setStatus(inbox.id, conversation.id, ['open', 'pending', 'closed', 'a new status'][other % 4]!);
+        if (conversation)
+          world.setStatus(
+            inbox.id,
+            conversation.id,
+            ['open', 'pending', 'closed', 'a new status'][other % 4]!,
+          );
         break;
       case 'assign':
         if (conversation && user) world.assign(inbox.id, conversation.id, user.id);
@@ -91,7 +96,8 @@ class Account {
         if (conversation && tag) world.tag(inbox.id, conversation.id, tag.id);
         break;
       case 'untag':
-        if (conversation?.tag_ids.length) world.untag(inbox.id, conversation.id, choose(conversation.tag_ids, other)!);
+        if (conversation?.tag_ids.length)
+          world.untag(inbox.id, conversation.id, choose(conversation.tag_ids, other)!);
         break;
       case 'add-conversation':
         for (let left = other % 15; left >= 0; left--) world.addConversation(inbox.id);
@@ -230,7 +236,11 @@ class Reader {
       const lists: Record<string, Seen[]> = {
         users: Array.from(users.values(), (user) => [user.id, Object.fromEntries(Object.entries(user)), []]),
         tags: Array.from(tags.values(), (tag) => [tag.id, tagColumns(tag), []]),
-        conversations: Array.from(conversations.values(), (row) => [row.id, conversationColumns(row), row.tag_ids]),
+        conversations: Array.from(conversations.values(), (row) => [
+          row.id,
+          conversationColumns(row),
+          row.tag_ids,
+        ]),
       };
       for (const [list, rows] of Object.entries(lists)) told.push(...this.#compare(list, id, rows, sync));
     }
@@ -246,10 +256,20 @@ class Reader {
     const present = new Set<string>();
     for (const [id, { id: _id, ...columns }, tags] of rows) {
       present.add(id);
-      const fields = new Map(Object.entries(columns).map(([name, value]) => [name, value === null ? null : String(value)]));
+      const fields = new Map(
+        Object.entries(columns).map(([name, value]) => [name, value === null ? null : String(value)]),
+      );
       const known = memory.get(id);
       const tell = (field: string, old_value: string | null, new_value: string | null): void => {
-        told.push({ list, inbox_id: inboxId, item_id: id, field, old_value, new_value, before: known?.seenBy ?? null });
+        told.push({
+          list,
+          inbox_id: inboxId,
+          item_id: id,
+          field,
+          old_value,
+          new_value,
+          before: known?.seenBy ?? null,
+        });
       };
       if (known === undefined || known.gone) tell('presence', 'missing', 'present');
       if (known !== undefined) {
@@ -283,11 +303,14 @@ async function newChanges(
   after: number,
   syncs: readonly [from: number, to: number][],
 ): Promise<ToldChange[]> {
-  const rows = await database.query<Omit<ToldChange, 'before'> & { previously_seen_at: Date | null; observed_at: Date }>(
+  const rows = await database.query<
+    Omit<ToldChange, 'before'> & { previously_seen_at: Date | null; observed_at: Date }
+  >(
     `SELECT list, inbox_id, item_id, field, old_value, new_value, previously_seen_at, observed_at FROM changes WHERE id > $1 ORDER BY id`,
     after,
   );
-  const during = (time: Date): number => syncs.findIndex(([from, to]) => time.getTime() >= from && time.getTime() <= to);
+  const during = (time: Date): number =>
+    syncs.findIndex(([from, to]) => time.getTime() >= from && time.getTime() <= to);
   const told: ToldChange[] = [];
   for (const { previously_seen_at: seen, observed_at: observed, ...row } of rows) {
     expect(during(observed)).toBe(syncs.length - 1);
@@ -297,7 +320,9 @@ async function newChanges(
 }
 
 function sorted(changes: ToldChange[]): string[] {
-  return changes.map((change) => JSON.stringify(Object.entries(change).sort(([a], [b]) => (a < b ? -1 : 1)))).sort();
+  return changes
+    .map((change) => JSON.stringify(Object.entries(change).sort(([a], [b]) => (a < b ? -1 : 1))))
+    .sort();
 }
 
 const happening: fc.Arbitrary<Happening> = fc.record({
@@ -319,7 +344,15 @@ test(
         async (seed, envelope, idType, history) => {
           const mirror = await quickMirror({
             pageSize: PAGE_SIZE,
-            sandbox: { seed, envelope, idType, conversations: [34, 12], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 },
+            sandbox: {
+              seed,
+              envelope,
+              idType,
+              conversations: [34, 12],
+              usersPerInbox: 4,
+              tagsPerInbox: 5,
+              sharedShare: 0.3,
+            },
           });
           const { world } = mirror.sandbox;
           const account = new Account(world);
@@ -334,7 +367,9 @@ test(
             syncs.push([from, mirror.clock.now()]);
             account.synced();
             expect(stopped).toBeNull();
-            expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual([]);
+            expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual(
+              [],
+            );
             await expectEqualToService(mirror);
             const changes = await newChanges(mirror, told, syncs);
             told += changes.length;

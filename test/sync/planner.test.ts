@@ -6,7 +6,14 @@ const LARGE = 0.8;
 
 function candidate(of: Partial<Candidate> & { id?: string } = {}): Candidate {
   const { id = '1', ...rest } = of;
-  return { key: { list: 'conversations', inboxId: id }, ageHours: 1, cost: 1, rate: 1, maxAgeHours: 24, ...rest };
+  return {
+    key: { list: 'conversations', inboxId: id },
+    ageHours: 1,
+    cost: 1,
+    rate: 1,
+    maxAgeHours: 24,
+    ...rest,
+  };
 }
 
 const candidates = fc.array(
@@ -36,7 +43,10 @@ describe('changed rows an hour', () => {
     expect(changeRate('conversations', week)).toBeLessThan(10);
     const calmedDown = Array.from({ length: 336 }, (_, hour) => seen(hour, hour < 168 ? 0 : 10));
     // Weights of e^(-hours/168): the calm week has 1 - 1/e of two weeks' 1 - 1/e².
-    expect(changeRate('conversations', calmedDown)).toBeCloseTo(10 * (1 - (1 - Math.exp(-1)) / (1 - Math.exp(-2))), 1);
+    expect(changeRate('conversations', calmedDown)).toBeCloseTo(
+      10 * (1 - (1 - Math.exp(-1)) / (1 - Math.exp(-2))),
+      1,
+    );
   });
 
   test('are never zero: a list that never changed may', () => {
@@ -48,10 +58,9 @@ describe('the index', () => {
   test('is w (T - (1 - exp(-l T)) / l) / k', () => {
     const expected = (6 - (1 - Math.exp(-0.5 * 6)) / 0.5) / 3;
     expect(urgency(candidate({ ageHours: 6, rate: 0.5, cost: 3 }))).toBeCloseTo(expected, 12);
-    expect(urgency({ ...candidate({ ageHours: 6, rate: 0.5, cost: 3 }), key: { list: 'inboxes', inboxId: null } })).toBeCloseTo(
-      2 * expected,
-      12,
-    );
+    expect(
+      urgency({ ...candidate({ ageHours: 6, rate: 0.5, cost: 3 }), key: { list: 'inboxes', inboxId: null } }),
+    ).toBeCloseTo(2 * expected, 12);
   });
 
   test('grows with age and change, and falls with cost', () => {
@@ -86,16 +95,21 @@ describe('what may be swept now', () => {
 
   test('never costs more than is left, but for a list too large for any day', () => {
     fc.assert(
-      fc.property(candidates, fc.integer({ min: -20, max: 300 }), fc.integer({ min: 1, max: 300 }), (due, left, cap) => {
-        const { start, waiting, lacking } = choose(due, { left, cap });
-        expect(start.length + waiting.length).toBe(due.length);
-        const large = start.findIndex(({ cost }) => cost > LARGE * cap);
-        const fits = large < 0 ? start : start.slice(0, large);
-        expect(fits.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(Math.max(0, left));
-        // Once a large one is begun all that is left is its own.
-        if (large >= 0 && start[large]!.cost > left) expect(start).toHaveLength(large + 1);
-        expect(lacking > 0).toBe(waiting.length > 0);
-      }),
+      fc.property(
+        candidates,
+        fc.integer({ min: -20, max: 300 }),
+        fc.integer({ min: 1, max: 300 }),
+        (due, left, cap) => {
+          const { start, waiting, lacking } = choose(due, { left, cap });
+          expect(start.length + waiting.length).toBe(due.length);
+          const large = start.findIndex(({ cost }) => cost > LARGE * cap);
+          const fits = large < 0 ? start : start.slice(0, large);
+          expect(fits.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(Math.max(0, left));
+          // Once a large one is begun all that is left is its own.
+          if (large >= 0 && start[large]!.cost > left) expect(start).toHaveLength(large + 1);
+          expect(lacking > 0).toBe(waiting.length > 0);
+        },
+      ),
     );
   });
 
@@ -106,7 +120,12 @@ describe('what may be swept now', () => {
       candidate({ id: 'older', ageHours: 40, cost: 50 }),
       candidate({ id: 'never', ageHours: Number.POSITIVE_INFINITY, cost: 90 }),
     ];
-    expect(choose([young, old, older, never], { left: 1000, cap: 1000 }).start).toEqual([never, older, old, young]);
+    expect(choose([young, old, older, never], { left: 1000, cap: 1000 }).start).toEqual([
+      never,
+      older,
+      old,
+      young,
+    ]);
   });
 
   test('behind a list that waits goes only what is small beside it, and nothing behind one that is beyond its age', () => {
@@ -114,8 +133,15 @@ describe('what may be swept now', () => {
     const small = candidate({ id: 'small', ageHours: 0.01, cost: 3, rate: 0.1 });
     const middling = candidate({ id: 'middling', ageHours: 0.01, cost: 4, rate: 0.1 });
     const limits = { left: 100, cap: 200 };
-    expect(choose([waits, small, middling], limits)).toMatchObject({ start: [small], waiting: [waits, middling], lacking: 50 });
-    expect(choose([{ ...waits, ageHours: 24 }, small, middling], limits)).toMatchObject({ start: [], lacking: 50 });
+    expect(choose([waits, small, middling], limits)).toMatchObject({
+      start: [small],
+      waiting: [waits, middling],
+      lacking: 50,
+    });
+    expect(choose([{ ...waits, ageHours: 24 }, small, middling], limits)).toMatchObject({
+      start: [],
+      lacking: 50,
+    });
   });
 
   test('a list too large for any day begins when half a day is free', () => {
@@ -127,10 +153,16 @@ describe('what may be swept now', () => {
   test('in the long run no list starves, whatever it costs and however often it changes', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ cost: fc.integer({ min: 1, max: 70 }), rate: fc.double({ min: 0.001, max: 50, noNaN: true }) }), {
-          minLength: 2,
-          maxLength: 12,
-        }),
+        fc.array(
+          fc.record({
+            cost: fc.integer({ min: 1, max: 70 }),
+            rate: fc.double({ min: 0.001, max: 50, noNaN: true }),
+          }),
+          {
+            minLength: 2,
+            maxLength: 12,
+          },
+        ),
         (lists) => {
           const cap = 100;
           const readAt = lists.map(() => 0);
@@ -141,7 +173,9 @@ describe('what may be swept now', () => {
           for (let hour = 1; hour < hours; hour += 1) {
             while ((spent[0]?.hour ?? hour) <= hour - 24) spent.shift();
             const left = cap - spent.reduce((sum, { cost }) => sum + cost, 0);
-            const due = lists.map((list, index) => candidate({ ...list, id: String(index), ageHours: hour - readAt[index]! }));
+            const due = lists.map((list, index) =>
+              candidate({ ...list, id: String(index), ageHours: hour - readAt[index]! }),
+            );
             for (const { key, cost } of choose(due, { left, cap }).start) {
               readAt[Number(key.inboxId)] = hour;
               spent.push({ hour, cost });

@@ -36,7 +36,8 @@ function remove({ sandbox: { world } }: TestMirror, inboxId: string, ids: readon
 /** The conversation lists leave these ids out while `hidden` has them. */
 function hiding(hidden: ReadonlySet<string>): (http: Http) => Http {
   return tampered((page, path) => {
-    if (path.endsWith('/conversations')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
+    if (path.endsWith('/conversations'))
+      page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
   });
 }
 
@@ -51,10 +52,21 @@ describe('up to 20 suspects are asked for singly', () => {
     expect(single(askedSince(mirror.sandbox, before)).sort()).toEqual(
       gone.map((id) => `/inboxes/${inbox.id}/conversations/${id}`),
     );
-    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'complete', deleted: 20, suspects: 0 });
+    expect(reportOn(report, 'conversations')).toMatchObject({
+      outcome: 'complete',
+      deleted: 20,
+      suspects: 0,
+    });
     await expectEqualToService(mirror);
     expect(await changesIn(mirror.database)).toEqual(
-      gone.map((id) => expect.objectContaining({ item_id: id, field: 'presence', old_value: 'present', new_value: 'missing' })),
+      gone.map((id) =>
+        expect.objectContaining({
+          item_id: id,
+          field: 'presence',
+          old_value: 'present',
+          new_value: 'missing',
+        }),
+      ),
     );
   });
 
@@ -69,7 +81,12 @@ describe('up to 20 suspects are asked for singly', () => {
     expect(single(askedSince(mirror.sandbox, before))).toEqual([`/inboxes/${inbox.id}/conversations/${id}`]);
     hidden.clear();
     const report = await mirror.sync();
-    expect(reportOn(report, 'conversations')).toMatchObject({ changed: 0, inserted: 0, deleted: 0, suspects: 0 });
+    expect(reportOn(report, 'conversations')).toMatchObject({
+      changed: 0,
+      inserted: 0,
+      deleted: 0,
+      suspects: 0,
+    });
     expect(await changesIn(mirror.database)).toEqual([]);
     expect(await count(mirror.database, `conversations WHERE missing_since IS NOT NULL`)).toBe(0);
     await expectEqualToService(mirror);
@@ -149,7 +166,11 @@ describe('up to 20 suspects are asked for singly', () => {
     const inbox = firstInbox(mirror.sandbox);
     gone = inbox.users.order[2]!;
     mirror.sandbox.world.removeUser(inbox.id, gone);
-    expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ outcome: 'complete', deleted: 0, suspects: 1 });
+    expect(reportOn(await mirror.sync(), 'users')).toMatchObject({
+      outcome: 'complete',
+      deleted: 0,
+      suspects: 1,
+    });
     expect(await count(mirror.database, `inbox_users WHERE deleted_at IS NULL AND id = $1`, gone)).toBe(1);
     const before = mirror.sandbox.arrivals.length;
     expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ deleted: 1, suspects: 0 });
@@ -179,7 +200,11 @@ describe('up to 20 suspects are asked for singly', () => {
       mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? answer : undefined));
       const before = mirror.sandbox.arrivals.length;
       const report = await mirror.sync();
-      expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'complete', deleted: 0, suspects: 3 });
+      expect(reportOn(report, 'conversations')).toMatchObject({
+        outcome: 'complete',
+        deleted: 0,
+        suspects: 3,
+      });
       expect(single(askedSince(mirror.sandbox, before)).length).toBe(1);
       expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'asking-ended' }));
       await mirror.sync();
@@ -220,7 +245,9 @@ describe('up to 20 suspects are asked for singly', () => {
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
     expect(report.stopped).toBeNull();
-    expect(askedSince(mirror.sandbox, before)).toEqual(ids.slice(4).map((id) => `/inboxes/${inbox.id}/conversations/${id}`));
+    expect(askedSince(mirror.sandbox, before)).toEqual(
+      ids.slice(4).map((id) => `/inboxes/${inbox.id}/conversations/${id}`),
+    );
     await expectEqualToService(mirror);
     expect((await changesIn(mirror.database)).length).toBe(3);
   });
@@ -233,7 +260,11 @@ describe('absence takes a second witness', () => {
     const gone = firstIds(inbox.conversations, 21);
     remove(mirror, inbox.id, gone);
     const before = mirror.sandbox.arrivals.length;
-    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ outcome: 'complete', deleted: 0, suspects: 21 });
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
+      outcome: 'complete',
+      deleted: 0,
+      suspects: 21,
+    });
     expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(0);
     expect(await changesIn(mirror.database)).toEqual([]);
     // One comes back before the second look, one more goes and is asked for.
@@ -242,9 +273,13 @@ describe('absence takes a second witness', () => {
     remove(mirror, inbox.id, [late!]);
     mirror.clock.advance(HOUR);
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 21, suspects: 0 });
-    expect(single(askedSince(mirror.sandbox, before))).toEqual([`/inboxes/${inbox.id}/conversations/${late}`]);
+    expect(single(askedSince(mirror.sandbox, before))).toEqual([
+      `/inboxes/${inbox.id}/conversations/${late}`,
+    ]);
     await expectEqualToService(mirror);
-    expect((await changesIn(mirror.database)).map(({ item_id: id }) => id).sort()).toEqual([...gone.slice(1), late!].sort());
+    expect((await changesIn(mirror.database)).map(({ item_id: id }) => id).sort()).toEqual(
+      [...gone.slice(1), late!].sort(),
+    );
   });
 
   test('a sweep that stopped half-way is no witness', async () => {
@@ -254,7 +289,11 @@ describe('absence takes a second witness', () => {
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
     expect(reportOn(await mirror.sync(), 'conversations').outcome).toBe('failed');
     mirror.sandbox.script(undefined);
-    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ outcome: 'complete', deleted: 0, suspects: 21 });
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
+      outcome: 'complete',
+      deleted: 0,
+      suspects: 21,
+    });
   });
 
   test('a sweep that is resumed after the clock was set back is not its own second witness', async () => {
@@ -321,7 +360,9 @@ describe('absence takes a second witness', () => {
     const rejects = await mirror.database.query<{ reason: string; id: string; status: string; raw: string }>(
       `SELECT reason, ${rawText('id')} AS id, CAST(${rawText('status')} AS TEXT) AS status, CAST(raw AS TEXT) AS raw FROM rejects`,
     );
-    expect(rejects).toEqual([expect.objectContaining({ reason: 'status is no text', id: broken, status: '7' })]);
+    expect(rejects).toEqual([
+      expect.objectContaining({ reason: 'status is no text', id: broken, status: '7' }),
+    ]);
     expect(rejects[0]!.raw).not.toContain('public_permalink');
     expect(rejects[0]!.raw).toContain('private_permalink');
     row.status = status;
@@ -396,7 +437,12 @@ describe('an inbox that is gone', () => {
     mirror.clock.advance(HOUR);
     await expectEqualToService(mirror);
     expect((await changesIn(mirror.database)).slice(told)).toEqual([
-      expect.objectContaining({ list: 'inboxes', item_id: inbox.id, field: 'presence', new_value: 'missing' }),
+      expect.objectContaining({
+        list: 'inboxes',
+        item_id: inbox.id,
+        field: 'presence',
+        new_value: 'missing',
+      }),
     ]);
 
     world.restoreInbox(inbox.id);
@@ -441,7 +487,11 @@ describe('an inbox that is gone', () => {
       { list: 'tags', inboxId: inbox.id },
       { list: 'conversations', inboxId: inbox.id },
     ]);
-    expect(askedSince(mirror.sandbox, before).filter((path) => path.startsWith(`/inboxes/${inbox.id}/`))).toEqual([]);
-    expect(await count(mirror.database, `conversations WHERE inbox_id = $1 AND deleted_at IS NULL`, inbox.id)).toBe(5);
+    expect(
+      askedSince(mirror.sandbox, before).filter((path) => path.startsWith(`/inboxes/${inbox.id}/`)),
+    ).toEqual([]);
+    expect(
+      await count(mirror.database, `conversations WHERE inbox_id = $1 AND deleted_at IS NULL`, inbox.id),
+    ).toBe(5);
   });
 });

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
-import { askedSince, changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import {
+  askedSince,
+  changesIn,
+  count,
+  firstIds,
+  firstInbox,
+  nthInbox,
+  reportOn,
+  tampered,
+} from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -14,7 +23,10 @@ async function mirrored(options: MirrorOptions = {}): Promise<TestMirror> {
   });
 }
 
-function sweepsOf({ database }: TestMirror, list: string): Promise<{ state: string; pages: number; error: string | null }[]> {
+function sweepsOf(
+  { database }: TestMirror,
+  list: string,
+): Promise<{ state: string; pages: number; error: string | null }[]> {
   return database.query(`SELECT state, pages, error FROM sweeps WHERE list = $1 ORDER BY id`, list);
 }
 
@@ -55,8 +67,15 @@ describe('a list whose end cannot be found', () => {
         outcome: 'failed',
         error: { code: 'ENDLESS_LIST', message: expect.stringContaining(said) },
       });
-      expect((await changesIn(mirror.database)).map(({ new_value }) => new_value)).toEqual(['read before the end']);
-      expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`)).toBe(0);
+      expect((await changesIn(mirror.database)).map(({ new_value }) => new_value)).toEqual([
+        'read before the end',
+      ]);
+      expect(
+        await count(
+          mirror.database,
+          `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`,
+        ),
+      ).toBe(0);
       harmful = false;
       const before = mirror.sandbox.arrivals.length;
       expect(reportOn(await mirror.sync(), 'conversations').outcome).toBe('complete');
@@ -94,9 +113,13 @@ describe('a token that the service refuses', () => {
     expect(restarts.length).toBe(2);
     expect(restarts[0]).toMatchObject({ cause: expect.stringContaining('token expired') });
     await expectEqualToService(mirror);
-    expect(await count(mirror.database, 'sweep_pages JOIN sweeps ON sweeps.id = sweep_id WHERE list = $1', 'conversations')).toBe(
-      5,
-    );
+    expect(
+      await count(
+        mirror.database,
+        'sweep_pages JOIN sweeps ON sweeps.id = sweep_id WHERE list = $1',
+        'conversations',
+      ),
+    ).toBe(5);
   });
 
   test('three times: the list fails and deletes nothing', async () => {
@@ -107,9 +130,14 @@ describe('a token that the service refuses', () => {
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 410 } : undefined));
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync({ lists: ['conversations'] });
-    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'failed', error: { code: 'TOKEN_REFUSED' } });
+    expect(reportOn(report, 'conversations')).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'TOKEN_REFUSED' },
+    });
     expect(askedSince(mirror.sandbox, before).length).toBe(6);
-    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`)).toBe(0);
+    expect(
+      await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL`),
+    ).toBe(0);
   });
 
   test('rows that were rejected before the list began anew are forgotten with it', async () => {
@@ -125,7 +153,11 @@ describe('a token that the service refuses', () => {
       row.status = status;
       return { status: 400 };
     });
-    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ outcome: 'complete', rejected: 0, items: 45 });
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
+      outcome: 'complete',
+      rejected: 0,
+      items: 45,
+    });
     expect(await count(mirror.database, 'rejects')).toBe(0);
     await expectEqualToService(mirror);
   });
@@ -140,13 +172,20 @@ describe('one list that fails', () => {
     test(`with ${name} does not stop the others, and the pass tells which it was`, async () => {
       const mirror = await mirrored({ sandbox: { conversations: [15, 15] } });
       const inbox = firstInbox(mirror.sandbox);
-      mirror.sandbox.script(({ path }) => (path.startsWith(`/v1/inboxes/${inbox.id}/tags`) ? answer : undefined));
+      mirror.sandbox.script(({ path }) =>
+        path.startsWith(`/v1/inboxes/${inbox.id}/tags`) ? answer : undefined,
+      );
       const report = await mirror.sync();
       expect(report.stopped).toBeNull();
       expect(report.lists.filter(({ outcome }) => outcome !== 'complete')).toEqual([
-        expect.objectContaining({ key: expect.objectContaining({ list: 'tags', inboxId: inbox.id }), outcome: 'failed' }),
+        expect.objectContaining({
+          key: expect.objectContaining({ list: 'tags', inboxId: inbox.id }),
+          outcome: 'failed',
+        }),
       ]);
-      const [pass] = await mirror.database.query<{ state: string; error: string }>(`SELECT state, error FROM sync_requests`);
+      const [pass] = await mirror.database.query<{ state: string; error: string }>(
+        `SELECT state, error FROM sync_requests`,
+      );
       expect(pass).toEqual({ state: 'failed', error: `not complete: tags/${inbox.id}` });
       mirror.sandbox.script(undefined);
       await mirror.sync();
@@ -162,7 +201,10 @@ describe('one list that fails', () => {
     mirror.sandbox.script(({ path }) => (broken(path) ? { status: 500 } : undefined));
     const report = await mirror.sync();
     expect(report.stopped).toBeNull();
-    expect(reportOn(report, 'conversations', inbox.id)).toMatchObject({ outcome: 'paused', error: { code: 'ANSWER_FAILED' } });
+    expect(reportOn(report, 'conversations', inbox.id)).toMatchObject({
+      outcome: 'paused',
+      error: { code: 'ANSWER_FAILED' },
+    });
     expect(report.lists.filter(({ outcome }) => outcome === 'complete').length).toBe(report.lists.length - 1);
     mirror.sandbox.script(undefined);
     const before = mirror.sandbox.arrivals.length;
@@ -176,7 +218,9 @@ describe('one list that fails', () => {
     await mirror.sync();
     const inbox = firstInbox(mirror.sandbox);
     mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'seen all the same');
-    mirror.sandbox.script(({ path }) => (path.startsWith('/v1/inboxes?') ? { status: 200, body: '{}' } : undefined));
+    mirror.sandbox.script(({ path }) =>
+      path.startsWith('/v1/inboxes?') ? { status: 200, body: '{}' } : undefined,
+    );
     const report = await mirror.sync();
     expect(reportOn(report, 'inboxes')).toMatchObject({ outcome: 'failed', error: { code: 'BAD_ANSWER' } });
     await expectEqualToService(mirror);
@@ -240,7 +284,12 @@ describe('a pass that stops', () => {
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
     expect(report.pass.resumed).toBe(false);
-    expect(report.lists.map(({ outcome }) => outcome)).toEqual(['complete', 'complete', 'complete', 'complete']);
+    expect(report.lists.map(({ outcome }) => outcome)).toEqual([
+      'complete',
+      'complete',
+      'complete',
+      'complete',
+    ]);
     expect(mirror.sandbox.arrivals.length - before).toBe(1 + 1 + 1 + 4);
     expect(await mirror.database.query(`SELECT state FROM sync_requests ORDER BY id`)).toEqual([
       { state: 'abandoned' },
@@ -264,7 +313,9 @@ describe('a pass that stops', () => {
     const all = await mirror.sync();
     mirror.sandbox.script(undefined);
     expect((await mirror.sync({ lists: ['users'] })).pass).toMatchObject({ resumed: false });
-    expect((await mirror.sync({ inboxId: firstInbox(mirror.sandbox).id })).pass).toMatchObject({ resumed: false });
+    expect((await mirror.sync({ inboxId: firstInbox(mirror.sandbox).id })).pass).toMatchObject({
+      resumed: false,
+    });
     expect((await mirror.sync()).pass).toMatchObject({ id: all.pass.id, resumed: true });
   });
 });
@@ -272,7 +323,10 @@ describe('a pass that stops', () => {
 test('a sweep that was given up meanwhile, as its inbox is gone, is not brought back by being stopped', async () => {
   const { store, database, clock } = await mirrored();
   const sweep = await store.openSweep({ list: 'tags', inboxId: '1' }, 'schedule', clock.now());
-  await database.execute(`UPDATE sweeps SET state = 'abandoned', error = 'the inbox is gone' WHERE id = $1`, sweep.id);
+  await database.execute(
+    `UPDATE sweeps SET state = 'abandoned', error = 'the inbox is gone' WHERE id = $1`,
+    sweep.id,
+  );
   await store.endSweep(sweep.id, 'paused', 'stopped', clock.now());
   expect(await database.query(`SELECT state, error FROM sweeps WHERE id = $1`, sweep.id)).toEqual([
     { state: 'abandoned', error: 'the inbox is gone' },
@@ -328,7 +382,9 @@ describe('what a pass reads', () => {
     const path = `/inboxes/${firstInbox(mirror.sandbox).id}/conversations?limit=10`;
     const breakAfter = (pages: number): void => {
       let left = pages;
-      mirror.sandbox.script((request) => (request.path.includes('/conversations') && left-- <= 0 ? 'reset' : undefined));
+      mirror.sandbox.script((request) =>
+        request.path.includes('/conversations') && left-- <= 0 ? 'reset' : undefined,
+      );
     };
     breakAfter(3);
     await mirror.sync();

@@ -14,23 +14,32 @@ const tablesDoc = readFileSync(join(DOCS, 'tables.md'), 'utf8');
 
 async function columns(): Promise<Map<string, string[]>> {
   const database = await temporaryDatabase(await freshMirrorFile());
-  const rows = await database.query<{ name: string; kind: string; column_name: string }>(database.dialect.allColumns);
+  const rows = await database.query<{ name: string; kind: string; column_name: string }>(
+    database.dialect.allColumns,
+  );
   const named = rows.filter(({ name }) => !/^(sqlite_|_prisma_)/.test(name));
   return new Map(
-    [...Map.groupBy(named, ({ name, kind }) => `${kind} ${name}`)].map(([name, of]) => [name, of.map((one) => one.column_name)]),
+    [...Map.groupBy(named, ({ name, kind }) => `${kind} ${name}`)].map(([name, of]) => [
+      name,
+      of.map((one) => one.column_name),
+    ]),
   );
 }
 
 test('docs/sql.md has every view with its sentence and its columns in order', async () => {
   const views = [...(await columns())].filter(([name]) => name.startsWith('view '));
   const documented = new Map(
-    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(([, name, sentence, rows]) => [
-      name!,
-      { sentence, columns: [...rows!.matchAll(/^\| `(\w+)`/gm)].map(([, column]) => column) },
-    ]),
+    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(
+      ([, name, sentence, rows]) => [
+        name!,
+        { sentence, columns: [...rows!.matchAll(/^\| `(\w+)`/gm)].map(([, column]) => column) },
+      ],
+    ),
   );
   expect(Object.fromEntries(documented)).toEqual(
-    Object.fromEntries(views.map(([name, of]) => [name.slice(5), { sentence: VIEW_SENTENCES[name.slice(5)], columns: of }])),
+    Object.fromEntries(
+      views.map(([name, of]) => [name.slice(5), { sentence: VIEW_SENTENCES[name.slice(5)], columns: of }]),
+    ),
   );
 });
 
@@ -38,11 +47,20 @@ test('every table has a sentence, and docs/tables.md has every table with every 
   const tables = [...(await columns())].filter(([name]) => name.startsWith('table '));
   expect(tables.map(([name]) => name.slice(6)).sort()).toEqual(Object.keys(TABLE_SENTENCES).sort());
   // What every mirrored table ends in is told once.
-  const shared = new Set(['raw', 'content_hash', 'first_seen_at', 'changed_at', 'missing_since', 'deleted_at']);
+  const shared = new Set([
+    'raw',
+    'content_hash',
+    'first_seen_at',
+    'changed_at',
+    'missing_since',
+    'deleted_at',
+  ]);
   for (const [name, of] of tables) {
     const told = tablesDoc
       .split('\n')
-      .filter((line) => line.startsWith(`| \`${name.slice(6)}\` `) || line.startsWith(`\`${name.slice(6)}\`: `));
+      .filter(
+        (line) => line.startsWith(`| \`${name.slice(6)}\` `) || line.startsWith(`\`${name.slice(6)}\`: `),
+      );
     expect({ name, lines: told.length }).toEqual({ name, lines: 1 });
     const paragraph = tablesDoc.slice(tablesDoc.indexOf(told[0]!)).split(/\n\n|\n\|/)[0]!;
     for (const column of of.filter((one) => !shared.has(one))) expect(paragraph).toContain(`\`${column}\``);
@@ -62,7 +80,10 @@ test('the cookbook has fifteen questions, and each gets the answer that stands t
     const got = asTable(rows);
     // UPDATE_DOCS=1 writes the answers down, for a person to read before they are committed.
     if (process.env['UPDATE_DOCS'] === '1')
-      written = written.replace(block, block.replace(`\`\`\`\n${answer}\`\`\`\n`, `\`\`\`\n${got}\n\`\`\`\n`));
+      written = written.replace(
+        block,
+        block.replace(`\`\`\`\n${answer}\`\`\`\n`, `\`\`\`\n${got}\n\`\`\`\n`),
+      );
     else expect(`${title}\n${answer}`).toBe(`${title}\n${got}\n`);
   }
   if (written !== sqlDoc) writeFileSync(join(DOCS, 'sql.md'), written);
@@ -77,7 +98,9 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
   return renderTable(
     { write: () => true },
     titles,
-    rows.map((row) => names.map((name) => (row[name] === null ? 'NULL' : String(row[name] as string | number)))),
+    rows.map((row) =>
+      names.map((name) => (row[name] === null ? 'NULL' : String(row[name] as string | number))),
+    ),
   );
 }
 

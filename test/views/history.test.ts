@@ -9,7 +9,9 @@ async function lived(
   conversations: number,
   ...happen: ((mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => void)[]
 ): Promise<{ mirror: TestMirror; inboxId: string; ids: string[] }> {
-  const mirror = await quickMirror({ sandbox: { conversations: [conversations], usersPerInbox: 3, tagsPerInbox: 2 } });
+  const mirror = await quickMirror({
+    sandbox: { conversations: [conversations], usersPerInbox: 3, tagsPerInbox: 2 },
+  });
   const inbox = firstInbox(mirror.sandbox);
   for (const row of inbox.conversations.values()) Object.assign(row, { status: 'open', assignee: null });
   const ids = firstIds(inbox.conversations, conversations);
@@ -41,7 +43,13 @@ const setStatus =
 
 describe('status_intervals', () => {
   test('begin at the first sight as a lower bound, then between the sighting before and the one that saw the change', async () => {
-    const { mirror, ids } = await lived(1, setStatus('pending'), setStatus('close'), setStatus('closed'), setStatus('snoozed'));
+    const { mirror, ids } = await lived(
+      1,
+      setStatus('pending'),
+      setStatus('close'),
+      setStatus('closed'),
+      setStatus('snoozed'),
+    );
     expect(await stretches(mirror, 'status_intervals', 'status', ids[0]!)).toEqual([
       ['open', null, '08:00', '09:00', 1],
       ['pending', '08:00', '09:00', '10:00', 0],
@@ -97,7 +105,9 @@ describe('status_intervals', () => {
       ['pending', '08:00', '09:00', '10:00', 0],
       ['pending', '10:00', '12:00', null, 0],
     ]);
-    expect(await ask(mirror, `SELECT appeared, removed FROM flow_daily`)).toEqual([{ appeared: 2, removed: 2 }]);
+    expect(await ask(mirror, `SELECT appeared, removed FROM flow_daily`)).toEqual([
+      { appeared: 2, removed: 2 },
+    ]);
     mirror.sandbox.world.removeInbox([...mirror.sandbox.world.inboxes.keys()][0]!);
     await mirror.sync();
     expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual([
@@ -113,10 +123,11 @@ describe('status_intervals', () => {
 
 test('assignee_intervals tell of times with nobody, too', async () => {
   let people: string[] = [];
-  const assign = (nth: number | null) => (mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => {
-    people = firstIds(inbox.users, 2);
-    mirror.sandbox.world.assign(inbox.id, ids[0]!, nth === null ? null : people[nth]!);
-  };
+  const assign =
+    (nth: number | null) => (mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => {
+      people = firstIds(inbox.users, 2);
+      mirror.sandbox.world.assign(inbox.id, ids[0]!, nth === null ? null : people[nth]!);
+    };
   const { mirror, ids } = await lived(1, assign(0), assign(null), assign(1));
   expect(await stretches(mirror, 'assignee_intervals', 'assignee_id', ids[0]!)).toEqual([
     [null, null, '08:00', '09:00', 1],
@@ -176,7 +187,8 @@ test('assignments tell when the first one was, and hand-overs to another, with w
   const rows = await ask(mirror, `SELECT * FROM assignments`);
   const told = (id: string): unknown => {
     const row = rows.find((one) => one['conversation_id'] === id);
-    const hours = row?.['seconds_to_first'] === null ? null : Math.round(Number(row?.['seconds_to_first']) / 3600);
+    const hours =
+      row?.['seconds_to_first'] === null ? null : Math.round(Number(row?.['seconds_to_first']) / 3600);
     return [
       minute(row?.['first_assigned_at']),
       hours,
@@ -210,7 +222,10 @@ describe('the daily views', () => {
       { day: name, status: 'open', conversations: open },
       { day: name, status: 'pending', conversations: pending },
     ];
-    expect(await ask(mirror, backlog)).toEqual([...day('2026-03-02', 1, 1, 1), ...day('2026-03-03', 0, 2, 0)]);
+    expect(await ask(mirror, backlog)).toEqual([
+      ...day('2026-03-02', 1, 1, 1),
+      ...day('2026-03-03', 0, 2, 0),
+    ]);
     expect(await ask(mirror, flow)).toEqual([
       { day: '2026-03-02', appeared: 1, closed: 1, reopened: 0, removed: 0 },
       { day: '2026-03-03', appeared: 0, closed: 0, reopened: 1, removed: 1 },
@@ -231,7 +246,10 @@ describe('the daily views', () => {
     expect(await ask(mirror, `SELECT * FROM backlog_daily`)).toEqual([]);
     mirror.clock.advance(48 * HOUR);
     await mirror.sync();
-    const days = await ask(mirror, `SELECT day, CAST(sum(conversations) AS INTEGER) AS n FROM backlog_daily GROUP BY day`);
+    const days = await ask(
+      mirror,
+      `SELECT day, CAST(sum(conversations) AS INTEGER) AS n FROM backlog_daily GROUP BY day`,
+    );
     expect(days).toEqual([{ day: '2026-03-04', n: inbox.conversations.size }]);
   });
 
@@ -259,7 +277,10 @@ describe('the daily views', () => {
     world.setStatus(inboxId, ids[1]!, 'closed');
     await mirror.sync();
     expect(
-      await ask(mirror, `SELECT day, status, conversations FROM backlog_daily WHERE conversations <> 0 ORDER BY day, status`),
+      await ask(
+        mirror,
+        `SELECT day, status, conversations FROM backlog_daily WHERE conversations <> 0 ORDER BY day, status`,
+      ),
     ).toEqual([
       { day: '2026-03-02', status: 'open', conversations: 3 },
       { day: '2026-03-03', status: 'closed', conversations: 1 },

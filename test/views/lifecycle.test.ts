@@ -57,7 +57,9 @@ test.skipIf(ON_SQLITE)(
     const path = await freshMirrorFile();
     const database = await temporaryDatabase(path);
     await database.execute(`CREATE VIEW my_own AS SELECT open FROM backlog_now`);
-    await database.execute(`UPDATE settings SET value = replace(value, '"hash":"', '"hash":"another ') WHERE name = 'views'`);
+    await database.execute(
+      `UPDATE settings SET value = replace(value, '"hash":"', '"hash":"another ') WHERE name = 'views'`,
+    );
     await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
       code: 'DATABASE',
       message: expect.stringMatching(/views of your own.*cannot drop view backlog_now/) as unknown,
@@ -143,10 +145,14 @@ test('a process that asks every view without pause never keeps a sync from writi
   const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [60] } });
   const inbox = firstInbox(mirror.sandbox);
   await mirror.sync();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/child-reader.ts'), urlOf(path)], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_OPTIONS: '' },
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../support/child-reader.ts'), urlOf(path)],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    },
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   let errors = '';
   child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
@@ -155,7 +161,8 @@ test('a process that asks every view without pause never keeps a sync from writi
   output.on('line', (line) => lines.push(line));
   await once(output, 'line');
   for (let round = 0; round < 5; round++) {
-    for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, round % 2 === 0 ? 'closed' : 'open');
+    for (const id of inbox.conversations.order)
+      mirror.sandbox.world.setStatus(inbox.id, id, round % 2 === 0 ? 'closed' : 'open');
     const { stopped } = await mirror.sync();
     expect(stopped).toBeNull();
   }
@@ -168,11 +175,19 @@ test('a process that asks every view without pause never keeps a sync from writi
 
 test('`tables` prints every table and view with its columns and its sentence, as text and as JSON', async () => {
   const place = await newPlace();
-  const program = await testProgram({ conversations: [5] }, { REPORT_TIMEZONE: 'Europe/Berlin', DATABASE_URL: urlOf(place) });
+  const program = await testProgram(
+    { conversations: [5] },
+    { REPORT_TIMEZONE: 'Europe/Berlin', DATABASE_URL: urlOf(place) },
+  );
   expect((await program.run('tables')).exitCode).toBe(2);
   await program.run('sync');
   const { stdout, exitCode } = await program.run('tables', '--json');
-  const tables = JSON.parse(stdout) as { name: string; kind: string; description: string; columns: string[] }[];
+  const tables = JSON.parse(stdout) as {
+    name: string;
+    kind: string;
+    description: string;
+    columns: string[];
+  }[];
   expect(exitCode).toBe(0);
   expect(tables.filter(({ kind }) => kind === 'view').map(({ name }) => name)).toEqual(VIEW_NAMES);
   expect(tables.filter(({ description, columns }) => description === '' || columns.length === 0)).toEqual([]);
@@ -180,5 +195,7 @@ test('`tables` prints every table and view with its columns and its sentence, as
     'reopens (view)  How often each conversation was closed and opened again.\n    inbox_id, conversation_id, closes, reopens\n',
   );
   const database = await temporaryDatabase(place);
-  expect(await database.query(`SELECT value FROM settings WHERE name = 'report_timezone'`)).toEqual([{ value: 'Europe/Berlin' }]);
+  expect(await database.query(`SELECT value FROM settings WHERE name = 'report_timezone'`)).toEqual([
+    { value: 'Europe/Berlin' },
+  ]);
 });

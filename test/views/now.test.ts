@@ -10,7 +10,8 @@ const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
 async function plainMirror(conversations = [6]) {
   const mirror = await quickMirror({ sandbox: { ...SMALL, conversations } });
   for (const inbox of mirror.sandbox.world.inboxes.values())
-    for (const row of inbox.conversations.values()) Object.assign(row, { status: 'open', assignee: null, tag_ids: [] });
+    for (const row of inbox.conversations.values())
+      Object.assign(row, { status: 'open', assignee: null, tag_ids: [] });
   return mirror;
 }
 
@@ -30,12 +31,30 @@ test('backlog_now counts by status, takes close and closed for one, and lets no 
   await mirror.sync();
   const found = await ask(mirror, `SELECT * FROM backlog_now ORDER BY open, inbox_id`);
   expect(found).toEqual([
-    { inbox_id: inbox.id, inbox: inbox.display_name, open: 1, pending: 1, closed: 2, other: 1, unassigned: 2 },
-    { inbox_id: other.id, inbox: other.display_name, open: 2, pending: 0, closed: 0, other: 0, unassigned: 2 },
+    {
+      inbox_id: inbox.id,
+      inbox: inbox.display_name,
+      open: 1,
+      pending: 1,
+      closed: 2,
+      other: 1,
+      unassigned: 2,
+    },
+    {
+      inbox_id: other.id,
+      inbox: other.display_name,
+      open: 2,
+      pending: 0,
+      closed: 0,
+      other: 0,
+      unassigned: 2,
+    },
   ]);
   world.removeInbox(other.id);
   await mirror.sync();
-  expect((await ask(mirror, `SELECT inbox_id FROM backlog_now`)).map((row) => row['inbox_id'])).toEqual([inbox.id]);
+  expect((await ask(mirror, `SELECT inbox_id FROM backlog_now`)).map((row) => row['inbox_id'])).toEqual([
+    inbox.id,
+  ]);
 });
 
 test('assignee_workload counts what is open and pending, by name, and by id where the user is not known', async () => {
@@ -81,7 +100,13 @@ test('unassigned_age counts from when the assignee went, from the coming, or fro
     `SELECT *, age_seconds / 60 AS minutes FROM unassigned_age ORDER BY since, length(conversation_id), conversation_id`,
   );
   expect(
-    rows.map((row) => [row['conversation_id'], row['status'], minute(row['since']), row['minutes'], row['is_lower_bound']]),
+    rows.map((row) => [
+      row['conversation_id'],
+      row['status'],
+      minute(row['since']),
+      row['minutes'],
+      row['is_lower_bound'],
+    ]),
   ).toEqual([
     [inbox.conversations.order[3], 'open', '08:00', 90, 1],
     ...[
@@ -145,15 +170,25 @@ test('budget tells what the last 24 hours sent and what was refused, held agains
     { window_hours: 24, sent, limit: 5000, reserved: 250, left: 5000 - sent, throttled: 1 },
   ]);
   mirror.clock.advance(25 * HOUR);
-  expect(await ask(mirror, `SELECT sent, "left", throttled FROM budget`)).toEqual([{ sent: 0, left: 5000, throttled: 0 }]);
+  expect(await ask(mirror, `SELECT sent, "left", throttled FROM budget`)).toEqual([
+    { sent: 0, left: 5000, throttled: 0 },
+  ]);
 });
 
 test('freshness is never, unknown without schedules, fresh until the second slot and stale from it on', async () => {
   const mirror = await plainMirror([1]);
   const states = async (): Promise<unknown[]> =>
-    (await ask(mirror, `SELECT state FROM freshness WHERE list = 'conversations'`)).map((row) => row['state']);
+    (await ask(mirror, `SELECT state FROM freshness WHERE list = 'conversations'`)).map(
+      (row) => row['state'],
+    );
   const [before] = await ask(mirror, `SELECT * FROM freshness`);
-  expect(before).toEqual({ list: 'inboxes', inbox_id: null, complete_as_of: null, age_seconds: null, state: 'never' });
+  expect(before).toEqual({
+    list: 'inboxes',
+    inbox_id: null,
+    complete_as_of: null,
+    age_seconds: null,
+    state: 'never',
+  });
   await mirror.sync();
   expect(await states()).toEqual(['unknown']);
   const slot = async (next: number, due: number): Promise<void> =>
@@ -176,7 +211,10 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   expect(await states()).toEqual(['stale']);
   await slot(begun + 45 * MINUTE, begun + 30 * MINUTE);
   expect(await states()).toEqual(['stale']);
-  const [row] = await ask(mirror, `SELECT age_seconds / 60 AS minutes FROM freshness WHERE list = 'conversations'`);
+  const [row] = await ask(
+    mirror,
+    `SELECT age_seconds / 60 AS minutes FROM freshness WHERE list = 'conversations'`,
+  );
   expect(row).toEqual({ minutes: 31 });
   await mirror.sync();
   expect(await states()).toEqual(['fresh']);

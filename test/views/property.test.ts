@@ -43,12 +43,20 @@ test(
     await fc.assert(
       fc.asyncProperty(
         fc.nat(1000),
-        fc.array(fc.record({ hours: fc.integer({ min: 1, max: 40 }), happenings: fc.array(happening, { maxLength: 12 }) }), {
-          minLength: 1,
-          maxLength: 6,
-        }),
+        fc.array(
+          fc.record({
+            hours: fc.integer({ min: 1, max: 40 }),
+            happenings: fc.array(happening, { maxLength: 12 }),
+          }),
+          {
+            minLength: 1,
+            maxLength: 6,
+          },
+        ),
         async (seed, history) => {
-          const mirror = await quickMirror({ sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 } });
+          const mirror = await quickMirror({
+            sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 },
+          });
           const { world } = mirror.sandbox;
           const life = new Happenings(world);
           const sightings: Sighting[] = [];
@@ -67,8 +75,12 @@ test(
           const status = await intervals(mirror, 'status');
           const assignee = await intervals(mirror, 'assignee_id');
           for (const { at, seen } of sightings) {
-            expect(seenAt(status, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.status] as const)));
-            expect(seenAt(assignee, at)).toEqual(new Map([...seen].map(([key, one]) => [key, one.assignee] as const)));
+            expect(seenAt(status, at)).toEqual(
+              new Map([...seen].map(([key, one]) => [key, one.status] as const)),
+            );
+            expect(seenAt(assignee, at)).toEqual(
+              new Map([...seen].map(([key, one]) => [key, one.assignee] as const)),
+            );
           }
           for (const all of [status, assignee]) {
             for (const [index, one] of all.entries()) {
@@ -134,9 +146,15 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promi
   const told = new Map<string, Map<string, number>>();
   for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`)) {
     const day = told.get(String(row['day'])) ?? new Map<string, number>();
-    told.set(String(row['day']), day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])));
+    told.set(
+      String(row['day']),
+      day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])),
+    );
   }
-  const flows = await ask(mirror, `SELECT day, inbox_id, appeared - removed AS net FROM flow_daily ORDER BY day`);
+  const flows = await ask(
+    mirror,
+    `SELECT day, inbox_id, appeared - removed AS net FROM flow_daily ORDER BY day`,
+  );
   const baselines = new Map<string, Sighting>();
   for (const sighting of sightings)
     for (const inbox of sighting.inboxes) if (!baselines.has(inbox)) baselines.set(inbox, sighting);
@@ -157,7 +175,9 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promi
       });
   });
   const inOrder = (rows: readonly object[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
-  expect(inOrder(flows.map(({ day, inbox_id, net }) => ({ day, inbox_id, net: Number(net) })))).toEqual(inOrder(expectedFlows));
+  expect(inOrder(flows.map(({ day, inbox_id, net }) => ({ day, inbox_id, net: Number(net) })))).toEqual(
+    inOrder(expectedFlows),
+  );
 }
 
 function conversationsOf(inbox: string, sighting: Sighting | undefined): number {

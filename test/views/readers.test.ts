@@ -49,7 +49,8 @@ function witness(url: string, least: number): Witness {
 function nextRound({ inboxes }: World, round: number): void {
   for (const { tags, conversations } of inboxes.values()) {
     const tag = tags.order[round % tags.size] ?? '';
-    for (const row of conversations.values()) Object.assign(row, { status: `${round} ${tag}`, tag_ids: [tag] });
+    for (const row of conversations.values())
+      Object.assign(row, { status: `${round} ${tag}`, tag_ids: [tag] });
   }
 }
 
@@ -57,7 +58,11 @@ test(
   'twenty processes that ask every view and table without pause never hold up a resync, see no half page, and miss no live row',
   async () => {
     const path = await freshMirrorFile();
-    const mirror = await mirrorOf({ path, pageSize: 50, sandbox: { conversations: [150, 60], sharedShare: 0, tagsPerInbox: 3 } });
+    const mirror = await mirrorOf({
+      path,
+      pageSize: 50,
+      sandbox: { conversations: [150, 60], sharedShare: 0, tagsPerInbox: 3 },
+    });
     const { world } = mirror.sandbox;
     nextRound(world, 0);
     await mirror.sync();

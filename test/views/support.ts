@@ -20,7 +20,9 @@ export async function ask(
   if (stoppedAt.get(database) !== now) await stopViewsAt(database, now);
   stoppedAt.set(database, now);
   const rows = await database.query<Record<string, unknown>>(sql);
-  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])));
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])),
+  );
 }
 
 function plain(value: unknown): unknown {

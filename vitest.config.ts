@@ -2,12 +2,15 @@ import { defineConfig } from 'vitest/config';
 
 /** The store's contract: these run on each database. The gate's other tests look at its ledger through the same few statements. */
 const CONTRACT = [
-  'test/store/{faults,follow-clock,housekeeping,leases,plans,releases,schema}.test.ts',
+  'test/mirror/{faults,housekeeping,lease,plans}.test.ts',
+  'test/mirror/gate/clock.test.ts',
+  'test/database/{releases,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
-  'test/service/gate-budget.test.ts',
+  'test/service/gate/budget.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
   'test/cli/flow.test.ts',
-  'test/daemon/{changes-endpoint,webhooks}.test.ts',
+  'test/daemon/http/changes.test.ts',
+  'test/daemon/webhook/deliver.test.ts',
 ];
 
 export default defineConfig({

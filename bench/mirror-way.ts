@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
-import { systemClock } from '../src/cli/machine.ts';
 import { LIST_NAMES, listId } from '../src/core/lists.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { acquireLease } from '../src/mirror/lease.ts';
+import { openStore } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
-import { createGate } from '../src/service/gate.ts';
+import { createGate } from '../src/service/gate/gate.ts';
 import { connect } from '../src/service/http.ts';
-import { openDatabase } from '../src/store/database.ts';
-import { acquireLease } from '../src/store/leases.ts';
-import { openStore } from '../src/store/store.ts';
+import { systemClock } from '../src/session/clock.ts';
 import { runPass } from '../src/sync/pass.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
 import type { OpenWay } from './way.ts';

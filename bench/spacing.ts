@@ -1,12 +1,12 @@
+import { parseArgs } from 'node:util';
+import { type Random, randomStream } from '../src/sandbox/world/random.ts';
+import { spaceByArrival } from '../src/service/gate/spacing.ts';
+import { aligned } from './figures.ts';
+
 /**
  * `node bench/spacing.ts`: the gate's spacing (src/service/spacing.ts, the real one) against plainer rules, on a simulated
  * network before a service with a strict sliding window. README.md says how to read it.
  */
-import { parseArgs } from 'node:util';
-import { type Random, randomStream } from '../src/sandbox/random.ts';
-import { spaceByArrival } from '../src/service/spacing.ts';
-import { aligned } from './figures.ts';
-
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '20000' },
@@ -17,6 +17,7 @@ const { values } = parseArgs({
 });
 const requests = Number(values.requests);
 const gapMs = 1000 / Number(values.rate);
+
 /** As the gate has it. */
 const IN_FLIGHT = 4;
 

@@ -1,11 +1,11 @@
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { Item, ListKey } from '../src/core/lists.ts';
-import { PrismaClient } from '../src/generated/sqlite/client.ts';
+import { PrismaClient } from '../src/database/generated/sqlite/client.ts';
+import { openDatabase } from '../src/database/open.ts';
 import { connect } from '../src/service/http.ts';
-import { openDatabase } from '../src/store/database.ts';
 import { KEY, type PhaseSpec } from './processes.ts';
-import type { OpenWay } from './way.ts';
 import { walkAll } from './walk.ts';
+import type { OpenWay } from './way.ts';
 
 /**
  * The usual way: one Prisma upsert a row, the rows of a page in one transaction. It keeps no ledger, no changes, no

@@ -2,8 +2,8 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { openDatabase } from '../src/store/database.ts';
-import { bringViews, dropViews } from '../src/store/views.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { bringViews, dropViews } from '../src/database/views.ts';
 
 /** What a mirror is made of, as far as the views look at it. */
 const TABLES = [

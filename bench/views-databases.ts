@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { openDatabase } from '../src/store/database.ts';
-import { openReadOnly } from '../src/store/read-only.ts';
 import { startServer } from '../prisma/embedded.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { openReadOnly } from '../src/query/open.ts';
 import { copyMirror } from './views-copy.ts';
 
 /** A mirror that is asked as `inbox-mirror query` does. */

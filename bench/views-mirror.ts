@@ -1,10 +1,11 @@
 import SqliteDatabase from 'better-sqlite3';
-import { openDatabase } from '../src/store/database.ts';
-import { keepReport } from '../src/store/report.ts';
-import { bringViews, dropViews } from '../src/store/views.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { bringViews, dropViews } from '../src/database/views.ts';
+import { keepReport } from '../src/mirror/report.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const YEARS_MS = 3 * 365 * DAY_MS;
+
 /** Inboxes are not alike: of ten conversations so many are in each. */
 const SHARES = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4];
 const INBOXES = ['51001', '51002', '51003', '51004', '51005'];

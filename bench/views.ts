@@ -1,3 +1,12 @@
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { VIEW_NAMES } from '../src/database/catalogue.ts';
+import { aligned, median, show } from './figures.ts';
+import { type Asked, openPostgresql, openSqlite } from './views-databases.ts';
+import { buildMirror } from './views-mirror.ts';
+
 /**
  * How long the views take on a large mirror:
  *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH] [--runs 3] [--only VIEW,…]
@@ -5,15 +14,6 @@
  * `--database postgresql` measures the same mirror on a PostgreSQL server of its own as well. `--file` keeps the mirror (the server's beside it, in
  * PATH-postgresql), and uses the one that lies there.
  */
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { aligned, median, show } from './figures.ts';
-import { type Asked, openPostgresql, openSqlite } from './views-databases.ts';
-import { buildMirror } from './views-mirror.ts';
-import { VIEW_NAMES } from '../src/store/catalogue.ts';
-
 /** Seconds, by the kind of view (issue 4); the others have no aim. */
 const AIMS: Readonly<Record<string, number>> = {
   freshness: 1,
@@ -25,6 +25,7 @@ const AIMS: Readonly<Record<string, number>> = {
   backlog_daily: 5,
   flow_daily: 5,
 };
+
 /** The views that a question asks for one conversation. */
 const OF_ONE = ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'];
 const AIM_OF_ONE = 0.02;

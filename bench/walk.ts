@@ -1,7 +1,7 @@
 import { type Item, LIST_NAMES, type ListKey } from '../src/core/lists.ts';
 import { readBody, readList } from '../src/service/envelope.ts';
-import { type Http, connect } from '../src/service/http.ts';
-import { readRows } from '../src/service/shapes.ts';
+import { connect, type Http } from '../src/service/http.ts';
+import { readRows } from '../src/service/resources.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
 import type { OpenWay } from './way.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Makes the Prisma clients in src/generated from the one copy of the models, a client per provider.
+ * Makes the Prisma clients in src/database/generated from the one copy of the models, a client per provider.
  * `npm ci` runs it. `prisma generate` wants to download a schema engine that generating does not use; naming any
  * existing program as that engine spares the download, so nothing beyond the package registry is reached.
  */
@@ -25,7 +25,7 @@ function generate(provider: Provider): void {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: '1' },
     });
-    const target = join(root, 'src/generated', provider);
+    const target = join(root, 'src/database/generated', provider);
     rmSync(target, { recursive: true, force: true });
     mkdirSync(target, { recursive: true });
     cpSync(made, target, { recursive: true });

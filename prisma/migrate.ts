@@ -14,7 +14,7 @@ import {
   bindMigrationAwareSqlAdapterFactory,
 } from '@prisma/driver-adapter-utils';
 import { type FieldDef, type QueryConfig, type QueryResult, types } from 'pg';
-import { loadEngine, readMigrations } from '../src/store/migrate.ts';
+import { loadEngine, readMigrations } from '../src/database/schema-engine.ts';
 import { startServer } from './embedded.ts';
 import { PROVIDERS, type Provider, schemaOf } from './schema.ts';
 

@@ -1,107 +1,172 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
-import { temporaryFolder } from './support/mirror.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
-
-/** Lints a file of the project's own rules in a place of its own. */
-async function lint(file: string, source: string): Promise<string> {
-  const folder = temporaryFolder();
-  cpSync(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
-  mkdirSync(dirname(join(folder, file)), { recursive: true });
-  writeFileSync(join(folder, file), source);
-  const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
-  const { stdout } = await promisify(execFile)(process.execPath, [oxlint, '--format', 'unix', file], {
-    cwd: folder,
-  }).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
-  return stdout;
-}
-
-const FORBIDDEN: [room: string, imports: string[]][] = [
-  [
-    'core',
-    [
-      '../store/store.ts',
-      '../service/client.ts',
-      '../sync/pass.ts',
-      '../cli/program.ts',
-      '../sandbox/sandbox.ts',
-      '../config.ts',
-    ],
-  ],
-  [
-    'service',
-    [
-      '../store/store.ts',
-      '../sync/pass.ts',
-      '../cli/program.ts',
-      '../sandbox/sandbox.ts',
-      '../config.ts',
-      '../log.ts',
-      '@prisma/client',
-    ],
-  ],
-  [
-    'store',
-    ['../service/client.ts', '../sync/pass.ts', '../cli/program.ts', '../sandbox/sandbox.ts', '../config.ts'],
-  ],
-  [
-    'sandbox',
-    [
-      '../service/client.ts',
-      '../store/store.ts',
-      '../sync/pass.ts',
-      '../cli/program.ts',
-      '../config.ts',
-      '@prisma/client',
-    ],
-  ],
-  [
-    'sync',
-    [
-      '../cli/program.ts',
-      '../daemon/daemon.ts',
-      '../sandbox/sandbox.ts',
-      '../config.ts',
-      '../generated/sqlite/client.ts',
-      '@prisma/client',
-    ],
-  ],
-  ['daemon', ['../main.ts', '../cli/program.ts', '../generated/sqlite/client.ts', '@prisma/client']],
-  ['cli', ['../main.ts', '../generated/sqlite/client.ts', '@prisma/client']],
+const ROOMS = [
+  'cli',
+  'daemon',
+  'status',
+  'session',
+  'sync',
+  'service',
+  'mirror',
+  'database',
+  'query',
+  'sandbox',
 ];
 
-test.each(FORBIDDEN.flatMap(([room, imports]) => imports.map((path) => [room, path] as const)))(
-  '%s/ may not import %s',
-  async (room, path) => {
-    const output = await lint(
-      `src/${room}/planted.ts`,
-      `import { planted } from '${path}';\nexport const used = planted;\n`,
-    );
-    expect(output).toContain('no-restricted-imports');
-  },
+/** The rooms that the files of a folder may import, `core/` aside (ARCHITECTURE.md). */
+const MAY_IMPORT: Record<string, string[]> = {
+  core: [],
+  database: [],
+  service: [],
+  sandbox: [],
+  mirror: ['database'],
+  'mirror/gate': ['database'],
+  query: ['database'],
+  'query/sqlite': ['database'],
+  sync: ['service', 'mirror'],
+  'sync/planning': ['mirror'],
+  session: ['service', 'mirror', 'query', 'database', 'sync'],
+  status: ['session', 'sync', 'mirror', 'database', 'service'],
+  daemon: ['status', 'session', 'sync', 'mirror', 'database', 'service'],
+  'daemon/http': ['status', 'session', 'sync', 'mirror', 'database', 'service'],
+  cli: ['status', 'session', 'sync', 'mirror', 'query', 'sandbox', 'database', 'service'],
+  'cli/pass': ['status', 'session', 'sync', 'mirror', 'query', 'sandbox', 'database', 'service'],
+};
+
+/** The file of each room that every room above it may import from. */
+const FACES: Record<string, string> = { mirror: 'mirror.ts', sync: 'planning/agenda.ts' };
+
+interface Planted {
+  /** Below `src/`. */
+  readonly folder: string;
+  /** As it is written from the top of a room; folders inside a room get one more `../`. */
+  readonly specifier: string;
+  readonly typeOnly?: boolean;
+  readonly file?: string;
+}
+
+const nameOf = ({ folder, specifier, typeOnly, file }: Planted): string =>
+  `${folder}/${file ?? ''} ${typeOnly ? 'types of ' : ''}${specifier}`;
+
+const crossings = Object.entries(MAY_IMPORT).flatMap(([folder, allowed]) =>
+  ROOMS.filter((room) => room !== folder.split('/')[0]).map((room) => ({
+    planted: {
+      folder,
+      specifier: `../${room}/${FACES[room] ?? 'planted.ts'}`,
+      typeOnly: folder === 'session' && room === 'sync',
+    },
+    isAllowed: allowed.includes(room),
+  })),
 );
 
-const ALLOWED = [
-  ['service', '../core/lists.ts'],
-  ['store', '../core/lists.ts'],
-  ['store', '../generated/sqlite/client.ts'],
-  ['store', '@prisma/client'],
-  ['sync', '../store/store.ts'],
-  ['sync', '../service/client.ts'],
-  ['daemon', '../sync/pass.ts'],
-  ['cli', '../sync/pass.ts'],
-  ['cli', '../store/status.ts'],
-  ['core', './lists.ts'],
-] as const;
+const FORBIDDEN: Planted[] = [
+  ...crossings.filter(({ isAllowed }) => !isAllowed).map(({ planted }) => planted),
+  ...Object.keys(MAY_IMPORT).map((folder) => ({ folder, specifier: '../main.ts' })),
+  ...['service', 'mirror', 'query', 'sync', 'session', 'status', 'daemon', 'cli', 'sandbox', 'core'].map(
+    (folder) => ({
+      folder,
+      specifier: '@prisma/client',
+    }),
+  ),
+  ...['service', 'mirror', 'sync', 'session', 'daemon', 'cli'].flatMap((folder) =>
+    ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier })),
+  ),
+  ...['mirror', 'query', 'session'].map((folder) => ({
+    folder,
+    specifier: '../database/generated/sqlite/client.ts',
+  })),
+  { folder: 'session', specifier: '../sync/events.ts' },
+  { folder: 'session', specifier: '../sync/pass.ts', typeOnly: true },
+  { folder: 'status', specifier: '../sync/pass.ts' },
+  { folder: 'cli/commands', specifier: '../daemon/standby.ts' },
+  { folder: 'cli/commands', file: 'start.ts', specifier: '@prisma/client' },
+];
 
-test.each(ALLOWED)('%s/ may import %s', async (room, path) => {
-  const output = await lint(
-    `src/${room}/planted.ts`,
-    `import { planted } from '${path}';\nexport const used = planted;\n`,
-  );
-  expect(output).not.toContain('no-restricted-imports');
+const ALLOWED: Planted[] = [
+  ...crossings
+    .filter(({ isAllowed }) => isAllowed)
+    .map(({ planted }) =>
+      planted.folder === 'session' && planted.typeOnly
+        ? { ...planted, specifier: '../sync/events.ts' }
+        : planted,
+    ),
+  ...Object.keys(MAY_IMPORT)
+    .filter((folder) => folder !== 'core')
+    .map((folder) => ({ folder, specifier: '../core/lists.ts' })),
+  { folder: 'core', specifier: './lists.ts' },
+  { folder: 'database', specifier: '@prisma/client' },
+  { folder: 'database', specifier: './generated/sqlite/client.ts' },
+  { folder: 'database', specifier: 'pg' },
+  { folder: 'query', specifier: 'better-sqlite3' },
+  { folder: 'cli/commands', file: 'start.ts', specifier: '../daemon/standby.ts' },
+];
+
+/** The names of those planted imports that the project's own lint rules refuse. */
+async function refused(all: readonly Planted[]): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-rooms-'));
+  cpSync(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
+  const files = new Map<string, Planted>();
+  for (const [index, planted] of all.entries()) {
+    const path = `src/${planted.folder}/${planted.file ?? `planted-${index}.ts`}`;
+    const up = '../'.repeat(planted.folder.split('/').length - 1);
+    const specifier = planted.specifier.startsWith('../') ? up + planted.specifier : planted.specifier;
+    const type = planted.typeOnly ? 'type ' : '';
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(
+      join(folder, path),
+      `import ${type}{ Planted } from '${specifier}';\nexport ${type}{ Planted };\n`,
+    );
+    files.set(path, planted);
+  }
+  const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
+  const { stdout } = await promisify(execFile)(process.execPath, [oxlint, '--format', 'unix', '.'], {
+    cwd: folder,
+  }).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
+  const found = new Set<Planted>();
+  for (const line of stdout.split('\n').filter((text) => text.includes('no-restricted-imports'))) {
+    const planted = files.get(line.replace(/:.*/, ''));
+    if (planted !== undefined) found.add(planted);
+  }
+  rmSync(folder, { recursive: true });
+  return [...found].map(nameOf);
+}
+
+describe('the lint rules', () => {
+  let findings: string[] = [];
+  beforeAll(async () => {
+    const [start, others] = [
+      [...FORBIDDEN, ...ALLOWED].filter(({ file }) => file !== undefined),
+      [...FORBIDDEN, ...ALLOWED].filter(({ file }) => file === undefined),
+    ];
+    // Files of one name need a tree each.
+    findings = [await refused(others), ...(await Promise.all(start.map((one) => refused([one]))))].flat();
+  });
+
+  test.each(FORBIDDEN.map(nameOf))('refuse the import: %s', (name) => {
+    expect(findings).toContain(name);
+  });
+
+  test.each(ALLOWED.map(nameOf))('let pass the import: %s', (name) => {
+    expect(findings).not.toContain(name);
+  });
+});
+
+describe('the house', () => {
+  const sources = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.includes('/generated/'));
+
+  test('has at most 12 entries in a folder of src/, its README aside', () => {
+    const entries = new Map<string, Set<string>>();
+    for (const file of sources)
+      for (let path = file; path !== 'src'; path = dirname(path))
+        entries.set(dirname(path), (entries.get(dirname(path)) ?? new Set()).add(path));
+    const wide = [...entries].filter(([, { size }]) => size > 12);
+    expect(wide.map(([folder, { size }]) => `${folder}: ${size}`)).toEqual([]);
+    expect(entries.size).toBeGreaterThan(20);
+  });
 });

@@ -1,19 +1,17 @@
 import { Command, CommanderError } from 'commander';
-import { isMirrorError } from '../core/errors.ts';
-import { addChanges } from './changes.ts';
-import { addDemo } from './demo.ts';
-import { addDoctor } from './doctor.ts';
-import { EXIT, exitCodeOf } from './exit-codes.ts';
-import { type Io, type Runner, paint, printLine } from './io.ts';
-import { addLookup } from './lookup.ts';
-import { addQuery } from './query.ts';
-import { addResync } from './resync.ts';
-import { addSandbox } from './sandbox.ts';
-import { addStart } from './start.ts';
-import { addStatus } from './status.ts';
-import { addSync } from './sync.ts';
-import { addTables } from './tables.ts';
-import { wrapped } from './wrap.ts';
+import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
+import { type Io, paint, printLine, type Runner, wrapped } from '../session/terminal.ts';
+import { addChanges } from './definitions/changes.ts';
+import { addDemo } from './definitions/demo.ts';
+import { addDoctor } from './definitions/doctor.ts';
+import { addLookup } from './definitions/lookup.ts';
+import { addQuery } from './definitions/query.ts';
+import { addResync } from './definitions/resync.ts';
+import { addSandbox } from './definitions/sandbox.ts';
+import { addStart } from './definitions/start.ts';
+import { addStatus } from './definitions/status.ts';
+import { addSync } from './definitions/sync.ts';
+import { addTables } from './definitions/tables.ts';
 
 /** The whole program: arguments in, exit code out. Known errors print a sentence, bugs print a stack; neither prints the key. */
 export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {

@@ -1,3 +1,4 @@
+import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
 /** Why a request is sent (DESIGN.md, "Tables"). */
@@ -44,17 +45,6 @@ export type Grant =
       readonly waitMs: number;
     };
 
-/** What the gate must know over a restart. */
-export interface GateState {
-  /** 429s in a row; 0 when the gate is open. */
-  readonly strikes: number;
-  readonly pausedAt: Date | null;
-  readonly pausedUntil: Date | null;
-  readonly cause: string | null;
-  readonly refusedKey: string | null;
-  readonly refusedAt: Date | null;
-}
-
 /** The durable record that every process of a mirror shares. The store keeps it, the gate debits it. */
 export interface Ledger {
   /** Notes the request and grants it a slot, in one atomic statement, or grants none. `now` in epoch ms. */
@@ -79,8 +69,3 @@ export interface Ledger {
   /** Moves the ledger's instants along when the wall clock was set, so that no setting of it unlocks or blocks anything. */
   followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void>;
 }
-
-/** 24 hours, and the longest time that a request can be under way between our sending and its arrival (DESIGN.md, "The gate"). */
-export const BUDGET_WINDOW_MS = 24 * 3_600_000 + 30_000;
-/** 429s in a row that open the breaker. */
-export const BREAKER_STRIKES = 3;

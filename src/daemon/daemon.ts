@@ -1,22 +1,21 @@
 import type { Clock } from '../core/clock.ts';
-import { type MirrorError, isMirrorError } from '../core/errors.ts';
-import type { GateState } from '../core/ledger.ts';
-import { type ListKey, type ListName, listId } from '../core/lists.ts';
-import { duration } from '../core/words.ts';
-import type { Log } from '../log.ts';
+import { isMirrorError, type MirrorError } from '../core/errors.ts';
+import type { GateState } from '../core/gate-state.ts';
+import { duration } from '../core/humanize.ts';
+import { listId, type ListKey, type ListName } from '../core/lists.ts';
+import type { Outage } from '../mirror/gate/outage.ts';
+import type { Store } from '../mirror/mirror.ts';
 import type { Client } from '../service/client.ts';
-import type { Outage } from '../store/outage.ts';
-import type { Store } from '../store/store.ts';
-import { type AgendaLimits, readAgenda } from '../sync/agenda.ts';
-import type { Cron } from '../sync/cron.ts';
+import type { Log } from '../session/log.ts';
 import type { ListReport, PassEvent } from '../sync/events.ts';
 import { SIDE_BY_SIDE, UNTOUCHED } from '../sync/pass.ts';
+import { type AgendaLimits, readAgenda } from '../sync/planning/agenda.ts';
+import type { Cron } from '../sync/planning/cron.ts';
+import { markDue } from '../sync/planning/due.ts';
 import { sweepList } from '../sync/sweep.ts';
-import { Rests } from './rests.ts';
-import { OrderDesk } from './order-desk.ts';
-import { RunningSweeps } from './running.ts';
-import { markDue } from './slots.ts';
-import { type Trouble, TroubleLog, prolonged, troubleOf } from './troubles.ts';
+import { OrderDesk } from './orders.ts';
+import { Rests, RunningSweeps } from './sweeps.ts';
+import { prolonged, type Trouble, TroubleLog, troubleOf } from './troubles.ts';
 
 export interface DaemonDeps {
   readonly client: Client;
@@ -34,8 +33,10 @@ export interface DaemonDeps {
 
 /** An order is begun within two of these. */
 const POLL_MS = 1000;
+
 /** What waits for budget is looked at again so often: an order may have ended sooner than it was thought to. */
 const REPLAN_MS = 30_000;
+
 /** A database that fails is tried again after so long, then after twice as long each time: a server that is restarted is back in seconds, a disk stays full. */
 const FIRST_REST_MS = 1000;
 const LONGEST_REST_MS = 30_000;

@@ -1,7 +1,7 @@
-import { BREAKER_STRIKES, type GateState } from '../core/ledger.ts';
-import { ago, duration } from '../core/words.ts';
-import type { Log } from '../log.ts';
-import type { Outage } from '../store/outage.ts';
+import { BREAKER_STRIKES, type GateState, PATIENCE_MS } from '../core/gate-state.ts';
+import { ago, duration } from '../core/humanize.ts';
+import type { Outage } from '../mirror/gate/outage.ts';
+import type { Log } from '../session/log.ts';
 
 /** Why nothing can be sent now, and until when where that is known. */
 export interface Trouble {
@@ -12,8 +12,6 @@ export interface Trouble {
 
 const SHORTEST_OUTAGE_MS = 30_000;
 const LONGEST_OUTAGE_MS = 15 * 60_000;
-/** A shorter pause after a 429 is waited out at the gate, where a request keeps its place in the line; a longer one stops whoever waits. */
-export const PATIENCE_MS = 120_000;
 
 /** What keeps the gate shut for so long that no sweep should be begun. All of it stands in SQL, so a restart knows it too. */
 export function troubleOf(

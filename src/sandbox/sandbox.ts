@@ -1,7 +1,6 @@
-import { Activity } from './activity.ts';
-import type { Desk } from './desk.ts';
-import { Limits } from './limits.ts';
-import { listen, type Listening } from './listen.ts';
+import type { Desk } from './http/context.ts';
+import { Limits } from './http/limits.ts';
+import { listen, type Listening } from './http/listen.ts';
 import {
   headerOf,
   Refusal,
@@ -9,15 +8,16 @@ import {
   type SandboxAnswer,
   type SandboxRequest,
   type Scripted,
-} from './messages.ts';
+} from './http/messages.ts';
+import { route } from './http/routes.ts';
+import { Wire } from './http/wire.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import { randomStream } from './random.ts';
-import { route } from './routes.ts';
-import { seedWorld } from './seed.ts';
-import { Wire } from './wire.ts';
-import type { World } from './world.ts';
+import { Activity } from './world/activity.ts';
+import { randomStream } from './world/random.ts';
+import { seedWorld } from './world/seed.ts';
+import type { World } from './world/world.ts';
 
-export type { SandboxAnswer, SandboxRequest, Scripted } from './messages.ts';
+export type { SandboxAnswer, SandboxRequest, Scripted } from './http/messages.ts';
 export type { SandboxOptions } from './options.ts';
 
 /** One request as the service saw it. */

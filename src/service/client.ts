@@ -2,9 +2,9 @@ import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { Item, ListKey, ListName } from '../core/lists.ts';
 import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
-import type { Gate } from './gate.ts';
+import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
-import { type ReadRows, type Reject, readRows } from './shapes.ts';
+import { type ReadRows, readRows, type Reject } from './resources.ts';
 
 /** One page of a list, read. */
 export interface Page extends ReadRows {

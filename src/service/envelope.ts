@@ -1,6 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
+import { plural } from '../core/humanize.ts';
 import { isExactNumber, parseExact } from '../core/json.ts';
-import { plural } from '../core/words.ts';
 
 /** The rows and the next token of one list answer. */
 export interface ListAnswer {

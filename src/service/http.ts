@@ -1,10 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
+import { duration } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
-import { duration } from '../core/words.ts';
 
 const LARGEST_ANSWER = 16 * 1024 * 1024;
+
 /** Node's own agent drops idle sockets after 5 s, and our requests are seconds to hours apart. */
 const KEEP_ALIVE_MS = 60_000;
 

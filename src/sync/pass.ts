@@ -1,12 +1,13 @@
 import Bottleneck from 'bottleneck';
-import { MirrorError, isMirrorError } from '../core/errors.ts';
+import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
-import { type ListKey, type ListName, listId } from '../core/lists.ts';
-import type { Inbox } from '../store/inboxes.ts';
-import type { Pass, PassSpec } from '../store/passes.ts';
+import { listId, type ListKey, type ListName } from '../core/lists.ts';
+import type { Inbox } from '../mirror/items/inboxes.ts';
+import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
+import type { SweepDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
-import { asRecord } from './report.ts';
-import { type SweepDeps, sweepList } from './sweep.ts';
+import { asRecord } from './record.ts';
+import { sweepList } from './sweep.ts';
 
 /** Lists walked at once: as many as the gate lets be in flight, so that slow answers do not lower the rate. */
 export const SIDE_BY_SIDE = 4;

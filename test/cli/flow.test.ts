@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Random, randomStream } from '../../src/sandbox/random.ts';
-import { temporaryDatabase } from '../support/mirror.ts';
+import { type Random, randomStream } from '../../src/sandbox/world/random.ts';
 import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
 import { type TestProgram, testProgram } from '../support/program.ts';
 import { urlOf } from '../support/provider.ts';
 import { count, firstInbox } from '../support/rows.ts';
@@ -15,10 +15,12 @@ import { freshMirrorFile } from '../support/template.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
+
 /** How many changes flow, and with which seed processes are killed while they do. */
 const CHANGES = Number(process.env['CHANGES'] ?? 2000);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
+
 /** A status, a tag that goes and one that comes. */
 const CHANGES_A_ROW = 3;
 const ROUNDS = Math.ceil(CHANGES / ROWS / CHANGES_A_ROW);

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pauseAfter429, pauseAfterFailure } from '../../src/core/backoff.ts';
-import { epochToIso, threadStart } from '../../src/core/instants.ts';
-import { retryAfter } from '../../src/core/retry-after.ts';
-import { ago, count, duration, plural } from '../../src/core/words.ts';
+import { ago, count, duration, plural } from '../../src/core/humanize.ts';
+import { pauseAfter429, pauseAfterFailure, retryAfter } from '../../src/core/retry-timing.ts';
+import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
 const NOW = Date.parse('2026-03-02T08:00:00.000Z');
 const MINUTE = 60_000;

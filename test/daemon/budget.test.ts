@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { LIST_NAMES, type ListName, listId } from '../../src/core/lists.ts';
-import { cronsOf } from '../../src/sync/freshness.ts';
-import { outlookOf } from '../../src/sync/outlook.ts';
-import { DAY, HOUR, LIMITS, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { LIST_NAMES, listId, type ListName } from '../../src/core/lists.ts';
+import { cronsOf } from '../../src/sync/planning/freshness.ts';
+import { outlookOf } from '../../src/sync/planning/outlook.ts';
+import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 
 /** The most requests that arrived in any 24 hours. */

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { readOrder } from '../../src/store/orders.ts';
-import { HOUR, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { readOrder } from '../../src/mirror/passes/orders.ts';
 import { TestClock } from '../support/clock.ts';
+import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+
 /** One request for each page of every list. */
 const WHOLE = 1 + 2 + 2 + 3;
 const CONVERSATIONS = 3;

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { type TestHouse, HOUR, MINUTE, daemonHouse } from '../support/daemon.ts';
+import { readOrder } from '../../src/mirror/passes/orders.ts';
+import type { PassRecord } from '../../src/sync/record.ts';
+import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
 import { askedSince, count, nthInbox } from '../support/rows.ts';
-import { readOrder } from '../../src/store/orders.ts';
-import type { PassRecord } from '../../src/sync/report.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const POLL = 5000;
+
 /** 30 pages of one list and 4 of another, beside five short ones. */
 const LONG = { sandbox: { conversations: [300, 40] }, limits: { pageSize: 10 }, pollMs: POLL };
 const SHORT = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 }, pollMs: 30_000 };

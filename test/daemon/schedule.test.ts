@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ListName } from '../../src/core/lists.ts';
-import { markDue } from '../../src/daemon/slots.ts';
-import type { Schedule } from '../../src/store/schedules.ts';
-import { cronsOf } from '../../src/sync/freshness.ts';
-import { DAY, HOUR, MINUTE, SCHEDULES, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import type { Schedule } from '../../src/mirror/schedules.ts';
+import { markDue } from '../../src/sync/planning/due.ts';
+import { cronsOf } from '../../src/sync/planning/freshness.ts';
+import { daemonHouse, DAY, HOUR, MINUTE, SCHEDULES, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };

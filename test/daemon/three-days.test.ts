@@ -1,10 +1,10 @@
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import { expect, test } from 'vitest';
-import { cronsOf, promiseOf } from '../../src/sync/freshness.ts';
-import { outlookOf } from '../../src/sync/outlook.ts';
-import { DAY, HOUR, LIMITS, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
 import { listId } from '../../src/core/lists.ts';
+import { cronsOf, promiseOf } from '../../src/sync/planning/freshness.ts';
+import { outlookOf } from '../../src/sync/planning/outlook.ts';
+import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 v8.setFlagsFromString('--expose-gc');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListKey } from '../../src/core/lists.ts';
-import { Rests } from '../../src/daemon/rests.ts';
+import { Rests } from '../../src/daemon/sweeps.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { MINUTE } from '../support/daemon.ts';
 

@@ -1,11 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { sharedClock } from '../../src/cli/shared-clock.ts';
-import { systemClock } from '../../src/cli/machine.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { acquireLease } from '../../src/store/leases.ts';
-import { ledgerOf } from '../../src/store/ledger.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { ledgerOf } from '../../src/mirror/gate/ledger.ts';
+import { acquireLease } from '../../src/mirror/lease.ts';
+import { sharedClock, systemClock } from '../../src/session/clock.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const MINUTE = 60_000;

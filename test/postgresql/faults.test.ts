@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { openReadOnly } from '../../src/store/read-only.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { openReadOnly } from '../../src/query/open.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
 import { count } from '../support/rows.ts';

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { COLUMNS, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
 import { canonicalJson, parseExact } from '../../src/core/json.ts';
+import { COLUMNS, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
+import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Http } from '../../src/service/http.ts';
-import { VIEW_NAMES } from '../../src/store/catalogue.ts';
 import { TestClock } from '../support/clock.ts';
-import { Happenings, happening } from '../support/happenings.ts';
+import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import { firstIds, firstInbox, tampered } from '../support/rows.ts';

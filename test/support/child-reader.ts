@@ -1,8 +1,8 @@
 // A real process that asks every view again and again, read-only, until its stdin ends: node child-reader.ts DATABASE_URL
 // Prints how often it went round.
 import { createInterface } from 'node:readline';
-import { VIEW_NAMES } from '../../src/store/catalogue.ts';
-import { openReadOnly } from '../../src/store/read-only.ts';
+import { VIEW_NAMES } from '../../src/database/catalogue.ts';
+import { openReadOnly } from '../../src/query/open.ts';
 
 const stop = new AbortController();
 createInterface({ input: process.stdin }).on('close', () => stop.abort());

@@ -1,14 +1,15 @@
 // A real process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
 // Prints the code of what stopped it, or `complete`.
 import { hostname } from 'node:os';
-import { isAlive, systemClock } from '../../src/cli/machine.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { acquireLease } from '../../src/mirror/lease.ts';
+import { openStore } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
-import { createGate } from '../../src/service/gate.ts';
+import { createGate } from '../../src/service/gate/gate.ts';
 import { connect } from '../../src/service/http.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { acquireLease } from '../../src/store/leases.ts';
-import { openStore } from '../../src/store/store.ts';
+import { isAlive } from '../../src/session/claim.ts';
+import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
 
 const [url = '', databaseUrl = '', pageSize = '100'] = process.argv.slice(2);

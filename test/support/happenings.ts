@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { World } from '../../src/sandbox/world.ts';
+import type { World } from '../../src/sandbox/world/world.ts';
 
 const KINDS = [
   'status',

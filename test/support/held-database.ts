@@ -1,4 +1,4 @@
-import type { Database } from '../../src/store/sql.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { TestClock } from './clock.ts';
 
 /** Time stands still while the database works: else the clock would turn to whoever sleeps, however much is under way. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
-import type { Gate } from '../../src/service/gate.ts';
+import type { Database, Sql } from '../../src/database/database.ts';
+import type { Gate } from '../../src/service/gate/gate.ts';
 import type { Http } from '../../src/service/http.ts';
-import type { Database, Sql } from '../../src/store/sql.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import type { TestClock } from './clock.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import { isPostgres } from '../../src/store/database.ts';
+import { isPostgres } from '../../src/database/open.ts';
 
 /** Which database this run of the contract suite is on; each is a project of `vitest.config.ts`. */
 export const PROVIDER = (process.env['TEST_PROVIDER'] ?? 'sqlite') as 'sqlite' | 'postgresql';

@@ -1,10 +1,10 @@
+import type { Sql } from '../../src/database/database.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxInbox } from '../../src/sandbox/world.ts';
+import type { SandboxInbox } from '../../src/sandbox/world/world.ts';
 import type { Http } from '../../src/service/http.ts';
-import type { Sql } from '../../src/store/sql.ts';
-import { ON_SQLITE } from './provider.ts';
 import type { ListReport } from '../../src/sync/events.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
+import { ON_SQLITE } from './provider.ts';
 
 /** The inbox that was made first. */
 export function firstInbox({ world }: Pick<Sandbox, 'world'>): SandboxInbox {

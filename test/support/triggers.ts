@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/store/sql.ts';
+import type { Sql } from '../../src/database/database.ts';
 import { ON_SQLITE } from './provider.ts';
 
 export interface Trigger {

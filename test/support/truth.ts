@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
+import type { Sql } from '../../src/database/database.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world.ts';
+import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world/world.ts';
 import { ON_SQLITE } from './provider.ts';
-import type { Sql } from '../../src/store/sql.ts';
 
 type Row = Record<string, string | boolean | null>;
 

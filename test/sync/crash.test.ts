@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Database } from '../../src/store/sql.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { startChild } from '../support/child.ts';
 import { newPlace } from '../support/mirror.ts';
 import { ON_SQLITE, urlOf } from '../support/provider.ts';

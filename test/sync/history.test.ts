@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { SandboxInbox, World } from '../../src/sandbox/world.ts';
+import type { SandboxInbox, World } from '../../src/sandbox/world/world.ts';
 import { histories } from '../support/histories.ts';
 import type { TestMirror } from '../support/mirror.ts';
-import { quickMirror } from '../support/template.ts';
 import { ON_SQLITE } from '../support/provider.ts';
+import { quickMirror } from '../support/template.ts';
 import { conversationColumns, expectEqualToService, inboxColumns, tagColumns } from '../support/truth.ts';
 
 const HOUR = 3_600_000;

@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { renderTable } from '../../src/cli/table.ts';
-import { TABLE_SENTENCES, VIEW_SENTENCES } from '../../src/store/catalogue.ts';
-import type { TestMirror } from '../support/mirror.ts';
-import { temporaryDatabase } from '../support/mirror.ts';
+import { renderTable } from '../../src/cli/output/table.ts';
+import { TABLE_SENTENCES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
+import { temporaryDatabase, type TestMirror } from '../support/mirror.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
-import { HOUR, ask } from './support.ts';
+import { ask, HOUR } from './support.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');

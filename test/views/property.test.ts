@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { World } from '../../src/sandbox/world.ts';
-import { Happenings, happening } from '../support/happenings.ts';
+import type { World } from '../../src/sandbox/world/world.ts';
+import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { quickMirror } from '../support/template.ts';
-import { HOUR, ask } from './support.ts';
+import { ask, HOUR } from './support.ts';
 
 /** What there is: `inbox/conversation` to status and assignee. */
 function look(world: World): Map<string, { status: string; assignee: string | null }> {

@@ -3,14 +3,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { VIEW_NAMES } from '../../src/store/catalogue.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import { VIEW_NAMES } from '../../src/database/catalogue.ts';
+import type { World } from '../../src/sandbox/world/world.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const READERS = 20;
+
 /** How long the writer goes on; without it, until each reader has gone round once beside it. */
 const SECONDS = Number(process.env['READERS_SECONDS'] ?? 0);
 

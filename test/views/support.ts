@@ -1,6 +1,6 @@
-import { keepReport } from '../../src/store/report.ts';
-import type { Database } from '../../src/store/sql.ts';
-import { stopViewsAt } from '../../src/store/views.ts';
+import type { Database } from '../../src/database/database.ts';
+import { stopViewsAt } from '../../src/database/views.ts';
+import { keepReport } from '../../src/mirror/report.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;

@@ -1,0 +1,116 @@
+import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { EXIT, exitCodeOf } from '../../core/errors.ts';
+import { count, duration, plural } from '../../core/humanize.ts';
+import { countSent } from '../../mirror/gate/budget.ts';
+import { ledgerOf } from '../../mirror/gate/ledger.ts';
+import { openSession, type Session } from '../../session/session.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+
+/** The service's clock and ours may differ by this much before it is worth a word: its `Date` has whole seconds. */
+const CLOCK_TOLERANCE_MS = 5000;
+
+interface Check {
+  readonly name: string;
+  readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly message: string;
+}
+
+/** Checks what a sync needs, in the order in which it needs it. @returns the exit code of the first failure, or 0 */
+export async function runDoctor(
+  io: Io,
+  { resetGate, json }: { resetGate: boolean; json: boolean },
+): Promise<number> {
+  const checks: Check[] = [];
+  let exitCode: number = EXIT.done;
+  let session: Session | null = null;
+  try {
+    session = await openSession(io);
+    const { config, database } = session;
+    checks.push({
+      name: 'configuration',
+      verdict: 'ok',
+      message: `complete; key given, address ${config.apiUrl ?? ''}`,
+    });
+    for (const message of config.misspelt)
+      checks.push({ name: 'configuration', verdict: 'warning', message });
+    checks.push({
+      name: 'database',
+      verdict: 'ok',
+      message: `${database.name} opens and its tables are up to date`,
+    });
+    checks.push(await checkGate(session, resetGate));
+    checks.push(await checkBudget(session));
+    checks.push(...(await checkService(session, io.signal)));
+  } catch (error) {
+    exitCode = exitCodeOf(error);
+    const name = session === null ? (exitCode === EXIT.usage ? 'configuration' : 'database') : 'service';
+    checks.push({ name, verdict: 'failed', message: error instanceof Error ? error.message : String(error) });
+  } finally {
+    await session?.close();
+  }
+  printLine(
+    io.stdout,
+    json
+      ? JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2)
+      : checks.map((check) => asLine(io, check)).join('\n'),
+  );
+  return exitCode;
+}
+
+async function checkGate({ database, clock }: Session, reset: boolean): Promise<Check> {
+  const ledger = ledgerOf(database);
+  const { pausedUntil, strikes, cause } = await ledger.state();
+  if (reset) {
+    await ledger.open();
+    return {
+      name: 'gate',
+      verdict: 'ok',
+      message:
+        strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
+    };
+  }
+  const left = (pausedUntil?.getTime() ?? 0) - clock.now();
+  if (left <= 0) return { name: 'gate', verdict: 'ok', message: 'open' };
+  return {
+    name: 'gate',
+    verdict: 'warning',
+    message: `paused for ${duration(left)} more: ${cause ?? 'cause unknown'}; --reset-gate ends the pause`,
+  };
+}
+
+async function checkBudget({ database, clock, config }: Session): Promise<Check> {
+  const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
+  const verdict = sent >= config.requestsPerDay ? 'warning' : 'ok';
+  return {
+    name: 'budget',
+    verdict,
+    message: `${count(sent)} of ${count(config.requestsPerDay)} requests used in the last 24 h`,
+  };
+}
+
+async function checkService({ client, clock, database }: Session, signal: AbortSignal): Promise<Check[]> {
+  const before = clock.now();
+  const { inboxes, serviceTime } = await client.ping({ reason: 'manual', signal });
+  const took = clock.now() - before;
+  const checks: Check[] = [
+    {
+      name: 'service',
+      verdict: 'ok',
+      message: `answers in ${duration(took)}, takes the key, and lists ${inboxes < 10 ? plural(inboxes, 'inbox') : 'at least 10 inboxes'}`,
+    },
+  ];
+  if (serviceTime === null)
+    return [...checks, { name: 'clock', verdict: 'skipped', message: 'the service does not say its time' }];
+  const off = clock.now() - serviceTime.getTime();
+  const wrong = Math.abs(off) > CLOCK_TOLERANCE_MS + took;
+  const message = wrong
+    ? `${database.dialect.provider === 'sqlite' ? 'this machine' : "the database's server"} is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
+    : 'agrees with the service';
+  return [...checks, { name: 'clock', verdict: wrong ? 'warning' : 'ok', message }];
+}
+
+function asLine(io: Io, { name, verdict, message }: Check): string {
+  const colour = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const;
+  const line = `${paint(io.stdout, colour[verdict], verdict.padEnd(8))} ${name.padEnd(14)} ${message.replaceAll('\n', '\n' + ' '.repeat(24))}`;
+  return wrapped(io.stdout, line, 24);
+}

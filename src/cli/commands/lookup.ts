@@ -1,0 +1,62 @@
+import { EXIT } from '../../core/errors.ts';
+import { plural } from '../../core/humanize.ts';
+import { parseExact } from '../../core/json.ts';
+import { COLUMNS, type Item } from '../../core/lists.ts';
+import { openSession } from '../../session/session.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import { renderTable } from '../output/table.ts';
+
+export interface Lookup {
+  readonly list: 'users' | 'tags';
+  readonly inboxId: string;
+  /** E-mail address of a user, name of a tag. */
+  readonly by: string;
+  readonly json: boolean;
+}
+
+/** Asks the service's search and prints what it found. @returns the exit code */
+export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promise<number> {
+  const session = await openSession(io);
+  try {
+    const options = { reason: 'manual', signal: io.signal } as const;
+    const { found, complete } =
+      list === 'users'
+        ? await session.client
+            .searchUsers(inboxId, by, options)
+            .then(({ users, complete: all }) => ({ found: users, complete: all }))
+        : await session.client
+            .searchTags(inboxId, by, options)
+            .then(({ tags, complete: all }) => ({ found: tags, complete: all }));
+    printLine(
+      io.stdout,
+      json
+        ? JSON.stringify(
+            found.map(({ raw }) => parseExact(raw)),
+            null,
+            2,
+          )
+        : asTable(io, list, found),
+    );
+    if (!complete)
+      printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
+    return EXIT.done;
+  } finally {
+    await session.close();
+  }
+}
+
+function asTable(io: Io, list: Lookup['list'], found: readonly Item[]): string {
+  const columns = ['id', ...Object.keys(COLUMNS[list])];
+  const rows = found.map((item) => [
+    item.id,
+    ...columns.slice(1).map((column) => String(item.columns[column] ?? '')),
+  ]);
+  const summary = `(${plural(found.length, list === 'users' ? 'user' : 'tag')})`;
+  return rows.length === 0
+    ? summary
+    : `${renderTable(
+        io.stdout,
+        columns.map((title) => ({ title })),
+        rows,
+      )}\n${summary}`;
+}

@@ -1,0 +1,75 @@
+import { count, duration } from '../../core/humanize.ts';
+import { type Output, paint, printLine, wrapped } from '../../session/terminal.ts';
+import type { KindOutlook, Outlook } from '../../sync/planning/outlook.ts';
+import { renderTable } from './table.ts';
+
+/**
+ * Prints each schedule with its next slots (three where the terminal is wide enough), the requests that a pass costs, and
+ * whether the schedules fit the day's budget.
+ * @param timezone of the schedules: the slots are printed in it
+ */
+export function printPlan(output: Output, outlook: Outlook, timezone: string, now: number): void {
+  const columns = [
+    { title: 'list' },
+    { title: 'schedule' },
+    { title: `next (${timezone})` },
+    { title: 'lists', align: 'right' as const },
+    { title: 'requests a pass', align: 'right' as const },
+    { title: 'a day', align: 'right' as const },
+  ];
+  const tableOf = (slots: number): string =>
+    renderTable(
+      output,
+      columns,
+      outlook.kinds.map((kind) => [
+        kind.list,
+        kind.cron.expression,
+        kind.next
+          .slice(0, slots)
+          .map((at) => wallClock(at, now, timezone))
+          .join(', '),
+        count(kind.lists),
+        count(kind.requestsPerPass),
+        count(Math.round(kind.requestsPerPass * kind.passesPerDay)),
+      ]),
+    );
+  // A narrow terminal has no room for three slots.
+  printLine(output, [3, 2].map(tableOf).find((table) => wrapped(output, table) === table) ?? tableOf(1));
+  printLine(output, '');
+  for (const line of verdict(output, outlook)) printLine(output, wrapped(output, line));
+}
+
+function verdict(output: Output, { kinds, wanted, available, complete }: Outlook): string[] {
+  const sum = `${count(Math.round(wanted))} requests a day of the ${count(available)} that scheduled work may use`;
+  const unknown = complete
+    ? []
+    : ['Some lists were never read to their end: what they cost is known after the first pass.'];
+  if (wanted <= available && !complete)
+    return [`As far as is known the schedules need about ${sum}.`, ...unknown];
+  if (wanted <= available) return [`The schedules need about ${sum}: they fit.`];
+  const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
+  return [
+    `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ${count(Math.round(wanted - available))} too many.`,
+    `What they will really give, at the worst: ${ages.join(', ')}.`,
+    'Nothing breaks: what is most worth reading goes first. Longer intervals (SCHEDULE_…) make a promise that can be kept.',
+    ...unknown,
+  ];
+}
+
+function ageInWords({ list, worstAgeMs }: KindOutlook): string {
+  return `${list} ${duration(worstAgeMs ?? 0)} old`;
+}
+
+/** `14:20` today, with its day otherwise, by the schedules' wall clock. */
+function wallClock(at: number, now: number, timeZone: string): string {
+  const day = (instant: number): string => new Intl.DateTimeFormat('en-CA', { timeZone }).format(instant);
+  const time = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+    .format(at)
+    .replace(/:00$/, '');
+  return day(at) === day(now) ? time : `${day(at)} ${time}`;
+}

@@ -1,0 +1,45 @@
+import Table from 'cli-table3';
+import { type Output, paint } from '../../session/terminal.ts';
+
+export interface Column {
+  readonly title: string;
+  readonly align?: 'left' | 'right';
+}
+
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};
+
+/** Rows under their titles, columns aligned, no lines; a line break inside a cell is shown as ⏎ so that a row stays a row. */
+export function renderTable(
+  output: Output,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): string {
+  const table = new Table({
+    head: columns.map(({ title }) => paint(output, 'bold', title)),
+    colAligns: columns.map(({ align }) => align ?? 'left'),
+    chars: NO_LINES,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+  });
+  for (const row of rows) table.push(row.map((cell) => cell.replaceAll(/\r?\n/g, '⏎')));
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}

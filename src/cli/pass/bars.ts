@@ -1,0 +1,119 @@
+import { count, duration, plural } from '../../core/humanize.ts';
+import { describeList, listId, type ListKey } from '../../core/lists.ts';
+import type { PassEvent } from '../../sync/events.ts';
+
+interface ListState {
+  readonly key: ListKey;
+  pages: number;
+  items: number;
+  expected: number | null;
+  state: 'waiting' | 'walking' | 'asking' | 'done';
+}
+
+/** What the display needs to know to tell the time left. */
+export interface Pace {
+  readonly requestsPerSecond: number;
+  readonly requestsPerDay: number;
+  readonly pageSize: number;
+  /** Requests in the last 24 hours before this pass. */
+  readonly sentBefore: number;
+}
+
+const BAR_WIDTH = 24;
+const MOST_LINES = 8;
+
+/** Keeps how far a pass has come and draws it: a bar for each list that is being walked, and a line for the whole. */
+export class Progress {
+  readonly #lists = new Map<string, ListState>();
+  readonly #pace: Pace;
+  readonly #startedAt: number;
+  #requests = 0;
+  #rows = 0;
+  #note = '';
+
+  /** `now` in epoch ms. */
+  constructor(pace: Pace, now: number) {
+    this.#pace = pace;
+    this.#startedAt = now;
+  }
+
+  take(event: PassEvent): void {
+    if (event.kind === 'list-known') {
+      this.#list(event.key).expected = event.expectedItems;
+    } else if (event.kind === 'list-begun') {
+      Object.assign(this.#list(event.key), { state: 'walking', pages: event.resumedAtPage });
+    } else if (event.kind === 'page') {
+      const list = this.#list(event.key);
+      // Whoever follows from another process sees several pages at once, or none but those that were read before; a list that begins anew has fewer.
+      const read = event.pages - list.pages;
+      this.#requests += read < 0 ? 1 : read;
+      if (read !== 0) this.#rows += Math.max(0, event.items - list.items);
+      Object.assign(list, { pages: event.pages, items: event.items });
+    } else if (event.kind === 'asking') {
+      this.#list(event.key).state = 'asking';
+    } else if (event.kind === 'list-done') {
+      this.#list(event.report.key).state = 'done';
+    }
+  }
+
+  /** A sentence under the bars: why nothing moves, say. */
+  note(text: string): void {
+    this.#note = text;
+  }
+
+  /** The display as lines of at most `width` characters. */
+  render(now: number, width: number): string {
+    const lists = [...this.#lists.values()];
+    const active = lists
+      .filter(({ state }) => state === 'walking' || state === 'asking')
+      .slice(0, MOST_LINES);
+    const nameWidth = Math.max(0, ...active.map(({ key }) => describeList(key).length));
+    const lines = active.map((list) => this.#bar(list, nameWidth));
+    lines.push(this.#summary(lists, now));
+    if (this.#note !== '') lines.push(this.#note);
+    return lines.map((line) => line.slice(0, Math.max(20, width - 1))).join('\n');
+  }
+
+  #list(key: ListKey): ListState {
+    const id = listId(key);
+    const known = this.#lists.get(id) ?? { key, pages: 0, items: 0, expected: null, state: 'waiting' };
+    this.#lists.set(id, known);
+    return known;
+  }
+
+  #bar({ key, pages, items, expected, state }: ListState, nameWidth: number): string {
+    const share = expected === null || expected === 0 ? null : Math.min(1, items / expected);
+    const filled = share === null ? 0 : Math.round(share * BAR_WIDTH);
+    const bar = share === null ? '·'.repeat(BAR_WIDTH) : '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
+    const name = describeList(key).padEnd(nameWidth);
+    const of = expected === null ? '' : ` of about ${count(expected)}`;
+    return `${name} ${bar} ${plural(pages, 'page')}, ${count(items)}${of} rows${state === 'asking' ? ', asking for what is missing' : ''}`;
+  }
+
+  #summary(lists: readonly ListState[], now: number): string {
+    const seconds = Math.max(0.001, (now - this.#startedAt) / 1000);
+    const done = lists.filter(({ state }) => state === 'done').length;
+    const sent = this.#pace.sentBefore + this.#requests;
+    const left = this.#requestsLeft(lists);
+    const parts = [
+      `${count(done)} of ${plural(lists.length, 'list')}`,
+      `${count(Math.round(this.#rows / seconds))} rows/s`,
+      `budget ${count(sent)} of ${count(this.#pace.requestsPerDay)}`,
+      left === null
+        ? 'time left unknown'
+        : `about ${duration((left / this.#pace.requestsPerSecond) * 1000)} left`,
+    ];
+    return parts.join(' · ');
+  }
+
+  /** Null as long as any list's size is unknown. */
+  #requestsLeft(lists: readonly ListState[]): number | null {
+    let left = 0;
+    for (const { state, expected, pages } of lists) {
+      if (state === 'done') continue;
+      if (expected === null) return null;
+      left += Math.max(1, Math.ceil(expected / this.#pace.pageSize) - pages);
+    }
+    return left;
+  }
+}

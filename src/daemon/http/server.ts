@@ -1,0 +1,166 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Clock } from '../../core/clock.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import type { Log } from '../../session/log.ts';
+import { readinessOf, statusAsJson } from '../../status/json.ts';
+import type { JudgedStatus } from '../../status/judge.ts';
+import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
+import { isOurHost } from './host-check.ts';
+import type { Metrics } from './metrics.ts';
+import { shareRead } from './shared-read.ts';
+
+/** A health check must fail before its asker gives up; a scrape may take longer. */
+const PING_PATIENCE_MS = 2000;
+const STATUS_PATIENCE_MS = 5000;
+
+/** Requests are a line and a few headers: whoever takes longer to send them is broken or means harm. */
+const TIME_OUTS = { requestTimeout: 10_000, connectionTimeout: 30_000, keepAliveTimeout: 75_000 };
+const MOST_CONNECTIONS = 100;
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+const INDEX = `/healthz      whether the process and its database answer
+/readyz       whether every list is as fresh as promised
+/metrics      for Prometheus
+/status.json  what \`inbox-mirror status --json\` prints
+/changes      ?since_id= what changed, one JSON object a line; waits up to wait= seconds
+`;
+
+/** `standby`: another process holds the lease. */
+export type Role = 'active' | 'standby';
+
+export interface EndpointsOptions {
+  readonly host: string;
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** Names beside `host` that a request's `Host` header may have, in lower case. */
+  readonly allowedHosts: readonly string[];
+  readonly version: string;
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly role: () => Role;
+  /** Asks the database something small. */
+  readonly ping: () => Promise<unknown>;
+  readonly status: () => Promise<JudgedStatus>;
+  readonly databaseBytes: () => number | Promise<number>;
+  readonly changes: ChangesEndpointOptions['changes'];
+  readonly newestChange: () => Promise<number>;
+}
+
+export interface Endpoints {
+  /**
+   * @returns the address, `http://127.0.0.1:8787`
+   * @throws MirrorError `CONFIG` where the address is taken or not ours
+   */
+  listen(): Promise<string>;
+  /** Stops listening and cuts what is still connected. */
+  close(): Promise<void>;
+}
+
+/** The daemon's read-only HTTP endpoints (docs/http.md). What the database cannot answer is a 503; nothing here can end the process. */
+export function createEndpoints(options: EndpointsOptions): Endpoints {
+  const { host, port, log } = options;
+  const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
+  server.server.maxConnections = MOST_CONNECTIONS;
+  guard(server, [...options.allowedHosts, host.toLowerCase()], log);
+  addRoutes(server, options);
+  const newest = shareRead({
+    read: options.newestChange,
+    patienceMs: STATUS_PATIENCE_MS,
+    clock: options.clock,
+    log,
+  });
+  addChangesEndpoint(server, { ...options, newest, patienceMs: STATUS_PATIENCE_MS });
+  return {
+    async listen() {
+      try {
+        return await server.listen({ host, port });
+      } catch (error) {
+        await server.close();
+        throw asListenError(error, host, port);
+      }
+    },
+    close: () => server.close(),
+  };
+}
+
+function guard(server: FastifyInstance, ownNames: readonly string[], log: Log): void {
+  server.addHook('onRequest', async (request, reply) => {
+    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+    if (!isOurHost(request.headers.host, ownNames)) {
+      const named = JSON.stringify(request.headers.host ?? '');
+      return await reply.code(421).send({
+        error: `This daemon does not answer to the host name ${named}. Where it should, add the name to HTTP_ALLOWED_HOSTS.`,
+      });
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      reply.headers({ allow: 'GET, HEAD', connection: 'close' });
+      return await reply.code(405).send({ error: 'These endpoints are read-only: use GET or HEAD.' });
+    }
+    return undefined;
+  });
+  server.setNotFoundHandler(async (_request, reply) => {
+    return await reply.code(404).send({ error: 'There is no such endpoint; / lists those that there are.' });
+  });
+  server.setErrorHandler(async (error, _request, reply) => {
+    // The shared read has logged it already.
+    if (isMirrorError(error, 'DATABASE'))
+      return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
+    log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'an endpoint failed');
+    return await reply.code(500).type(JSON_TYPE).send({ error: 'This endpoint failed; the log says why.' });
+  });
+}
+
+function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
+  const { version, clock, log, metrics, role, databaseBytes } = options;
+  const startedAt = clock.monotonic();
+  const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
+  const status = shareRead({ read: options.status, patienceMs: STATUS_PATIENCE_MS, clock, log });
+
+  server.get('/', async (_request, reply) => {
+    return await reply.type(TEXT_TYPE).send(`inbox-mirror ${version}\n\n${INDEX}`);
+  });
+  server.get('/healthz', async (_request, reply) => {
+    const process = {
+      role: role(),
+      uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
+      version,
+    };
+    try {
+      await ping();
+    } catch (error) {
+      if (!isMirrorError(error, 'DATABASE')) throw error;
+      return await reply.code(503).send({ status: 'failed', database: error.message, ...process });
+    }
+    return await reply.send({ status: 'ok', database: 'ok', ...process });
+  });
+  server.get('/readyz', async (_request, reply) => {
+    const readiness = readinessOf(await status());
+    return await reply.code(readiness.ready ? 200 : 503).send(readiness);
+  });
+  server.get('/metrics', async (_request, reply) => {
+    const scrape = {
+      status: await status(),
+      isActive: role() === 'active',
+      databaseBytes: await databaseBytes(),
+    };
+    return await reply.type(metrics.contentType).send(await metrics.render(scrape));
+  });
+  server.get('/status.json', async (_request, reply) => {
+    return await reply.type(JSON_TYPE).send(`${statusAsJson(await status())}\n`);
+  });
+}
+
+function asListenError(error: unknown, host: string, port: number): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const problems: Record<string, string> = {
+    EADDRINUSE: `HTTP_PORT: ${host}:${port} is taken by another program, maybe by another inbox-mirror. Stop that one, or set HTTP_PORT to a free port (0 takes any)`,
+    EACCES: `HTTP_PORT: this user may not listen on ${host}:${port}. Set HTTP_PORT to a port from 1024 on`,
+    EADDRNOTAVAIL: `HTTP_HOST: ${host} is no address of this machine. Set HTTP_HOST to one that is, such as 127.0.0.1`,
+    ENOTFOUND: `HTTP_HOST: the name ${host} is not known. Set HTTP_HOST to an address of this machine, such as 127.0.0.1`,
+  };
+  const problem = problems[code];
+  return problem === undefined ? error : new MirrorError('CONFIG', `${problem}.`, { cause: error });
+}

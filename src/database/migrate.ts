@@ -1,0 +1,34 @@
+import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
+import type { Database } from './database.ts';
+import { APPLIED, refuseForeign, refuseNewer, shippedMigrations } from './migrations.ts';
+import { applyMigrations } from './schema-engine.ts';
+import { bringViews, dropViews } from './views.ts';
+
+/**
+ * Brings the tables up to date with Prisma's own schema engine in its WebAssembly build, all migrations in one transaction.
+ * Where nothing is to be done, the engine is not even loaded. Then the views.
+ * @throws MirrorError `DATABASE` for a database that a newer program has migrated, or that holds another program's tables.
+ */
+export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
+  const shipped = shippedMigrations(database.dialect);
+  const tables = await tableNames(database);
+  const applied = tables.includes('_prisma_migrations') ? await appliedMigrations(database) : [];
+  refuseForeign(database.name, tables, applied, shipped);
+  refuseNewer(database.name, applied, shipped);
+  if (!shipped.names.every((name) => applied.includes(name))) {
+    // A view would hinder a migration that rebuilds a table under it.
+    if (tables.includes('settings')) await dropViews(database);
+    await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
+  }
+  await bringViews(database);
+}
+
+async function tableNames(database: Database): Promise<string[]> {
+  const tables = await database.query<{ name: string }>(database.dialect.tableNames);
+  return tables.map(({ name }) => name);
+}
+
+async function appliedMigrations(database: Database): Promise<string[]> {
+  const rows = await database.query<{ migration_name: string }>(APPLIED);
+  return rows.map((row) => row.migration_name);
+}

@@ -1,0 +1,64 @@
+import type { ColumnKind } from '../../core/lists.ts';
+import type { Dialect } from '../dialect.ts';
+
+const TYPES: Record<ColumnKind | 'json', string> = {
+  text: 'text',
+  boolean: 'boolean',
+  instant: 'timestamptz',
+  json: 'text',
+};
+
+/** Advisory locks are the whole database's, so each schema's mirror has its own. */
+function lock(name: string): string {
+  return `SELECT pg_advisory_xact_lock(hashtextextended('inbox-mirror ${name} ' || current_setting('search_path'), 0))`;
+}
+
+export const postgresql: Dialect = {
+  provider: 'postgresql',
+  bind: (sql, parameters) => {
+    // Every parameter must have a use and a number without gaps; statements that are built from parts leave some out.
+    const used: string[] = [];
+    const value = (number: string): unknown => parameters[Number(number) - 1];
+    // No index serves IS NOT DISTINCT FROM; what it means is known by now.
+    const plain = sql.replaceAll(/IS NOT DISTINCT FROM \$(\d+)/g, (_use, number: string) =>
+      value(number) === null ? 'IS NULL' : `= $${number}`,
+    );
+    const text = plain.replaceAll(/\$(\d+)/g, (_use, number: string) => {
+      if (!used.includes(number)) used.push(number);
+      return `$${used.indexOf(number) + 1}`;
+    });
+    return { sql: text, values: used.map((number) => storable(value(number))) };
+  },
+  tableNames: `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
+  records: (parameter, columns, alias) => {
+    const names = Object.keys(columns);
+    const fields = names.map((name) =>
+      columns[name] === 'json' ? `CAST(${name} AS jsonb) AS ${name}` : name,
+    );
+    const types = names.map((name) => `${name} ${TYPES[columns[name] ?? 'text']}`);
+    return `(SELECT ${fields.join(', ')} FROM jsonb_to_recordset(CAST(${parameter} AS jsonb)) AS records(${types.join(', ')})) AS ${alias}`;
+  },
+  texts: (json, alias) => `jsonb_array_elements_text(CAST(${json} AS jsonb)) AS ${alias}(value)`,
+  // Of IN the planner thinks that it may be many, and reads the whole table.
+  oneOfFew: (column, values) => `${column} = ANY (ARRAY(${values}))`,
+  // NOT IN would compare each row with each value as soon as the values do not fit `work_mem`.
+  noneOf: (column, values) =>
+    `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
+  millisecondsBetween: (from, to) =>
+    `CAST(ROUND(EXTRACT(EPOCH FROM CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)) * 1000) AS double precision)`,
+  instantAgo: (seconds, now) =>
+    `(${now === null ? 'now()' : `CAST('${now}' AS timestamptz)`}${seconds === 0 ? '' : ` - INTERVAL '${seconds} seconds'`})`,
+  readBy: () => '',
+  allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind, attname AS column_name
+    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped ORDER BY relname, attnum`,
+  lock,
+  beginMigration: ['BEGIN', lock('migration')],
+  // Autovacuum keeps house.
+  maintenance: [],
+};
+
+/** A text without what no PostgreSQL text can hold: what the service's answers hold of it is replaced already (core/json.ts). */
+function storable(value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
+}

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
+import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
+
+const NO_FILTERS = { externalTables: [], externalEnums: [] };
+
+export async function applyMigrations(
+  folder: string,
+  names: string[],
+  factory: SqlDriverAdapterFactory,
+  begin: readonly string[],
+): Promise<void> {
+  const adapters = bindSqlAdapterFactory(factory);
+  const connection = await adapters.connect();
+  if (!connection.ok) throw new Error('the schema engine found no connection', { cause: connection.error });
+  const adapter = connection.value;
+  const run = async (sql: string): Promise<void> => {
+    const result = await adapter.executeScript(sql);
+    if (!result.ok) throw new Error(`${sql}: ${JSON.stringify(result.error)}`);
+  };
+  // Two processes may start at once, and one may be killed half-way: the transaction lets one in and leaves all or nothing.
+  try {
+    for (const statement of begin) await run(statement);
+    const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
+    await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
+    await run('COMMIT');
+  } catch (error) {
+    await run('ROLLBACK').catch(() => undefined);
+    // Of what failed in the driver the engine tells only a number.
+    const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
+    throw number === undefined
+      ? error
+      : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
+  } finally {
+    await adapter.dispose();
+  }
+}
+
+/** Prisma's schema engine, in this process. Also used by `prisma/migrate.ts` to write new migrations. */
+export async function loadEngine(adapters: object): Promise<SchemaEngine> {
+  const { SchemaEngine } = await (engineModule ??= instantiate());
+  return await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapters);
+}
+
+/** One instance a process: its JavaScript half knows only the last one, and would free the objects of an earlier one in it. */
+let engineModule: ReturnType<typeof instantiate> | undefined;
+
+async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> {
+  const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg');
+  const file = fileURLToPath(
+    new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')),
+  );
+  const imports = { './schema_engine_bg.js': withLooseTimers(engine) };
+  const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
+  engine.__wbg_set_wasm(instance.exports);
+  (instance.exports['__wbindgen_start'] as () => void)();
+  return engine;
+}
+
+/** The engine's patience with locks is a timer that it never clears: alone it must not keep the process. */
+function withLooseTimers(imports: object): WebAssembly.ModuleImports {
+  const entries = Object.entries(imports).map(([name, value]) => {
+    if (!name.startsWith('__wbg_setTimeout')) return [name, value];
+    return [name, (callback: () => void, ms: number) => setTimeout(callback, ms).unref()];
+  });
+  return Object.fromEntries(entries) as WebAssembly.ModuleImports;
+}
+
+/** The migrations as the engine wants to be handed them. */
+export function readMigrations(folder: string, names: string[]): MigrationList {
+  return {
+    baseDir: folder,
+    lockfile: {
+      path: 'migration_lock.toml',
+      content: readFileSync(join(folder, 'migration_lock.toml'), 'utf8'),
+    },
+    shadowDbInitScript: '',
+    migrationDirectories: names.map((name) => ({
+      path: name,
+      migrationFile: {
+        path: 'migration.sql',
+        content: { tag: 'ok', value: readFileSync(join(folder, name, 'migration.sql'), 'utf8') },
+      },
+    })),
+  };
+}

@@ -1,0 +1,32 @@
+import type { Dialect } from '../dialect.ts';
+
+export const sqlite: Dialect = {
+  provider: 'sqlite',
+  bind: (sql, parameters) => {
+    const values: unknown[] = [];
+    // The driver takes numbered parameters for named ones, so each use becomes a plain `?` with its value in order.
+    const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
+      values.push(parameters[Number(number) - 1]);
+      return '?';
+    });
+    return { sql: text, values };
+  },
+  tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
+  records: (parameter, columns, alias) => {
+    // `->>` gives SQL's own value: true is 1, and JSON text in a text is that text.
+    const fields = Object.keys(columns).map((name) => `value ->> '$.${name}' AS ${name}`);
+    return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
+  },
+  texts: (json, alias) => `json_each(${json}) AS ${alias}`,
+  oneOfFew: (column, values) => `${column} IN (${values})`,
+  noneOf: (column, values) => `${column} NOT IN (${values})`,
+  millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86_400_000)`,
+  // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.
+  lock: () => null,
+  beginMigration: ['BEGIN IMMEDIATE'],
+  instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
+  readBy: (index) => `INDEXED BY ${index}`,
+  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
+    FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
+  maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
+};

@@ -1,0 +1,104 @@
+import type { ListName } from '../../core/lists.ts';
+import type { Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
+
+/** One row of the history. */
+export interface ChangeRecord {
+  readonly id: number;
+  readonly observedAt: Date;
+  readonly previouslySeenAt: Date | null;
+  readonly list: ListName;
+  readonly inboxId: string | null;
+  readonly itemId: string;
+  readonly field: string;
+  readonly oldValue: string | null;
+  readonly newValue: string | null;
+}
+
+/** Which changes: all that is given must hold. */
+export interface ChangeFilter {
+  readonly list?: ListName | undefined;
+  readonly inboxId?: string | undefined;
+  readonly itemId?: string | undefined;
+  readonly field?: string | undefined;
+  /** Observed at this instant or later. */
+  readonly since?: Date | undefined;
+}
+
+interface ChangeRow {
+  id: number;
+  observed_at: Date;
+  previously_seen_at: Date | null;
+  list: ListName;
+  inbox_id: string | null;
+  item_id: string;
+  field: string;
+  old_value: string | null;
+  new_value: string | null;
+}
+
+/**
+ * The first `limit` changes after the one with this id, in the order in which they were written. One writer writes at a time, so ids come in that order
+ * too: whoever keeps the last id that it has seen misses none and sees none twice.
+ */
+export async function changesAfter(
+  sql: Sql,
+  afterId: number,
+  filter: ChangeFilter,
+  limit: number,
+): Promise<ChangeRecord[]> {
+  return await select(sql, filter, { afterId, order: 'id', limit });
+}
+
+/** The newest `limit` changes, oldest first. */
+export async function newestChanges(sql: Sql, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
+  const newest = await select(sql, filter, { afterId: 0, order: 'id DESC', limit });
+  return newest.toReversed();
+}
+
+/** The id of the newest change; 0 where there is none. */
+export async function lastChangeId(sql: Sql): Promise<number> {
+  const [row] = await sql.query<{ id: number | null }>(`SELECT max(id) AS id FROM changes`);
+  return row?.id ?? 0;
+}
+
+async function select(
+  sql: Sql,
+  { list, inboxId, itemId, field, since }: ChangeFilter,
+  { afterId, order, limit }: { afterId: number; order: string; limit: number },
+): Promise<ChangeRecord[]> {
+  const parameters: unknown[] = [afterId];
+  // Whoever asks may name an id that no column could hold.
+  const conditions = ['id > CAST($1 AS BIGINT)'];
+  const equal = { list, inbox_id: inboxId, item_id: itemId, field };
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
+  }
+  if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since.getTime()))}`);
+  const rows = await sql.query<ChangeRow>(
+    `SELECT id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value FROM changes
+     WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
+    ...parameters,
+  );
+  return rows.map(asRecord);
+}
+
+function asRecord({
+  observed_at,
+  previously_seen_at,
+  inbox_id,
+  item_id,
+  old_value,
+  new_value,
+  ...row
+}: ChangeRow): ChangeRecord {
+  return {
+    ...row,
+    observedAt: observed_at,
+    previouslySeenAt: previously_seen_at,
+    inboxId: inbox_id,
+    itemId: item_id,
+    oldValue: old_value,
+    newValue: new_value,
+  };
+}

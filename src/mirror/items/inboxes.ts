@@ -1,0 +1,27 @@
+import type { Sql } from '../../database/database.ts';
+
+/** An inbox that the mirror knows and that bears no tombstone. */
+export interface Inbox {
+  readonly id: string;
+  readonly name: string | null;
+  readonly authorised: boolean | null;
+  /** The last complete sweep of inboxes did not list it, and nobody has confirmed that it is gone. */
+  readonly suspect: boolean;
+}
+
+export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
+  const rows = await sql.query<{
+    id: string;
+    display_name: string | null;
+    is_authorised: boolean | null;
+    missing_since: Date | null;
+  }>(
+    `SELECT id, display_name, is_authorised, missing_since FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.display_name,
+    authorised: row.is_authorised,
+    suspect: row.missing_since !== null,
+  }));
+}

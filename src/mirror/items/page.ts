@@ -1,0 +1,104 @@
+import type { Item } from '../../core/lists.ts';
+import type { Database, Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
+import type { Fence } from '../lease.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
+import { type Applied, applyItems } from './upsert.ts';
+
+/** One page as the store takes it. */
+export interface PageToApply {
+  readonly items: readonly Item[];
+  readonly rejects: readonly { readonly reason: string; readonly raw: string }[];
+  readonly next: string | null;
+  readonly requestId: number;
+  readonly attempts: number;
+}
+
+/**
+ * Applies a page in one transaction: rows, tags, changes, rejects, which ids it held, and the sweep's next token. After a
+ * crash either all of it is there or nothing.
+ * @returns the sweep as it stands after the page
+ */
+export async function applyPage(
+  database: Database,
+  fence: Fence,
+  sweep: Sweep,
+  page: PageToApply,
+  now: number,
+): Promise<{ sweep: Sweep; applied: Applied }> {
+  const pageNo = sweep.pages + 1;
+  const observedAt = iso(now);
+  const applied = await database.transaction(async (tx) => {
+    await fence(tx);
+    const context = {
+      list: sweep.list,
+      inboxId: sweep.inboxId,
+      sweepId: sweep.id,
+      baseline: sweep.baseline,
+      observedAt,
+      pageNo,
+    };
+    const written = await applyItems(tx, database.dialect, context, page.items);
+    await writeRejects(tx, database, sweep, page, observedAt);
+    await tx.execute(
+      `INSERT INTO sweep_pages (sweep_id, page_no, token, item_ids, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
+      sweep.id,
+      pageNo,
+      sweep.nextPage,
+      JSON.stringify(page.items.map(({ id }) => id)),
+      observedAt,
+    );
+    await tx.execute(
+      `UPDATE sweeps SET next_page = $2, pages = $3, items = items + $4, requests = requests + $5, inserted = inserted + $6,
+         changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9 WHERE id = $1`,
+      sweep.id,
+      page.next,
+      pageNo,
+      page.items.length,
+      page.attempts,
+      written.inserted,
+      written.changed,
+      page.rejects.length,
+      observedAt,
+    );
+    const touched = written.inserted + written.changed;
+    if (touched > 0)
+      await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
+    return written;
+  });
+  // The store's statements are freed only when the event loop turns; without this a fast walk grows without bound.
+  await new Promise(setImmediate);
+  return { sweep: advanced(sweep, page, pageNo), applied };
+}
+
+function advanced(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
+  // Grown in place: a copy for each of thousands of pages would cost more than the pages.
+  if (page.next !== null) sweep.tokens.add(page.next);
+  return {
+    ...sweep,
+    nextPage: page.next,
+    pages: pageNo,
+    items: sweep.items + page.items.length,
+    rejected: sweep.rejected + page.rejects.length,
+    walked: page.next === null,
+  };
+}
+
+async function writeRejects(
+  tx: Sql,
+  { dialect }: Database,
+  sweep: Sweep,
+  { rejects }: PageToApply,
+  seenAt: string,
+): Promise<void> {
+  if (rejects.length === 0) return;
+  await tx.execute(
+    `INSERT INTO rejects (sweep_id, list, inbox_id, seen_at, reason, raw)
+     SELECT $1, $2, $3, $4, reason, raw FROM ${dialect.records('$5', { reason: 'text', raw: 'json' }, 'new_rejects')}`,
+    sweep.id,
+    sweep.list,
+    sweep.inboxId,
+    seenAt,
+    JSON.stringify(rejects),
+  );
+}

@@ -1,0 +1,58 @@
+import { type ColumnKind, COLUMNS, type ListName, TABLES } from '../../core/lists.ts';
+import type { Dialect } from '../../database/dialect.ts';
+
+/** The statements that read and write one list's table; `$1` is the inbox id (unused for inboxes). */
+export interface ItemSql {
+  /** `$2` JSON array of ids: what is known of each at a glance. */
+  readonly glance: string;
+  /** `$2` JSON array of ids: their mirrored columns. */
+  readonly columns: string;
+  /** `$2` JSON array of rows, `$3` now: inserts or overwrites them all and lifts suspicion and tombstone. */
+  readonly upsert: string;
+  /** `$2` JSON array of ids: lifts the suspicion of rows that did not change. */
+  readonly clear: string;
+  /** `$2` sweep id: a condition on the live rows that no page of the sweep held. */
+  readonly unseen: string;
+  /** The table, and the condition that names the list's rows in it. */
+  readonly table: string;
+  readonly scope: string;
+}
+
+/** What the conversation list asks a suspect for by; null where the operation needs only the id (SERVICE-NOTES.md, spec §4.3). */
+export const ASK_BY = {
+  inboxes: null,
+  users: 'email',
+  tags: 'name',
+  conversations: null,
+} as const satisfies Record<ListName, string | null>;
+
+const WRITTEN: Record<string, ColumnKind | 'json'> = { raw: 'json', content_hash: 'text' };
+
+export function itemSql(list: ListName, dialect: Dialect): ItemSql {
+  const table = TABLES[list];
+  const scope = list === 'inboxes' ? 'TRUE' : 'inbox_id = $1';
+  const mirrored = Object.keys(COLUMNS[list]);
+  const ids = `id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`;
+  const records = dialect.records('$2', { id: 'text', ...COLUMNS[list], ...WRITTEN }, 'new_rows');
+  const written = [...mirrored, ...Object.keys(WRITTEN)];
+  const key = list === 'inboxes' ? ['id'] : ['inbox_id', 'id'];
+  const keyValues = list === 'inboxes' ? ['id'] : ['$1', 'id'];
+  return {
+    table,
+    scope,
+    glance: `SELECT id, content_hash, changed_at, deleted_at, missing_since FROM ${table} WHERE ${scope} AND ${ids}`,
+    columns: `SELECT id, ${mirrored.join(', ')} FROM ${table} WHERE ${scope} AND ${ids}`,
+    upsert: `
+      INSERT INTO ${table} (${[...key, ...written].join(', ')}, first_seen_at, changed_at)
+      SELECT ${[...keyValues, ...written].join(', ')}, $3, $3 FROM ${records} WHERE TRUE
+      ON CONFLICT (${key.join(', ')}) DO UPDATE SET
+        ${written.map((column) => `${column} = excluded.${column}`).join(', ')},
+        changed_at = excluded.changed_at, missing_since = NULL, deleted_at = NULL`,
+    clear: `UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${ids}`,
+    unseen: `${scope} AND deleted_at IS NULL AND ${dialect.noneOf(
+      'id',
+      `
+      SELECT seen.value FROM sweep_pages, ${dialect.texts('item_ids', 'seen')} WHERE sweep_id = $2`,
+    )}`,
+  };
+}

@@ -1,0 +1,82 @@
+import type { Database, Sql } from '../database/database.ts';
+import { iso } from '../database/instants.ts';
+import { daysBetween } from './days.ts';
+
+/** What the views need to know that only the configuration says. */
+export interface ReportSettings {
+  /** In which time zone days are cut. */
+  readonly reportTimezone: string;
+  readonly requestsPerDay: number;
+  readonly requestsReserved: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Days are kept ready so far ahead, so that they are there though nobody keeps house for a while. */
+const AHEAD_MS = 60 * DAY_MS;
+const ENOUGH_AHEAD_MS = 30 * DAY_MS;
+
+/**
+ * Writes the settings for the views, and the days of the report's time zone from the first sighting to some weeks ahead, where they are not there yet.
+ * Where they are it costs two looks. `now` is epoch ms.
+ */
+export async function keepReport(database: Database, settings: ReportSettings, now: number): Promise<void> {
+  const wanted = new Map([
+    ['report_timezone', settings.reportTimezone],
+    ['requests_per_day', String(settings.requestsPerDay)],
+    ['requests_reserved', String(settings.requestsReserved)],
+  ]);
+  const rows = await database.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
+  const there = new Map(rows.map(({ name, value }) => [name, value]));
+  const differing = [...wanted].filter(([name, value]) => there.get(name) !== value);
+  const sameZone = there.get('report_timezone') === settings.reportTimezone;
+  const first = await firstSighting(database, now);
+  if (differing.length === 0 && (await isCovered(database, first, now))) return;
+  await database.transaction(async (tx) => {
+    for (const [name, value] of differing)
+      await tx.execute(
+        `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+        name,
+        value,
+      );
+    if (!sameZone) await tx.execute(`DELETE FROM report_days`);
+    await writeDays(tx, database, settings.reportTimezone, { from: first, to: now + AHEAD_MS });
+  });
+}
+
+/** When the mirror saw anything first; `now` where it has seen nothing yet. */
+async function firstSighting(database: Database, now: number): Promise<number> {
+  const [row] = await database.query<{ seen: Date | string | null }>(
+    `SELECT min(seen) AS seen FROM (
+       SELECT min(first_seen_at) AS seen FROM inboxes UNION ALL SELECT min(observed_at) FROM changes) AS sightings`,
+  );
+  return row?.seen ? Math.min(now, new Date(row.seen).getTime()) : now;
+}
+
+async function isCovered(database: Database, from: number, now: number): Promise<boolean> {
+  const rows = await database.query<{ day: string }>(
+    `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1 UNION ALL SELECT day FROM report_days WHERE starts_at <= $2 AND ends_at > $2`,
+    iso(from),
+    iso(now + ENOUGH_AHEAD_MS),
+  );
+  return rows.length === 2;
+}
+
+async function writeDays(
+  tx: Sql,
+  { dialect }: Database,
+  timezone: string,
+  { from, to }: { from: number; to: number },
+): Promise<void> {
+  const days = daysBetween(timezone, from, to).map(({ day, startsAt, endsAt }) => ({
+    day,
+    starts_at: iso(startsAt),
+    ends_at: iso(endsAt),
+  }));
+  await tx.execute(
+    `INSERT INTO report_days (day, starts_at, ends_at)
+     SELECT day, starts_at, ends_at FROM ${dialect.records('$1', { day: 'text', starts_at: 'instant', ends_at: 'instant' }, 'days')} WHERE TRUE
+     ON CONFLICT (day) DO UPDATE SET starts_at = excluded.starts_at, ends_at = excluded.ends_at`,
+    JSON.stringify(days),
+  );
+}

@@ -1,0 +1,51 @@
+import type { ListName } from '../core/lists.ts';
+import type { Database, Sql } from '../database/database.ts';
+import { iso, isoOrNull } from '../database/instants.ts';
+import type { Fence } from './lease.ts';
+
+/** When a kind of list is due. */
+export interface Schedule {
+  readonly list: ListName;
+  readonly expression: string;
+  readonly timezone: string;
+  readonly nextAt: Date;
+  /** The latest slot that has passed: a list of this kind that has not been read since then is due. */
+  readonly dueSince: Date | null;
+  /** The slot before that one: a list that has not been complete since then is stale. */
+  readonly dueBefore: Date | null;
+}
+
+export async function readSchedules(sql: Sql): Promise<Schedule[]> {
+  const rows = await sql.query<{
+    list: ListName;
+    expression: string;
+    timezone: string;
+    next_at: Date;
+    due_since: Date | null;
+    due_before: Date | null;
+  }>(`SELECT list, expression, timezone, next_at, due_since, due_before FROM schedules`);
+  return rows.map(({ next_at, due_since, due_before, ...row }) => ({
+    ...row,
+    nextAt: next_at,
+    dueSince: due_since,
+    dueBefore: due_before,
+  }));
+}
+
+export async function writeSchedule(database: Database, fence: Fence, schedule: Schedule): Promise<void> {
+  const { list, expression, timezone, nextAt, dueSince, dueBefore } = schedule;
+  await database.transaction(async (tx) => {
+    await fence(tx);
+    await tx.execute(
+      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
+         next_at = excluded.next_at, due_since = excluded.due_since, due_before = excluded.due_before`,
+      list,
+      expression,
+      timezone,
+      iso(nextAt.getTime()),
+      isoOrNull(dueSince?.getTime() ?? null),
+      isoOrNull(dueBefore?.getTime() ?? null),
+    );
+  });
+}

@@ -1,0 +1,34 @@
+import { TABLE_SENTENCES, VIEW_SENTENCES } from '../database/catalogue.ts';
+import { openReadOnly } from './open.ts';
+
+export interface Described {
+  readonly name: string;
+  readonly kind: 'table' | 'view';
+  readonly description: string;
+  readonly columns: readonly string[];
+}
+
+export async function describe(url: string): Promise<Described[]> {
+  const mirror = await openReadOnly(url);
+  const columns = new Map<string, string[]>();
+  const kinds = new Map<string, Described['kind']>();
+  try {
+    const { rows } = await mirror.query(mirror.dialect.allColumns);
+    for await (const [name, kind, column] of rows) {
+      kinds.set(String(name), kind === 'view' ? 'view' : 'table');
+      columns.set(String(name), [...(columns.get(String(name)) ?? []), String(column)]);
+    }
+  } finally {
+    await mirror.close();
+  }
+  const sentences = { ...TABLE_SENTENCES, ...VIEW_SENTENCES };
+  const own = [...columns.keys()].filter((name) => !(name in sentences) && !/^(sqlite_|_prisma_)/.test(name));
+  return [...Object.keys(sentences), ...own]
+    .filter((name) => columns.has(name))
+    .map((name) => ({
+      name,
+      kind: kinds.get(name) ?? 'table',
+      description: sentences[name] ?? '',
+      columns: columns.get(name) ?? [],
+    }));
+}

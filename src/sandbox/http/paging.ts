@@ -1,0 +1,78 @@
+import { lowerBound } from '../world/ids.ts';
+import { isObject } from './bodies.ts';
+import { Refusal } from './messages.ts';
+
+interface PageWish {
+  limit: number;
+  descending: boolean;
+  /** The page starts after this id; null: at the beginning. */
+  cursor: string | null;
+}
+
+/**
+ * The pagination parameters of a query (spec §4.2). The order that stands in a token wins over `sort_order`.
+ * @throws Refusal 400 for a limit outside 10–100, a sort field other than `id`, an unknown order, a token that is none.
+ */
+export function pageWish(query: URLSearchParams): PageWish {
+  const limit = query.get('limit') ?? '10';
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 10 || Number(limit) > 100)
+    throw new Refusal(400, `limit must be from 10 to 100, not '${limit}'`);
+  const sortBy = query.get('sort_by') ?? 'id';
+  if (sortBy !== 'id') throw new Refusal(400, `cannot sort by '${sortBy}', only by 'id'`);
+  const order = query.get('sort_order') ?? 'asc';
+  if (order !== 'asc' && order !== 'desc')
+    throw new Refusal(400, `sort_order must be 'asc' or 'desc', not '${order}'`);
+  const token = query.get('next_page');
+  return {
+    limit: Number(limit),
+    ...(token === null ? { descending: order === 'desc', cursor: null } : readToken(token)),
+  };
+}
+
+/** The page of `sorted` ids (numeric order, ascending) that was wished for, and the token of the next one: null on the last page. */
+export function pageOf(
+  sorted: readonly string[],
+  { limit, descending, cursor }: PageWish,
+): { ids: string[]; nextPage: string | null } {
+  let ids: string[];
+  let more: boolean;
+  if (descending) {
+    const end = cursor === null ? sorted.length : lowerBound(sorted, cursor);
+    ids = sorted.slice(Math.max(0, end - limit), end).toReversed();
+    more = end > limit;
+  } else {
+    let start = cursor === null ? 0 : lowerBound(sorted, cursor);
+    if (cursor !== null && sorted[start] === cursor) start++;
+    ids = sorted.slice(start, start + limit);
+    more = sorted.length > start + limit;
+  }
+  const last = ids.at(-1);
+  return { ids, nextPage: more && last !== undefined ? writeToken(last, descending) : null };
+}
+
+// As in the published sample cursor (SERVICE-NOTES.md, "sort_by"): a bookmark "after id X" that needs no state and no row X.
+function writeToken(cursor: string, descending: boolean): string {
+  return Buffer.from(
+    JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' }),
+  ).toString('base64url');
+}
+
+function readToken(token: string): { descending: boolean; cursor: string } {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
+    if (isObject(read)) {
+      const { cursor, sort_order: order, sort_by: by } = read;
+      if (
+        typeof cursor === 'string' &&
+        /^\d+$/.test(cursor) &&
+        (order === 'asc' || order === 'desc') &&
+        by === 'id'
+      ) {
+        return { descending: order === 'desc', cursor };
+      }
+    }
+  } catch {
+    // Not base64url of JSON: refused below like any other text.
+  }
+  throw new Refusal(400, 'next_page is not a valid page token');
+}

@@ -1,0 +1,154 @@
+import { findMessage } from '../world/messages.ts';
+import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
+import { fieldsOf, idText, isObject, jsonBody } from './bodies.ts';
+import type { Desk } from './context.ts';
+import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
+
+// The operations of spec §4.4; their shapes are those of SERVICE-NOTES.md. Each checks everything before it changes anything.
+
+/** `{name, color_hexcode?, description?}`; 200 with `data`. */
+export function createTag(
+  { world, wire }: Desk,
+  inbox: SandboxInbox,
+  request: SandboxRequest,
+): SandboxAnswer {
+  const { name, color_hexcode: colour = '#3D5A80', description = '' } = jsonBody(request);
+  if (typeof name !== 'string' || name.trim() === '')
+    throw new Refusal(400, `required parameter 'name' is missing`);
+  if (typeof colour !== 'string' || !/^#[0-9a-f]{6}$/i.test(colour))
+    throw new Refusal(400, `color_hexcode must be like '#3D5A80'`);
+  const tag = world.addTag(inbox.id, { name, color_code: colour });
+  return jsonAnswer(200, {
+    data: {
+      tag_id: wire.id(tag.id),
+      name,
+      color_hexcode: colour,
+      description,
+      type: tag.type,
+      created_at: tag.created_at,
+    },
+  });
+}
+
+/** `{status?: {name}, assignee?: {email}, tags?: {to_apply?, to_remove?}}`; 204. A null assignee or e-mail unassigns. */
+export function updateConversation(
+  { world, options }: Desk,
+  inbox: SandboxInbox,
+  conversation: SandboxConversation,
+  request: SandboxRequest,
+): SandboxAnswer {
+  const { status, assignee, tags } = jsonBody(request);
+  if (status === undefined && assignee === undefined && tags === undefined) {
+    throw new Refusal(400, `one of the parameters 'status', 'assignee', 'tags' is required`);
+  }
+  const { id } = conversation;
+  const changes: (() => void)[] = [];
+  if (status !== undefined) {
+    const name = statusOf(status, options.closedStatus);
+    changes.push(() => world.setStatus(inbox.id, id, name));
+  }
+  if (assignee !== undefined) {
+    const userId = assigneeOf(assignee, inbox);
+    changes.push(() => world.assign(inbox.id, id, userId));
+  }
+  if (tags !== undefined) {
+    if (!isObject(tags)) throw new Refusal(400, `'tags' must be an object with 'to_apply' or 'to_remove'`);
+    for (const tagId of tagIds(tags, 'to_apply', inbox)) changes.push(() => world.tag(inbox.id, id, tagId));
+    for (const tagId of tagIds(tags, 'to_remove', inbox))
+      changes.push(() => world.untag(inbox.id, id, tagId));
+  }
+  for (const change of changes) change();
+  return { status: 204, headers: {}, body: '' };
+}
+
+function statusOf(status: unknown, closed: string): string {
+  const name = isObject(status) ? status.name : undefined;
+  if (name === 'open' || name === 'pending') return name;
+  if (name === 'close' || name === 'closed') return closed;
+  throw new Refusal(400, `status.name must be 'open', 'pending' or '${closed}'`);
+}
+
+function assigneeOf(assignee: unknown, { id, users }: SandboxInbox): string | null {
+  const email = isObject(assignee) ? assignee.email : assignee;
+  if (email === null) return null;
+  if (!isObject(assignee) || typeof email !== 'string')
+    throw new Refusal(400, `'assignee' must be an object with 'email'`);
+  for (const user of users.values()) if (user.email === email) return user.id;
+  throw new Refusal(404, `inbox ${id} has no user ${email}`);
+}
+
+function tagIds(
+  tags: Record<string, unknown>,
+  list: 'to_apply' | 'to_remove',
+  inbox: SandboxInbox,
+): string[] {
+  const wanted = tags[list] ?? [];
+  if (!Array.isArray(wanted)) throw new Refusal(400, `tags.${list} must be an array of tag ids`);
+  return wanted.map((part) => {
+    const id = idText(part) ?? '';
+    if (!inbox.tags.has(id)) throw new Refusal(404, `tag ${id} not found in inbox ${inbox.id}`);
+    return id;
+  });
+}
+
+/** Multipart `body`, `reply_type?`, and `hiver_message_id` or `gmail_message_id`; 200 with `data`. */
+export async function createDraft(
+  { world }: Desk,
+  inbox: SandboxInbox,
+  request: SandboxRequest,
+): Promise<SandboxAnswer> {
+  const fields = await fieldsOf(request);
+  const body = requiredField(fields, 'body');
+  const own = fields.get('hiver_message_id')?.[0];
+  const providers = fields.get('gmail_message_id')?.[0];
+  if (own === undefined && providers === undefined) {
+    throw new Refusal(400, `one of the parameters 'hiver_message_id', 'gmail_message_id' is required`);
+  }
+  // The global SMTP id, `<…@…>`, may stand in for the provider's (spec §4.4). The sandbox keeps no mail, so it takes any.
+  const replyTo = providers?.includes('@')
+    ? providers
+    : findMessage(inbox.conversations.values(), {
+        ...(own === undefined ? {} : { hiver_message_id: own }),
+        ...(providers === undefined ? {} : { gmail_message_id: providers }),
+      });
+  if (replyTo === undefined)
+    throw new Refusal(404, `message ${own ?? providers} not found in inbox ${inbox.id}`);
+  const [id, draftId] = [world.newId('others'), world.newId('others')];
+  const reply_type = fields.get('reply_type')?.[0] ?? 'reply';
+  inbox.drafts.push({ id, shared_draft_id: draftId, body, reply_type, reply_to_message_id: replyTo });
+  return jsonAnswer(200, { data: { id, shared_draft_id: draftId, reply_to_message_id: replyTo } });
+}
+
+/** Multipart `content`, `mentions[]?`; 201 with `data`. The author is the user the key belongs to: the inbox's source user. */
+export async function createNote(
+  { world, wire, options }: Desk,
+  inbox: SandboxInbox,
+  conversation: SandboxConversation,
+  request: SandboxRequest,
+): Promise<SandboxAnswer> {
+  const fields = await fieldsOf(request);
+  const content = requiredField(fields, 'content');
+  const note = {
+    id: world.newId('others'),
+    conversation_id: conversation.id,
+    content,
+    mentions: fields.get('mentions') ?? [],
+    created_at: new Date(options.now()).toISOString(),
+  };
+  inbox.notes.push(note);
+  const { source_user: author } = inbox;
+  return jsonAnswer(201, {
+    data: {
+      ...note,
+      id: wire.id(note.id),
+      conversation_id: wire.id(note.conversation_id),
+      author: { ...author, id: wire.id(author.id) },
+    },
+  });
+}
+
+function requiredField(fields: Map<string, string[]>, name: string): string {
+  const value = fields.get(name)?.[0];
+  if (value === undefined || value === '') throw new Refusal(400, `required parameter '${name}' is missing`);
+  return value;
+}

@@ -1,0 +1,114 @@
+import { conversationCounts, inboxCount, type SandboxOptions } from '../options.ts';
+import { inventThreadId } from './invent.ts';
+import { draw, pick, type Random, randomStream } from './random.ts';
+import type { SandboxAssignee, SandboxConversation, SandboxInbox } from './rows.ts';
+import { World } from './world.ts';
+
+const DAY_MS = 86_400_000;
+const HISTORY_DAYS = 540;
+// A fake clock that starts at 0 must not lead to threads begun before 1970.
+const EARLIEST_END = Date.UTC(2025, 0, 1);
+
+/** The instant (ms) at which the seeded history ends: the start of today, so that a sandbox started twice in a day is the same. */
+function historyEnd(now: number): number {
+  return Math.max(EARLIEST_END, Math.floor(now / DAY_MS) * DAY_MS);
+}
+
+/** A world as the options describe it: busy inboxes and assignees first, older conversations mostly closed. */
+export function seedWorld(options: SandboxOptions): World {
+  const random = randomStream(options.seed, 'data');
+  const end = historyEnd(options.now());
+  const counts = conversationCounts(options);
+  const inboxes = inboxCount(options);
+  const world = new World({
+    random,
+    now: options.now,
+    historyEnd: end,
+    size: {
+      inboxes,
+      users: inboxes * options.usersPerInbox,
+      tags: inboxes * options.tagsPerInbox,
+      conversations: counts.reduce((sum, count) => sum + count, 0),
+    },
+  });
+  // What stands on rows as a date comes from `end`, not from the clock: two runs on one day agree.
+  const birth = Math.floor(end / 1000);
+  for (let nth = 0; nth < inboxes; nth++) {
+    const inbox = world.addInbox();
+    inbox.created_at = birth - (DAY_MS / 1000) * HISTORY_DAYS - draw(random, 10_000_000);
+    inbox.updated_at = inbox.created_at + draw(random, birth - inbox.created_at);
+    seedUsers(world, random, inbox, options.usersPerInbox);
+    for (let tags = 0; tags < options.tagsPerInbox; tags++) {
+      world.addTag(inbox.id, { created_at: inbox.created_at + draw(random, birth - inbox.created_at) });
+    }
+  }
+  seedConversations(world, random, {
+    counts,
+    end,
+    sharedShare: options.sharedShare,
+    closed: options.closedStatus,
+  });
+  return world;
+}
+
+/** A third of an inbox's users are teammates of an earlier inbox, with the same id there. */
+function seedUsers(world: World, random: Random, inbox: SandboxInbox, count: number): void {
+  const colleagues = [...world.inboxes.values()].flatMap(({ users }) => Array.from(users.values()));
+  while (inbox.users.size < count) {
+    const colleague = colleagues.length > 0 && random() < 0.33 ? pick(random, colleagues) : null;
+    if (colleague === null) world.addUser(inbox.id);
+    else if (!inbox.users.has(colleague.id)) world.addUser(inbox.id, { ...colleague });
+  }
+}
+
+interface History {
+  counts: readonly number[];
+  end: number;
+  sharedShare: number;
+  closed: string;
+}
+
+/** One account-wide history in order of time, because ids grow with time over all inboxes. */
+function seedConversations(
+  world: World,
+  random: Random,
+  { counts, end, sharedShare, closed }: History,
+): void {
+  const inboxes = [...world.inboxes.values()];
+  const begun: { at: number; inbox: SandboxInbox }[] = [];
+  for (const [nth, inbox] of inboxes.entries()) {
+    for (let left = counts[nth] ?? 0; left > 0; left--)
+      begun.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
+  }
+  begun.sort((a, b) => a.at - b.at);
+
+  let previous: { inbox: SandboxInbox; conversation: SandboxConversation } | null = null;
+  for (const { at, inbox } of begun) {
+    const fields = {
+      ...situation(random, inbox, (end - at) / DAY_MS, closed),
+      gmail_thread_id: inventThreadId(random, at),
+    };
+    // The conversation just made, if another inbox's, may stand here too. It is then done with: two inboxes, not three.
+    if (previous !== null && previous.inbox !== inbox && random() < sharedShare) {
+      const { id, gmail_thread_id } = previous.conversation;
+      world.addConversation(inbox.id, { ...fields, id, gmail_thread_id });
+      previous = null;
+    } else {
+      previous = { inbox, conversation: world.addConversation(inbox.id, fields) };
+    }
+  }
+}
+
+/** What has become of a conversation after so many days. */
+function situation(random: Random, inbox: SandboxInbox, days: number, closed: string) {
+  const stillOpen = random() < Math.max(0.015, Math.exp(-days / 8));
+  const status = !stillOpen ? closed : random() < 0.7 ? 'open' : 'pending';
+  const assigned = inbox.users.size > 0 && random() < (status === 'open' ? 0.6 : 0.94);
+  const assignee: SandboxAssignee | null = assigned
+    ? { assignee_type: 'user', assignee_id: pick(random, inbox.users.order, 2) }
+    : null;
+  const tags = new Set<string>();
+  for (let left = inbox.tags.size > 0 ? draw(random, 4, 2) : 0; left > 0; left--)
+    tags.add(pick(random, inbox.tags.order, 2));
+  return { status, assignee, tag_ids: [...tags] };
+}

@@ -1,0 +1,49 @@
+import { BrokenBody } from '../envelope.ts';
+import type { Answer } from '../http.ts';
+
+/** An answer read by the caller: `items` goes into the ledger. */
+export interface Reading<Result> {
+  readonly result: Result;
+  readonly items: number | null;
+}
+
+/** How one request ended: `wrong` is a 2xx that `read` did not take, `lost` one whose arrival nobody knows. */
+export type Attempt<Result> =
+  | { readonly kind: 'good'; readonly answer: Answer; readonly reading: Reading<Result> }
+  | {
+      readonly kind: 'refused' | 'throttled' | 'unauthorised' | 'failed';
+      readonly answer: Answer;
+      readonly cause: string;
+    }
+  | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
+  | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
+
+/** Sends one request and sorts its end by what the gate does about it. Never throws: whatever `send` throws is `lost`, with its error. */
+export async function attempt<Result>(
+  send: () => Promise<Answer>,
+  read: (answer: Answer) => Reading<Result>,
+): Promise<Attempt<Result>> {
+  let answer: Answer;
+  try {
+    answer = await send();
+  } catch (error) {
+    return { kind: 'lost', cause: messageOf(error), error };
+  }
+  const cause = `HTTP ${answer.status}`;
+  if (answer.status === 429) return { kind: 'throttled', answer, cause };
+  if (answer.status === 401 || answer.status === 403) return { kind: 'unauthorised', answer, cause };
+  if (answer.status >= 500 || answer.status === 408) return { kind: 'failed', answer, cause };
+  if (answer.status < 200 || answer.status >= 300) return { kind: 'refused', answer, cause };
+  try {
+    return { kind: 'good', answer, reading: read(answer) };
+  } catch (error) {
+    const message = messageOf(error);
+    return error instanceof BrokenBody
+      ? { kind: 'failed', answer, cause: message }
+      : { kind: 'wrong', answer, cause: message, error };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

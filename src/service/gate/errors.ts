@@ -1,0 +1,54 @@
+import { MirrorError } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
+import type { RequestEntry } from '../../core/ledger.ts';
+
+/** `cap` is what the request might bring the account to; `reserved` of `perDay` may be kept from it. */
+export function budgetSpent(
+  cap: number,
+  { requestsPerDay, requestsReserved }: { requestsPerDay: number; requestsReserved: number },
+  resumeAt: Date,
+  now: number,
+): MirrorError {
+  const kept =
+    cap < requestsPerDay ? ` (${requestsReserved} of ${requestsPerDay} are kept for manual commands)` : '';
+  return new MirrorError(
+    'BUDGET_SPENT',
+    `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
+    { resumeAt },
+  );
+}
+
+/** `strikes`: 429s in a row. */
+export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
+  return new MirrorError(
+    'GATE_PAUSED',
+    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ${cause}${strikes > 1 ? `, ${strikes} times in a row` : ''}. ` +
+      'Asking again sooner may get the key blocked; `inbox-mirror doctor --reset-gate` ends the pause by hand.',
+    { resumeAt },
+  );
+}
+
+export function keyRefused(cause: string, status?: number): MirrorError {
+  return new MirrorError(
+    'KEY_REFUSED',
+    `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; no request is sent with it again unless you run a command. Check INBOX_API_KEY.`,
+    { status },
+  );
+}
+
+/** `everything`: no other request was answered meanwhile either. */
+export function gaveUp(
+  { method, path }: RequestEntry,
+  tries: number,
+  cause: string,
+  everything: boolean,
+): MirrorError {
+  return new MirrorError(
+    everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
+    `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
+      (everything
+        ? 'The service seems to be down or out of reach; nothing is lost, run the command again later.'
+        : 'Other requests were answered meanwhile.'),
+    { cause: new Error(`${method} ${path}: ${cause}`) },
+  );
+}

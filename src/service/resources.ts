@@ -1,0 +1,227 @@
+import { hash as digest } from 'node:crypto';
+import { z } from 'zod';
+import { canonicalJson, isExactNumber } from '../core/json.ts';
+import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
+import { epochToIso, threadStart } from './timestamps.ts';
+
+/** An id as its digits, whatever JSON type it came as; up to int64 (SERVICE-NOTES.md, "Ids"). */
+const id = z.unknown().transform((value, context) => {
+  const text = isExactNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : value;
+  if (typeof text === 'string' && /^\d{1,20}$/.test(text)) return text;
+  context.addIssue(`is ${value === undefined ? 'missing' : 'no id of digits'}`);
+  return z.NEVER;
+});
+const maybeId = id.nullish().transform((value) => value ?? null);
+const text = z
+  .string('is no text')
+  .nullish()
+  .transform((value) => value ?? null);
+
+/** It is indexed, a change of it twice in one index, and PostgreSQL's indexes take no more than 2,700 bytes. */
+const LONGEST_STATUS = 250;
+const status = text.refine((value) => value === null || value.length <= LONGEST_STATUS, 'is too long');
+const boolean = z
+  .boolean('is no boolean')
+  .nullish()
+  .transform((value) => value ?? null);
+
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+/** Epoch seconds or milliseconds, as a number or as text, to ISO 8601. */
+const instant = z.unknown().transform((value, context): string | null => {
+  if (value === null) return null;
+  const epoch = isExactNumber(value) ? value.rawJSON : value;
+  const iso =
+    typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch))
+      ? epochToIso(Number(epoch))
+      : null;
+  if (iso === null) context.addIssue('is no timestamp');
+  return iso;
+});
+const maybeInstant = instant.optional();
+
+/** An object inside a row. A number that is kept as text is an object to JavaScript only. */
+function maybeObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  const inner = z.looseObject(shape, 'is no object').nullish();
+  return z.preprocess((value) => (isExactNumber(value) ? Number.NaN : value), inner).optional();
+}
+
+const inbox = z.looseObject({
+  id,
+  display_name: text,
+  channel_type: text,
+  email: text,
+  inbox_type: text,
+  is_authorised: boolean,
+  source_user: maybeObject({ id: maybeId, email: text }),
+  created_at: maybeInstant,
+  updated_at: maybeInstant,
+});
+const user = z.looseObject({
+  id,
+  first_name: text,
+  last_name: text,
+  email: text,
+  phone_number: text,
+  is_joined: boolean,
+});
+const tag = z.looseObject({ id, name: text, color_code: text, type: text, created_at: maybeInstant });
+const conversation = z.looseObject({
+  id,
+  status,
+  // Unassigned comes as null, nothing, {} or with a null id (SERVICE-NOTES.md).
+  assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
+  tag_ids: z.array(id, 'is no array').nullish(),
+  gmail_thread_id: text,
+  private_permalink: text,
+});
+
+type Columns = Readonly<Record<string, Value>>;
+
+/** How each list's row is read: its shape, the columns made of it, and the fields that the specification promises (spec §2). */
+const RESOURCES = {
+  inboxes: resource(inbox, ['source_user'], ({ source_user, ...row }) => ({
+    ...pick('inboxes', row),
+    source_user_id: source_user?.id ?? null,
+    source_user_email: source_user?.email ?? null,
+  })),
+  users: resource(user, ['first_name', 'last_name', 'email', 'phone_number', 'is_joined'], (row) =>
+    pick('users', row),
+  ),
+  tags: resource(tag, ['name', 'color_code', 'type', 'created_at'], (row) => pick('tags', row)),
+  conversations: resource(conversation, ['status', 'tag_ids'], (row) => ({
+    status: row.status,
+    // Without an id nobody is assigned, whatever type it says.
+    assignee_type: row.assignee?.assignee_id ? row.assignee.assignee_type : null,
+    assignee_id: row.assignee?.assignee_id ?? null,
+    thread_id: row.gmail_thread_id,
+    thread_started_at: threadStart(row.gmail_thread_id),
+    permalink: row.private_permalink,
+  })),
+} satisfies Record<ListName, Resource>;
+
+interface Resource {
+  readonly fields: ReadonlySet<string>;
+  readonly promised: readonly string[];
+  read(
+    row: unknown,
+  ): { ok: true; id: string; columns: Columns; tags: string[] | null } | { ok: false; reason: string };
+}
+
+function resource<Shape extends z.ZodObject>(
+  shape: Shape,
+  promised: string[],
+  columnsOf: (row: z.output<Shape>) => Columns,
+): Resource {
+  return {
+    fields: new Set(Object.keys(shape.shape)),
+    promised,
+    read(row) {
+      const parsed = shape.safeParse(isExactNumber(row) ? null : row);
+      if (!parsed.success) return { ok: false, reason: explain(parsed.error) };
+      const { id: itemId, tag_ids: tagIds } = parsed.data as { id: string; tag_ids?: string[] | null };
+      return {
+        ok: true,
+        id: itemId,
+        columns: columnsOf(parsed.data),
+        tags: tagIds ? [...new Set(tagIds)].sort() : null,
+      };
+    },
+  };
+}
+
+function pick(list: ListName, row: Record<string, unknown>): Columns {
+  return Object.fromEntries(
+    Object.keys(COLUMNS[list]).map((column) => [column, (row[column] ?? null) as Value]),
+  );
+}
+
+function explain(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => (path.length === 0 ? 'the row is no object' : `${path.join('.')} ${message}`))
+    .join('; ');
+}
+
+/** A row that could not be read, with the reason and its JSON less what may not be stored. */
+export interface Reject {
+  readonly reason: string;
+  readonly raw: string;
+}
+
+export interface ReadRows {
+  readonly items: Item[];
+  readonly rejects: Reject[];
+  /** Fields that the specification promises and rows lacked, with how many rows. */
+  readonly lacking: Readonly<Record<string, number>>;
+}
+
+/** Opens the conversation to anyone who has it (SERVICE-NOTES.md): kept only where the user asks for it. */
+const PUBLIC_PERMALINK = 'public_permalink';
+
+/** Only the answer for a single conversation has it; kept, it would make every row look changed at the next listing. */
+const DETAIL_FIELD = 'message_ids';
+
+/** What is read of the objects inside a row. */
+const READ_INSIDE: Readonly<Record<string, ReadonlySet<string>>> = {
+  source_user: new Set(['id', 'email']),
+  assignee: new Set(['assignee_type', 'assignee_id']),
+};
+
+/** Reads the rows of one page or one answer; a row that cannot be read is a reject and harms no other. */
+export function readRows(
+  list: ListName,
+  rows: readonly unknown[],
+  { storePublicPermalink }: { storePublicPermalink: boolean },
+): ReadRows {
+  const { fields, promised, read } = RESOURCES[list];
+  const items: Item[] = [];
+  const rejects: Reject[] = [];
+  const lacking: Record<string, number> = {};
+  for (const row of rows) {
+    const kept = keep(row, storePublicPermalink);
+    const result = read(kept);
+    if (!result.ok) {
+      rejects.push({ reason: result.reason, raw: JSON.stringify(kept) });
+      continue;
+    }
+    for (const field of promised)
+      if ((kept as Record<string, unknown>)[field] === undefined) lacking[field] = (lacking[field] ?? 0) + 1;
+    const { id: itemId, columns, tags } = result;
+    items.push({
+      id: itemId,
+      columns,
+      tags,
+      raw: JSON.stringify(kept),
+      hash: contentHash(columns, tags, kept as object, fields),
+    });
+  }
+  return { items, rejects, lacking };
+}
+
+function keep(row: unknown, storePublicPermalink: boolean): unknown {
+  if (row === null || typeof row !== 'object' || Array.isArray(row) || isExactNumber(row)) return row;
+  const { [DETAIL_FIELD]: _detail, [PUBLIC_PERMALINK]: permalink, ...kept } = row as Record<string, unknown>;
+  return storePublicPermalink && permalink !== undefined ? { ...kept, [PUBLIC_PERMALINK]: permalink } : kept;
+}
+
+/** What is read counts as read (an id as its digits, tags in any order); what nobody knows yet counts as it came. */
+function contentHash(
+  columns: Columns,
+  tags: string[] | null,
+  row: object,
+  fields: ReadonlySet<string>,
+): string {
+  const unknown = Object.entries(row).flatMap(([field, value]: [string, unknown]) =>
+    fields.has(field) ? unknownInside(field, value) : [[field, value] as const],
+  );
+  const rest = unknown.length === 0 ? '{}' : canonicalJson(Object.fromEntries(unknown));
+  return digest('sha256', JSON.stringify([Object.values(columns), tags]) + rest, 'base64url').slice(0, 22);
+}
+
+function unknownInside(field: string, value: unknown): (readonly [string, unknown])[] {
+  const known = READ_INSIDE[field];
+  if (known === undefined || value === null || typeof value !== 'object') return [];
+  return Object.entries(value)
+    .filter(([inner]) => !known.has(inner))
+    .map(([inner, part]) => [`${field}.${inner}`, part] as const);
+}

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { MirrorError } from '../../core/errors.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The process's environment over the `.env` file in `folder`, where there is one. */
+export function readEnvironment(env: Environment, folder: string): Environment {
+  const file = join(folder, '.env');
+  if (!existsSync(file)) return env;
+  try {
+    return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
+  } catch (error) {
+    throw new MirrorError(
+      'CONFIG',
+      `Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+export type Read = <Value>(
+  name: string,
+  fallback: Value,
+  expected: string,
+  parse: (text: string) => Value | undefined,
+) => Value;
+
+export function reader(env: Environment, faults: string[]): Read {
+  return (name, fallback, expected, parse) => {
+    const text = env[name]?.trim() ?? '';
+    if (text === '') return fallback;
+    const value = parse(text);
+    if (value === undefined) faults.push(`${name}: expected ${expected}, but got ${JSON.stringify(text)}`);
+    return value ?? fallback;
+  };
+}
+
+export function configError(faults: readonly string[], misspelt: readonly string[] = []): MirrorError {
+  const list = [...faults, ...misspelt].map((fault) => `  ${fault}`).join('\n');
+  return new MirrorError(
+    'CONFIG',
+    `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\nSet them in the environment or in a file .env; .env.example lists all with their defaults.`,
+  );
+}

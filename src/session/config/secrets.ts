@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { configError, type Environment } from './environment.ts';
+
+/** What a variable says, or the file that the variable NAME_FILE names: so that a secret need not stand in the environment. Empty where neither is set. */
+export function readSecret(
+  env: Environment,
+  folder: string,
+  name: string,
+  faults: string[],
+): { text: string; name: string } {
+  const text = env[name]?.trim() ?? '';
+  const file = env[`${name}_FILE`]?.trim() ?? '';
+  if (file === '') return { text, name };
+  if (text !== '') faults.push(`${name} and ${name}_FILE: both are set; set one of them`);
+  try {
+    const content = readFileSync(resolve(folder, file), 'utf8').trim();
+    if (content === '') faults.push(`${name}_FILE: ${file} is empty`);
+    return { text: content, name: `${name}_FILE` };
+  } catch (error) {
+    const cause = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    faults.push(`${name}_FILE: cannot read ${file} (${cause})`);
+    return { text: '', name: `${name}_FILE` };
+  }
+}
+
+export function readKey(env: Environment, folder: string, needed: boolean, faults: string[]): string | null {
+  const { text: key, name } = readSecret(env, folder, 'INBOX_API_KEY', faults);
+  if (key === '') {
+    if (needed && name === 'INBOX_API_KEY')
+      faults.push('INBOX_API_KEY: is missing; set it, or INBOX_API_KEY_FILE to a file that holds the key');
+    return null;
+  }
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    faults.push(
+      `${name}: expected a key of printable characters without spaces; its value is not shown here`,
+    );
+    return null;
+  }
+  return key;
+}
+
+/** The key as it stands now, where it lies in a file; null where none is set. @throws MirrorError `CONFIG` */
+export function rereadKey(env: Environment, folder: string): string | null {
+  const faults: string[] = [];
+  const key = readKey(env, folder, true, faults);
+  if (faults.length > 0) throw configError(faults);
+  return key;
+}

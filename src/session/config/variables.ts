@@ -1,0 +1,94 @@
+import { validate as isCron } from 'node-cron';
+import type { Config } from './config.ts';
+import type { Environment, Read } from './environment.ts';
+
+export function readApiUrl(read: Read, env: Environment, needed: boolean, faults: string[]): string | null {
+  const name = 'INBOX_API_URL';
+  const expected = 'the address of the service, http(s) and ending in /v1';
+  if (needed && !env[name]?.trim()) {
+    faults.push(`${name}: is missing; expected ${expected}`);
+    return null;
+  }
+  return read<string | null>(name, null, expected, (text) => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    const plain =
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      url.search === '' &&
+      url.hash === '' &&
+      url.username === '' &&
+      url.password === '';
+    return plain && /\/v1\/?$/.test(url.pathname) ? url.href.replace(/\/$/, '') : undefined;
+  });
+}
+
+export function readSchedule(read: Read, name: string, fallback: string): string {
+  return read(
+    name,
+    fallback,
+    'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"',
+    (text) =>
+      // node-cron also takes nicknames such as @daily, which say less than they seem to: five or six fields it is.
+      isCron(text) && /^(\S+\s+){4,5}\S+$/.test(text) ? text : undefined,
+  );
+}
+
+export function readHostNames(read: Read, name: string): readonly string[] {
+  return read<readonly string[]>(
+    name,
+    [],
+    'host names with commas between them and without ports',
+    (text) => {
+      const names = text.split(',').map((part) => part.trim().toLowerCase());
+      return names.every((part) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(part)) ? names : undefined;
+    },
+  );
+}
+
+/** Address and secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+export function readWebhook(
+  read: Read,
+  { text: secret, name }: { text: string; name: string },
+  faults: string[],
+): Config['webhook'] {
+  const url = read<string | null>(
+    'WEBHOOK_URL',
+    null,
+    'an http(s) address without user and password',
+    (text) => {
+      const parsed = URL.canParse(text) ? new URL(text) : null;
+      return parsed !== null &&
+        /^https?:$/.test(parsed.protocol) &&
+        parsed.username === '' &&
+        parsed.password === ''
+        ? parsed.href
+        : undefined;
+    },
+  );
+  const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret)
+    ? Buffer.from(secret.slice('whsec_'.length), 'base64').length
+    : 0;
+  if (url === null && secret === '') return null;
+  if (bytes < 24 || bytes > 64)
+    faults.push(
+      `${name}: expected whsec_ and 24 to 64 bytes in base64 (\`echo whsec_$(openssl rand -base64 32)\` makes one); its value is not shown here`,
+    );
+  else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
+    faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');
+  return url === null ? null : { url, secret };
+}
+
+export function readTimezone(read: Read, name: string): string {
+  return read(name, 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) =>
+    isTimezone(text) ? text : undefined,
+  );
+}
+
+function isTimezone(text: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: text });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { parseSince } from '../../src/cli/arguments.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00.000Z');
+
+test.each([
+  ['2026-11-21', '2026-11-21T00:00:00.000Z'],
+  ['2026-11-21T08:30', '2026-11-21T08:30:00.000Z'],
+  ['2026-11-21 08:30:15', '2026-11-21T08:30:15.000Z'],
+  ['2026-11-21T08:30:15.250Z', '2026-11-21T08:30:15.250Z'],
+  ['2026-11-21T08:30+01:00', '2026-11-21T07:30:00.000Z'],
+  ['30min', '2026-11-21T11:30:00.000Z'],
+  ['30m', '2026-11-21T11:30:00.000Z'],
+  ['99999999999999d', '1970-01-01T00:00:00.000Z'],
+  ['2 h', '2026-11-21T10:00:00.000Z'],
+  ['7d', '2026-11-14T12:00:00.000Z'],
+  ['90s', '2026-11-21T11:58:30.000Z'],
+])('%s is %s', (text, instant) => {
+  expect(parseSince(text, NOW).toISOString()).toBe(instant);
+});
+
+test.each([
+  'yesterday',
+  '',
+  '2026-13-01',
+  '2026-02-30',
+  '2026-02-30T08:00:00Z',
+  '2026-11-21T25:00',
+  '5',
+  '-2h',
+  '2026-11-21T08:30 CET',
+])('%j is refused in words', (text) => {
+  expect(() => parseSince(text, NOW)).toThrow('--since: expected a date, an instant or a length of time');
+});

@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { openDatabase } from '../../../src/database/open.ts';
+import { excerptOf } from '../../../src/query/excerpt.ts';
+import { mirrorFile, testProgram, type TestProgram } from '../../support/program.ts';
+import { startQuery } from '../../support/query-process.ts';
+import { renderOnTerminal } from '../../support/terminal.ts';
+
+/** Longer than any test waits, and no row of it comes before its end. */
+const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
+const MANY = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n, 'a text that is long enough to fill pipes' AS t FROM c`;
+
+let program: TestProgram;
+let url: string;
+beforeEach(async () => {
+  program = await testProgram();
+  url = `file:${mirrorFile(program)}`;
+  await (await openDatabase(url)).close();
+});
+
+/** The line of the SQL that an error shows, with a mark where its caret is. */
+async function marked(sql: string): Promise<string | null> {
+  const { exitCode, stderr } = await program.run('query', sql);
+  expect(exitCode, stderr).toBe(2);
+  const [, , line = '', caret = ''] = stderr.split('\n');
+  return caret.trim() === '^' ? `${line.slice(2, caret.length - 1)}»${line.slice(caret.length - 1)}` : null;
+}
+
+describe('an error points at its place in the SQL', () => {
+  test('which is the first at fault, not the first of that name', async () => {
+    for (const sql of [
+      'SELECT * »FORM conversations',
+      `SELECT 'FORM' AS f /* FORM */ »FORM conversations`,
+      'SELECT id, »FROM conversations WHERE id IN (SELECT id FROM conversations)',
+      'SELECT id FROM conversations WHERE id IN (SELECT id, »FROM inboxes)',
+      'SELECT »statsu FROM conversations',
+      'SELECT (SELECT status FROM conversations) FROM inboxes WHERE »status = 1',
+      'SELECT id FROM conversations AS c WHERE »c.statsu = 1',
+      'SELECT »status FROM (SELECT status AS s FROM conversations)',
+      'SELECT 1 AS nope FROM conversations WHERE »nope2 = 1 AND nope2 = 2',
+      'SELECT »id FROM conversations AS c, inboxes AS i',
+      'SELECT conversation.id FROM »conversation',
+      'SELECT foo, »foo(1) FROM (SELECT 1 AS foo)',
+      `SELECT »'abc`,
+      'SELECT (1 +»',
+    ])
+      expect(await marked(sql.replace('»', ''))).toBe(sql);
+  });
+
+  test('with line and column, whatever stands before it, and a long line is cut around it', async () => {
+    const { stderr } = await program.run('query', `SELECT 1,\n\t'日本😀', statsu\nFROM conversations`);
+    expect(stderr).toBe(
+      `error: The SQL cannot be run: no such column: statsu.\n  line 2, column 9:\n   '日本😀', statsu\n${' '.repeat(13)}^\nPerhaps you meant "status".\n`,
+    );
+    const [, line = '', caret = ''] = excerptOf(
+      `SELECT ${'a, '.repeat(99)}HERE${', b'.repeat(99)}`,
+      7 + 3 * 99,
+    ).split('\n');
+    expect(line.length).toBeLessThanOrEqual(78);
+    expect(line).toMatch(/^ {2}….*…$/);
+    expect(line.slice(caret.indexOf('^'))).toMatch(/^HERE/);
+  });
+
+  test('and names what is near', async () => {
+    const hint = async (sql: string): Promise<string | undefined> =>
+      (await program.run('query', sql)).stderr.trim().split('\n').at(-1);
+    expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
+    expect(await hint('SELECT asignee_id FROM conversations')).toBe('Perhaps you meant "assignee_id".');
+    expect(await hint('SELECT * FROM something_else')).toBe(
+      'See `inbox-mirror tables` for what there is to ask.',
+    );
+  });
+
+  test('what is no single statement is told in a sentence of its own', async () => {
+    expect((await program.run('query', ' \n')).stderr).toBe(
+      'error: There is no SQL here: the text is empty.\n',
+    );
+    expect((await program.run('query', '/* SELECT 1 */ ;')).stderr).toContain('only comments');
+    expect((await program.run('query', 'SELECT 1; SELECT 2')).stderr).toContain('more than one statement');
+    expect((await program.run('query', 'SELECT 1; -- the end')).exitCode).toBe(0);
+  });
+});
+
+test('rows go out no faster than their reader takes them', async () => {
+  let isFull = false;
+  let rows = 0;
+  const stdout = {
+    write(text: string) {
+      expect(isFull, 'nothing is written before the reader has taken what was').toBe(false);
+      isFull = true;
+      rows += text.split('\n').length - 1;
+      return false;
+    },
+    once(_event: 'drain', listener: () => void) {
+      setImmediate(() => {
+        isFull = false;
+        listener();
+      });
+    },
+  };
+  const io = {
+    env: program.env,
+    cwd: program.folder,
+    stdout,
+    stderr: process.stderr,
+    signal: new AbortController().signal,
+  };
+  expect(await runProgram(['query', `${MANY} LIMIT 20000`, '--format', 'csv'], io, '0.0.0-test')).toBe(0);
+  expect(rows).toBe(20_001);
+});
+
+describe('a query that takes long', () => {
+  test('ends at its --timeout with a sentence and 1', async () => {
+    const query = startQuery(url, ENDLESS, '--timeout', '0.8s');
+    const { by, after } = await query.ended;
+    expect(by, query.errors()).toBe(1);
+    expect(query.errors()).toBe(
+      'error: The query was stopped: it took longer than 0.8s (--timeout). What it had printed is not all.\n',
+    );
+    expect(after).toBeLessThan(5000);
+  });
+
+  test('ends at Ctrl-C with 130, and so does one whose rows nobody takes', async () => {
+    const [silent, stuck] = [startQuery(url, ENDLESS), startQuery(url, MANY, '--format', 'csv')];
+    await once(stuck.process.stdout!, 'readable');
+    // By then the other, begun before it, has long been at work.
+    for (const query of [silent, stuck]) {
+      const asked = performance.now();
+      query.process.kill('SIGINT');
+      expect(await query.ended, query.errors()).toMatchObject({ by: 130 });
+      expect(performance.now() - asked).toBeLessThan(3000);
+    }
+  });
+
+  test('ends without a word when its reader has seen enough', async () => {
+    const query = startQuery(url, MANY, '--format', 'ndjson');
+    await once(query.process.stdout!, 'data');
+    query.process.stdout!.destroy();
+    expect(await query.ended).toMatchObject({ by: 0 });
+    expect(query.errors()).toBe('');
+  });
+
+  test('a --timeout that is no length of time is refused', async () => {
+    for (const timeout of ['0', 'soon', '-1', '2d', '25h'])
+      expect(await program.run('query', 'SELECT 1', `--timeout=${timeout}`)).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('--timeout: expected'),
+      });
+    expect((await program.run('query', 'SELECT 1', '--timeout', '2m')).exitCode).toBe(0);
+  });
+});
+
+describe('a table on a terminal', () => {
+  test('is cut to its width, numbers excepted, and says how to see all', async () => {
+    const sql = `SELECT 12345678901 AS number, '${'long '.repeat(30)}' AS words, '日本語' AS signs`;
+    const lines = (await renderOnTerminal(program, 40, 'query', sql)).split('\n');
+    expect(lines[1]).toBe('12345678901  long long long lon…  日本語');
+    expect(lines[2]).toBe('(1 row; cut to the width of the terminal, --format json shows all)');
+    expect((await program.run('query', sql)).stdout).toContain('long '.repeat(30).trim());
+  });
+
+  test('shows each row as a block where its columns do not fit, and nothing in it commands the terminal', async () => {
+    const columns = Array.from(
+      { length: 9 },
+      (_, index) => `'value ${index}' || char(27) || '[31m' AS column_${index}`,
+    );
+    const text = await renderOnTerminal(program, 60, 'query', `SELECT ${columns.join(', ')}`);
+    expect(text).toMatch(/^row 1 ─+\ncolumn_0 {2}value 0�\[31m\n/);
+    expect(text).toMatch(/\n\(1 row\)\n$/);
+  });
+});

@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startDaemon } from '../../support/daemon-process.ts';
+import { mirrorFile, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
+
+/** Rows of the mirror, read beside the daemon. */
+function read(program: TestProgram, sql: string): unknown[] {
+  const database = new Sqlite(mirrorFile(program), { readonly: true });
+  try {
+    return database.prepare(sql).all();
+  } finally {
+    database.close();
+  }
+}
+
+const LEASES = `SELECT pid FROM leases WHERE name = 'writer'`;
+
+/** A sandbox whose answers wait until they are let go, once `hold` is called. */
+function holding(program: TestProgram): { hold(): Promise<void> } {
+  let arrived: (() => void) | null = null;
+  program.sandbox.script(() => {
+    if (arrived === null) return undefined;
+    arrived();
+    return 'hang';
+  });
+  return { hold: () => new Promise((resolve) => (arrived = resolve)) };
+}
+
+describe('a start', () => {
+  test('says what it will do, reads everything, answers, and ends with 0 on SIGTERM with its lease released', async () => {
+    const program = await testProgram({ inboxes: 2, conversations: 30 });
+    const daemon = startDaemon(program);
+    const { address } = await daemon.said(/^answering/);
+    await expect
+      .poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 })
+      .toBe(7);
+    expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
+    // Nothing is promised of lists that nobody has seen.
+    expect(daemon.stdout()).toContain('As far as is known the schedules need about 24 requests a day');
+    const ready = await fetch(`${String(address)}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, lists: 7, not_fresh: [] }]);
+    expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
+    expect((await program.run('status')).stdout).toContain('held by `inbox-mirror start`');
+    const since = performance.now();
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    // With nothing in hand there is nothing to wait for.
+    expect(performance.now() - since).toBeLessThan(4000);
+    expect(daemon.log.at(-1)?.msg).toBe('stopped');
+    expect(read(program, LEASES)).toEqual([]);
+  });
+
+  test('on a port that is taken, or with a schedule that is none, exits 2 with a sentence that names the variable', async () => {
+    const program = await testProgram();
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    program.env['HTTP_PORT'] = String(port);
+    const taken = await program.run('start');
+    expect([taken.exitCode, taken.stderr]).toEqual([2, expect.stringContaining('HTTP_PORT')]);
+    expect(read(program, LEASES)).toEqual([]);
+    program.env['SCHEDULE_TAGS'] = 'every day';
+    const wrong = await program.run('start');
+    expect([wrong.exitCode, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/SCHEDULE_TAGS.*such as "\*\/15 \* \* \* \*"/),
+    ]);
+  });
+
+  test('of schedules that do not fit the budget says by how much, and what they will really give', async () => {
+    const program = await testProgram(
+      { inboxes: 1, conversations: 900 },
+      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000' },
+    );
+    await program.run('sync');
+    const daemon = startDaemon(program);
+    await daemon.said(/^started/);
+    daemon.process.kill('SIGTERM');
+    await daemon.ended;
+    expect(daemon.stdout()).toMatch(
+      /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
+    );
+    expect(daemon.stdout()).toMatch(/really give, at the worst: inboxes .* old, .*conversations .* old/);
+  });
+});
+
+describe('a signal', () => {
+  test('while a page hangs is obeyed within 5 s; the page was asked for, is not applied, and nothing is half-written', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 30 });
+    const service = holding(program);
+    const asked = service.hold();
+    const daemon = startDaemon(program);
+    await asked;
+    const since = performance.now();
+    daemon.process.kill('SIGINT');
+    expect(await daemon.ended).toBe(0);
+    expect(performance.now() - since).toBeLessThan(8000);
+    expect(read(program, LEASES)).toEqual([]);
+    expect(read(program, `SELECT status FROM requests`)).toEqual([{ status: null }]);
+    expect(read(program, `SELECT id FROM inboxes`)).toEqual([]);
+  });
+
+  test('for the second time ends it at once', async () => {
+    const program = await testProgram();
+    const service = holding(program);
+    const asked = service.hold();
+    const daemon = startDaemon(program);
+    await asked;
+    daemon.process.kill('SIGTERM');
+    await daemon.said(/^stopping/);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(130);
+  });
+
+  test('SIGHUP reads the key file again: a refused key is replaced without a restart', async () => {
+    const program = await testProgram({ inboxes: 1 });
+    const { INBOX_API_KEY: _key, ...env } = program.env;
+    const keyFile = join(program.folder, 'key');
+    writeFileSync(keyFile, 'a-wrong-key');
+    const daemon = startDaemon({ ...program, env }, { INBOX_API_KEY_FILE: keyFile });
+    await daemon.said(/^the API key is refused/);
+    const arrived = program.sandbox.arrivals.length;
+    expect(arrived).toBe(1);
+    writeFileSync(keyFile, SECRET);
+    daemon.process.kill('SIGHUP');
+    await daemon.said(/inboxes complete/);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    expect(JSON.stringify(daemon.log)).not.toContain('a-wrong-key');
+  });
+});
+
+describe('a second start on the same mirror', () => {
+  test('stands by and says so, takes over when the first is killed, and answers from then on as the active one', async () => {
+    const program = await testProgram({ inboxes: 1 });
+    const first = startDaemon(program);
+    await first.said(/conversations of inbox \d+ complete/);
+    const second = startDaemon(program);
+    const standing = await second.said(/standing by/);
+    expect(standing.msg).toContain(`process ${first.pid}`);
+    expect(standing['database']).toBe(mirrorFile(program));
+    const { address } = await second.said(/^answering/);
+    const roleOf = async (): Promise<unknown> =>
+      ((await (await fetch(`${String(address)}/healthz`)).json()) as { role: string }).role;
+    expect(await roleOf()).toBe('standby');
+    const arrived = program.sandbox.arrivals.length;
+    first.process.kill('SIGKILL');
+    expect(await first.ended).toBe('SIGKILL');
+    await second.said(/^took over/);
+    await second.said(/^started/);
+    expect(await roleOf()).toBe('active');
+    // Everything was fresh: what was read is not read again.
+    expect(program.sandbox.arrivals.length).toBe(arrived);
+    second.process.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+  });
+
+  test('takes the port over too, where it is the same one', async () => {
+    const program = await testProgram({ inboxes: 1 });
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const { port } = free.address() as { port: number };
+    await new Promise((resolve) => free.close(resolve));
+    const first = startDaemon(program, { HTTP_PORT: String(port) });
+    await first.said(/^started/);
+    const second = startDaemon(program, { HTTP_PORT: String(port) });
+    await second.said(/standing by/);
+    first.process.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+    await second.said(/^answering/);
+    second.process.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+  });
+});
+
+test('a daemon whose lease was taken over stops writing, stands by, and leaves the mirror to the other', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program, { SCHEDULE_INBOXES: '* * * * * *' });
+  await daemon.said(/^started/);
+  const database = new Sqlite(mirrorFile(program));
+  onTestFinished(() => void database.close());
+  database
+    .prepare(`UPDATE leases SET holder = 'another', pid = 1, expires_at = ?`)
+    .run(new Date(Date.now() + 20_000).toISOString());
+  await daemon.said(/has taken the mirror over/);
+  await daemon.said(/standing by/);
+  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
+    holder: 'another',
+  });
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
+    holder: 'another',
+  });
+});
+
+test('a mirror that is deleted or replaced under it ends it with a sentence: its ledger is gone, and nothing more is sent', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program);
+  await daemon.said(/conversations of inbox \d+ complete/);
+  for (const side of ['', '-wal', '-shm']) rmSync(`${mirrorFile(program)}${side}`);
+  expect(await daemon.ended).toBe(1);
+  expect(daemon.errors()).toContain('was deleted or replaced while the daemon ran');
+});
+
+test('a reader of its plan that has seen enough does not end it', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program);
+  daemon.process.stdout?.destroy();
+  await daemon.said(/conversations of inbox \d+ complete/);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(read(program, LEASES)).toEqual([]);
+});
+
+test('a bug ends it with 1, its cause in the log; what was applied is whole', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  // A fault of ours, from outside: something in this process throws where nobody catches.
+  const plant = join(program.folder, 'plant.cjs');
+  writeFileSync(
+    plant,
+    `process.on('SIGUSR2', () => { throw new Error('planted', { cause: new Error('its cause') }); });`,
+  );
+  const daemon = startDaemon(program, { NODE_OPTIONS: `--require ${plant}` });
+  await daemon.said(/conversations of inbox \d+ complete/);
+  daemon.process.kill('SIGUSR2');
+  expect(await daemon.ended).toBe(1);
+  expect(daemon.log.at(-1)).toMatchObject({
+    level: 60,
+    err: { message: expect.stringContaining('planted'), stack: expect.stringContaining('its cause') },
+  });
+  expect(read(program, `PRAGMA integrity_check`)).toEqual([{ integrity_check: 'ok' }]);
+  expect(existsSync(mirrorFile(program))).toBe(true);
+});
+
+test('sync beside a daemon hands the work over, shows the same report, and exits as if it had done it', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 250 }, { PAGE_SIZE: '10' });
+  const daemon = startDaemon(program);
+  await daemon.said(/conversations of inbox \d+ complete/);
+  const { exitCode, stdout, stderr } = await program.run('sync', 'conversations');
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('The daemon does this as order 1')]);
+  expect(stdout).toMatch(/conversations +250 +0 +0 +0 +complete/);
+  expect(await daemon.said(/^order done/)).toMatchObject({ order: 1 });
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  // With no daemon the same words do the work themselves.
+  expect((await program.run('sync', 'conversations')).stderr).not.toContain('daemon');
+});
+
+test('a .env that is wrong costs nothing: no database is made', async () => {
+  const program = await testProgram();
+  delete program.env['INBOX_API_URL'];
+  appendFileSync(join(program.folder, '.env'), 'INBOX_API_URL=not-an-address\n');
+  const { exitCode } = await program.run('start');
+  expect(exitCode).toBe(2);
+  expect(existsSync(mirrorFile(program))).toBe(false);
+});

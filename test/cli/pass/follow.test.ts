@@ -1,0 +1,435 @@
+import { expect, test } from 'vitest';
+import { Progress } from '../../../src/cli/pass/bars.ts';
+import { passDisplay } from '../../../src/cli/pass/display.ts';
+import { type Followed, followOrder } from '../../../src/cli/pass/follow.ts';
+import { exitCodeOf } from '../../../src/core/errors.ts';
+import { duration } from '../../../src/core/humanize.ts';
+import { LIST_NAMES } from '../../../src/core/lists.ts';
+import { acquireLease } from '../../../src/mirror/lease.ts';
+import { openStore } from '../../../src/mirror/mirror.ts';
+import { placeOrder, readOrder, withdrawOrder } from '../../../src/mirror/passes/orders.ts';
+import { createLog } from '../../../src/session/log.ts';
+import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
+import type { MirrorOptions, TestMirror } from '../../support/mirror.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const SMALL = { conversations: [450, 40], usersPerInbox: 3, tagsPerInbox: 4 };
+const SYNC = {
+  kind: 'sync',
+  lists: LIST_NAMES,
+  inboxId: null,
+  acceptDeletes: false,
+  requestedBy: 'inbox-mirror sync',
+} as const;
+const MINUTE = 60_000;
+const PER_DAY = 100;
+
+interface Followable {
+  readonly mirror: TestMirror;
+  readonly id: number;
+  readonly events: PassEvent[];
+  readonly notes: string[];
+  readonly said: string[];
+  /** Follows the order; `onLook` is called at each look, with the milliseconds since the first. A daemon that lives renews its lease then. */
+  follow(
+    onLook?: (elapsed: number) => unknown,
+    options?: { joined?: boolean; signal?: AbortSignal },
+  ): Promise<Followed>;
+  daemonDies(): Promise<void>;
+  daemonReturns(): Promise<void>;
+}
+
+/**
+ * A mirror whose holder is a daemon on another machine, and an order for it. Both live by the same clock. `before` brings about what was
+ * there before the order.
+ */
+async function followable(
+  options: MirrorOptions = {},
+  before: (mirror: TestMirror) => Promise<unknown> = () => Promise.resolve(),
+): Promise<Followable> {
+  const mirror = await quickMirror({ sandbox: SMALL, ...options });
+  const { database, clock } = mirror;
+  await before(mirror);
+  await database.execute(`UPDATE leases SET command = 'inbox-mirror start', host = 'elsewhere'`);
+  const { id } = await placeOrder(database, SYNC, clock.now());
+  const events: PassEvent[] = [];
+  const notes: string[] = [];
+  const said: string[] = [];
+  let lives = true;
+  return {
+    mirror,
+    id,
+    events,
+    notes,
+    said,
+    async follow(onLook = () => undefined, { joined = false, signal = new AbortController().signal } = {}) {
+      const began = clock.monotonic();
+      const note = (text: string): void => {
+        if (text !== notes.at(-1)) notes.push(text);
+        if (lives) mirror.lease.renew(database).catch(() => undefined);
+        onLook(clock.monotonic() - began);
+      };
+      const deps = {
+        database,
+        clock,
+        signal,
+        requestsPerDay: PER_DAY,
+        note,
+        onEvent: (event: PassEvent) => events.push(event),
+      };
+      return await followOrder({ ...deps, say: (text) => said.push(text) }, { id, joined });
+    },
+    async daemonDies() {
+      lives = false;
+      await mirror.lease.release();
+    },
+    async daemonReturns() {
+      const claimant = {
+        host: 'elsewhere',
+        pid: 1,
+        command: 'inbox-mirror start',
+        now: clock.now,
+        isAlive: () => true,
+      };
+      const lease = await acquireLease(database, claimant);
+      const store = openStore(database, lease);
+      await store.endPass(
+        id,
+        { state: 'done', error: null, report: { lists: [], stopped: null } },
+        clock.now(),
+      );
+    },
+  };
+}
+
+async function begin({ mirror: { store, clock }, id }: Followable): Promise<void> {
+  await store.beginPass({ ...SYNC, orderId: id }, clock.now());
+}
+
+const reportsIn = (events: readonly PassEvent[]): ListReport[] =>
+  events.flatMap((event) => (event.kind === 'list-done' ? [event.report] : []));
+
+test('the progress of an order is told in the events of a pass, as its sweeps leave it in the database', async () => {
+  // A request a second, so that there are looks between two pages.
+  const { mirror, id, events, follow } = await followable({ gate: { requestsPerSecond: 1 } });
+  const pass = mirror.sync({ orderId: id });
+  const followed = await follow();
+  const { lists } = await pass;
+  expect(followed).toMatchObject({ kind: 'ended', order: { state: 'done' } });
+  const byList = (reports: readonly ListReport[]): unknown[] =>
+    reports.map((report) => JSON.stringify(report)).sort();
+  expect(byList(reportsIn(events)), 'what came of each list').toEqual(byList(lists));
+  for (const { key } of lists) {
+    const own = events.filter(
+      (event) => 'key' in event && event.key.list === key.list && event.key.inboxId === key.inboxId,
+    );
+    expect(own.slice(0, 2), 'known, then begun').toMatchObject([
+      { kind: 'list-known' },
+      { kind: 'list-begun', resumedAtPage: 0 },
+    ]);
+  }
+  const pages = events.flatMap((event) =>
+    event.kind === 'page' && event.key.list === 'conversations' ? [event.pages] : [],
+  );
+  expect(pages.length, 'a long list is seen to grow').toBeGreaterThan(3);
+});
+
+test('lists that were complete before somebody joins are told as they stand', async () => {
+  const followed = await followable();
+  const { mirror, id, events, follow } = followed;
+  await mirror.sync({ orderId: id });
+  await follow();
+  expect(reportsIn(events)).toHaveLength(7);
+  const inboxes = events.filter((event) => 'key' in event && event.key.list === 'inboxes');
+  expect(inboxes).toMatchObject([
+    { kind: 'list-known' },
+    { kind: 'list-begun', resumedAtPage: 0 },
+    { kind: 'page', pages: 1, items: 2 },
+  ]);
+});
+
+test('what was swept before the order, and a scheduled sweep of a list that is complete, are no progress of it', async () => {
+  const world = await followable({}, async ({ sync, clock, store }) => {
+    await sync();
+    const [inbox] = await store.liveInboxes();
+    await store.openSweep({ list: 'tags', inboxId: inbox?.id ?? '' }, 'schedule', clock.now());
+    clock.advance(MINUTE);
+  });
+  const { mirror, events, follow } = world;
+  const { store, clock } = mirror;
+  const key = { list: 'inboxes', inboxId: null } as const;
+  await begin(world);
+  await store.finishSweep(await store.openSweep(key, 'manual', clock.now()), clock.now());
+  const stop = new AbortController();
+  let looks = 0;
+  await follow(
+    () => {
+      looks += 1;
+      if (looks === 1) void store.openSweep(key, 'schedule', clock.now());
+      if (looks === 3) stop.abort(new Error('seen'));
+    },
+    { signal: stop.signal },
+  );
+  expect(events.filter(({ kind }) => kind !== 'list-known')).toMatchObject([
+    { kind: 'list-begun', key },
+    { kind: 'list-done', report: { key, outcome: 'complete' } },
+  ]);
+});
+
+test('an order that waits behind another says behind which', async () => {
+  const earlier = { ...SYNC, lists: ['tags'], requestedBy: 'inbox-mirror sync tags' } as const;
+  const world = await followable({}, ({ database, clock }) => placeOrder(database, earlier, clock.now()));
+  const { mirror, notes, follow } = world;
+  const stop = new AbortController();
+  const at = new Date(mirror.clock.now()).toISOString();
+  await follow(() => stop.abort(new Error('seen')), { signal: stop.signal });
+  expect(notes).toEqual([`Order 2 waits behind order 1, \`inbox-mirror sync tags\`, ordered ${at}.`]);
+});
+
+test('a pause that a command would wait out is told and waited out', async () => {
+  const world = await followable();
+  const { mirror, notes, follow } = world;
+  const { clock, store, client } = mirror;
+  await begin(world);
+  const until = new Date(clock.now() + 30_000).toISOString();
+  await client.listPage({ list: 'inboxes', inboxId: null }, null, { reason: 'manual' });
+  await mirror.database.execute(
+    `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 1, $1, $2, '429')
+     ON CONFLICT (id) DO UPDATE SET strikes = 1, paused_at = excluded.paused_at, paused_until = excluded.paused_until, cause = excluded.cause`,
+    new Date(clock.now()).toISOString(),
+    until,
+  );
+  let ended = false;
+  const followed = await follow((elapsed) => {
+    if (elapsed < 35_000 || ended) return;
+    ended = true;
+    void store.endPass(world.id, { state: 'done', error: null }, clock.now());
+  });
+  expect(followed.kind).toBe('ended');
+  expect(notes).toEqual([`The daemon waits until ${until}: the gate is paused (429).`, '']);
+});
+
+test.each([
+  [
+    'an open breaker',
+    'GATE_PAUSED',
+    'the breaker is open (429)',
+    async ({ mirror: { database, clock } }: Followable) => {
+      const at = (ms: number): string => new Date(clock.now() + ms).toISOString();
+      await database.execute(
+        `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 3, $1, $2, '429')`,
+        at(0),
+        at(5 * MINUTE),
+      );
+    },
+  ],
+  [
+    'an outage',
+    'SERVICE_DOWN',
+    'the service is out of reach (ECONNREFUSED)',
+    async ({ mirror: { store, clock } }: Followable) => {
+      const [since, until] = [new Date(clock.now()), new Date(clock.now() + 5 * MINUTE)];
+      await store.writeOutage({ since, until, cause: 'ECONNREFUSED' });
+    },
+  ],
+  [
+    'the day’s budget',
+    'BUDGET_SPENT',
+    "the day's budget of 100 requests is spent",
+    async ({ mirror: { database, clock } }: Followable) => {
+      for (let sent = 0; sent < PER_DAY; sent += 1) {
+        await database.execute(
+          `INSERT INTO requests (sent_at, method, path, reason, status) VALUES ($1, 'GET', '/', 'schedule', 200)`,
+          new Date(clock.now() - 86_400_000 + 5 * MINUTE - 30_000).toISOString(),
+        );
+      }
+    },
+  ],
+])('an order that %s parks for minutes is left to the daemon', async (_what, code, reason, park) => {
+  const world = await followable();
+  const { mirror, id, follow } = world;
+  await begin(world);
+  await park(world);
+  const began = mirror.clock.monotonic();
+  const followed = await follow();
+  if (followed.kind !== 'left') throw new Error(`it was not left but ${followed.kind}`);
+  const until = followed.why.resumeAt ?? new Date(0);
+  const left = duration(until.getTime() - mirror.clock.now());
+  expect(followed.why).toMatchObject({
+    code,
+    message: `Order ${id} stays with the daemon, which goes on at ${until.toISOString()}, in ${left}: ${reason}. \`inbox-mirror status\` shows it.`,
+  });
+  expect(left).toMatch(/^(4|5) min/);
+  expect(mirror.clock.monotonic() - began, 'it need not be waited for to be known').toBeLessThan(MINUTE / 2);
+  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running' });
+});
+
+test('an outage whose next try is always near is left too, after two minutes', async () => {
+  const world = await followable();
+  const { mirror, follow } = world;
+  const { store, clock } = mirror;
+  await begin(world);
+  const since = new Date(clock.now());
+  const failAgain = (): Promise<void> =>
+    store.writeOutage({ since, until: new Date(clock.now() + 20_000), cause: 'ECONNREFUSED' });
+  await failAgain();
+  let elapsed = 0;
+  const followed = await follow((now) => {
+    elapsed = now;
+    void failAgain();
+  });
+  expect(followed).toMatchObject({ kind: 'left', why: { code: 'SERVICE_DOWN' } });
+  expect(elapsed).toBeGreaterThan(95_000);
+  expect(elapsed).toBeLessThan(125_000);
+});
+
+test('an order that ends a moment after a wait began has ended, and is not parked', async () => {
+  const world = await followable();
+  const { mirror, id, follow } = world;
+  await begin(world);
+  await mirror.store.writeOutage({
+    since: new Date(),
+    until: new Date(mirror.clock.now() + 10 * MINUTE),
+    cause: 'gone',
+  });
+  const followed = await follow(
+    (elapsed) =>
+      void (elapsed < 1000 && mirror.store.endPass(id, { state: 'done', error: null }, mirror.clock.now())),
+  );
+  expect(followed.kind).toBe('ended');
+});
+
+test('a daemon that dies is told once; the order is followed for a minute more, then left', async () => {
+  const world = await followable();
+  const { mirror, said, follow, daemonDies } = world;
+  await begin(world);
+  await daemonDies();
+  let elapsed = 0;
+  const followed = await follow((now) => (elapsed = now));
+  const sentence = 'The daemon has stopped; the order goes on when it is started again.';
+  expect(said).toEqual([sentence]);
+  expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED', message: sentence } });
+  if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
+  expect(elapsed).toBeGreaterThan(58_000);
+  expect(elapsed).toBeLessThan(61_000);
+  expect(await readOrder(mirror.database, world.id), 'it is not taken back').toMatchObject({
+    state: 'running',
+  });
+});
+
+test('a daemon that is started again within the minute is followed on', async () => {
+  const world = await followable();
+  const { follow, daemonDies, daemonReturns } = world;
+  await begin(world);
+  await daemonDies();
+  let returned = false;
+  const followed = await follow((elapsed) => {
+    if (elapsed < 40_000 || returned) return;
+    returned = true;
+    void daemonReturns();
+  });
+  expect(followed).toMatchObject({ kind: 'ended', order: { state: 'done' } });
+});
+
+test('an order that no daemon began is taken back some seconds after the daemon has gone', async () => {
+  const world = await followable();
+  const { mirror, id, said, follow, daemonDies } = world;
+  await daemonDies();
+  let elapsed = 0;
+  expect(await follow((now) => (elapsed = now))).toEqual({ kind: 'not-begun' });
+  expect(elapsed).toBeGreaterThan(4000);
+  expect(elapsed).toBeLessThan(6000);
+  expect(said).toEqual([]);
+  expect(await readOrder(mirror.database, id)).toMatchObject({
+    state: 'abandoned',
+    error: expect.stringContaining('withdrawn') as string,
+  });
+});
+
+test('somebody else’s order is not taken back: it stays for whoever begins it', async () => {
+  const world = await followable();
+  const { mirror, id, follow, daemonDies } = world;
+  await daemonDies();
+  expect(await follow(undefined, { joined: true })).toEqual({ kind: 'not-begun' });
+  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'open' });
+});
+
+test('only what nobody has begun can be withdrawn, whoever is first', async () => {
+  const world = await followable();
+  const { mirror, id } = world;
+  await begin(world);
+  expect(await withdrawOrder(mirror.database, id, mirror.clock.now())).toBe(false);
+  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running', finishedAt: null });
+});
+
+test('an order that a daemon began at the last moment is not taken back', async () => {
+  const world = await followable();
+  const { follow, daemonDies, mirror, id } = world;
+  await daemonDies();
+  let begun = false;
+  const followed = await follow((elapsed) => {
+    if (elapsed < 4000 || begun) return;
+    begun = true;
+    void mirror.database.execute(
+      `UPDATE sync_requests SET state = 'running', started_at = requested_at WHERE id = $1`,
+      id,
+    );
+  });
+  expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED' } });
+});
+
+test('Ctrl-C tells what becomes of the order: the daemon goes on, now or when it is started', async () => {
+  for (const dies of [false, true]) {
+    const world = await followable();
+    await begin(world);
+    if (dies) await world.daemonDies();
+    const stop = new AbortController();
+    const followed = await world.follow(() => stop.abort(new Error('SIGINT')), { signal: stop.signal });
+    const message = dies
+      ? 'The daemon has stopped; the order goes on when it is started again.'
+      : 'The daemon goes on with order 1; `inbox-mirror status` shows it.';
+    expect(followed).toMatchObject({ kind: 'left', why: { code: 'STOPPED', message } });
+  }
+});
+
+test('several pages seen at once count as many requests, pages read before as none', () => {
+  const progress = new Progress(
+    { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 },
+    0,
+  );
+  const key = { list: 'conversations', inboxId: '7' } as const;
+  const page = (pages: number): void =>
+    progress.take({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
+  progress.take({ kind: 'list-begun', key, resumedAtPage: 3 });
+  page(3);
+  expect(progress.render(1000, 120)).toContain(
+    '3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000',
+  );
+  page(7);
+  expect(progress.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
+});
+
+test('without bars a long list gives a sign of life every thirty pages, however many are seen at once', () => {
+  const lines: string[] = [];
+  const output = { write: (line: string) => lines.push(line) };
+  const display = passDisplay(output, () => 0);
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => display.writeLog(line),
+    pretty: false,
+    colour: false,
+  });
+  const key = { list: 'conversations', inboxId: '7' } as const;
+  display.event({ kind: 'list-begun', key, resumedAtPage: 0 }, log);
+  for (let pages = 7; pages <= 70; pages += 7)
+    display.event({ kind: 'page', key, pages, items: pages, changed: 0, last: false }, log);
+  expect(lines.map((line) => (JSON.parse(line) as { page: number }).page)).toEqual([35, 70]);
+});
+
+test('without bars a note is written once, as long as it stays the same', () => {
+  const lines: string[] = [];
+  const display = passDisplay({ write: (line: string) => lines.push(line) }, () => 0);
+  for (const note of ['a', 'a', '', 'a', 'b']) display.note(note);
+  expect(lines).toEqual(['a\n', 'a\n', 'b\n']);
+});

@@ -1,0 +1,394 @@
+import { hostname } from 'node:os';
+import { expect, onTestFinished, test } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { MirrorError } from '../../../src/core/errors.ts';
+import { LIST_NAMES } from '../../../src/core/lists.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
+import { openStore, type Store } from '../../../src/mirror/mirror.ts';
+import { nextOrder, placeOrder, readOrder, withdrawOrder } from '../../../src/mirror/passes/orders.ts';
+import { createClient } from '../../../src/service/client.ts';
+import { createGate } from '../../../src/service/gate/gate.ts';
+import { connect } from '../../../src/service/http.ts';
+import { systemClock } from '../../../src/session/clock.ts';
+import { type PassReport, runPass } from '../../../src/sync/pass.ts';
+import { asRecord } from '../../../src/sync/record.ts';
+import { temporaryDatabase } from '../../support/mirror.ts';
+import { type Ran, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+
+const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
+const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
+const PLAIN = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
+
+/** A process of this machine that lives and is not this one. */
+const DAEMON_PID = process.ppid;
+
+interface Running {
+  /** Resolves when the program has said this. */
+  said(text: string): Promise<void>;
+  interrupt(): void;
+  readonly ended: Promise<Ran>;
+}
+
+interface World {
+  readonly program: TestProgram;
+  /** The daemon's own connection. */
+  readonly database: Database;
+  readonly clock: ReturnType<typeof systemClock>;
+  start(...argv: string[]): Running;
+  /** A daemon that holds the mirror and does nothing of itself. */
+  daemon(): Promise<{ lease: Lease; store: Store }>;
+  /** Does the oldest order as the daemon would. */
+  carryOut(store: Store): Promise<PassReport>;
+}
+
+async function worldOf(): Promise<World> {
+  const path = await freshMirrorFile();
+  const program = await testProgram(SMALL, { DATABASE_URL: `file:${path}` });
+  const database = await temporaryDatabase(path);
+  const clock = systemClock();
+  return {
+    program,
+    database,
+    clock,
+    start: (...argv) => startProgram(program, argv),
+    async daemon() {
+      const claimant = {
+        host: hostname(),
+        pid: DAEMON_PID,
+        command: 'inbox-mirror start',
+        now: clock.now,
+        isAlive: () => true,
+      };
+      const lease = await acquireLease(database, claimant);
+      return { lease, store: openStore(database, lease) };
+    },
+    async carryOut(store) {
+      const order = await nextOrder(database);
+      if (order === null) throw new Error('nothing was ordered');
+      const http = connect(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
+      onTestFinished(() => http.close());
+      const limits = { requestsPerSecond: 500, requestsPerDay: 5000, requestsReserved: 0 };
+      const gate = createGate({
+        ledger: store.ledger,
+        clock,
+        key: () => program.env['INBOX_API_KEY'] ?? '',
+        ...limits,
+      });
+      const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
+      const signal = new AbortController().signal;
+      return await runPass({ client, store, clock, onEvent: () => undefined, signal }, order);
+    },
+  };
+}
+
+function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
+  const stop = new AbortController();
+  const waiting: { text: string; resolve: () => void }[] = [];
+  let stdout = '';
+  let stderr = '';
+  const tell = (): void => {
+    for (const { text, resolve } of waiting) if ((stdout + stderr).includes(text)) resolve();
+  };
+  const io = {
+    env,
+    cwd: folder,
+    stdout: {
+      write(text: string) {
+        stdout += text;
+        tell();
+      },
+    },
+    stderr: {
+      write(text: string) {
+        stderr += text;
+        tell();
+      },
+    },
+    signal: stop.signal,
+  };
+  const ended = runProgram(argv, io, '0.0.0-test').then((exitCode) => {
+    expect(stdout + stderr, 'the key is nowhere in the output').not.toContain(SECRET);
+    return { exitCode, stdout, stderr };
+  });
+  return {
+    ended,
+    interrupt: () => stop.abort(new MirrorError('STOPPED', 'Stopped by SIGINT.')),
+    said: async (text) => {
+      const said = new Promise<void>((resolve) => {
+        waiting.push({ text, resolve });
+        tell();
+      });
+      const first = await Promise.race([said, ended]);
+      if (first !== undefined && !(first.stdout + first.stderr).includes(text))
+        throw new Error(
+          `it ended with ${first.exitCode} and never said "${text}": ${first.stdout}${first.stderr}`,
+        );
+    },
+  };
+}
+
+const rows = async (database: Database): Promise<unknown[]> =>
+  await database.query(`SELECT id, kind, state, ordered, accept_deletes FROM sync_requests ORDER BY id`);
+
+test('sync beside a daemon sends nothing, follows the daemon’s work and reports it as its own', async () => {
+  const { program, database, start, daemon, carryOut } = await worldOf();
+  const { store } = await daemon();
+  const sync = start('sync');
+  await sync.said('The daemon does this as order 1; Ctrl-C leaves it at work.');
+  expect(program.sandbox.arrivals).toEqual([]);
+  await carryOut(store);
+  const { exitCode, stdout, stderr } = await sync.ended;
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/Support \(\d+\) +conversations +230 +230 +0 +0 +complete/);
+  expect(stdout).toContain(`7 of 7 lists complete: ${SMALL_REQUESTS} requests`);
+  expect(stderr).toContain('"list":"inboxes","rows":2,"inserted":2');
+  expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
+  expect(await rows(database)).toMatchObject([{ kind: 'sync', state: 'done', ordered: true }]);
+});
+
+test('the JSON of an ordered pass is that of an own one, and names the order', async () => {
+  const own = await worldOf();
+  const ordered = await worldOf();
+  const { store } = await ordered.daemon();
+  const sync = ordered.start('sync', '--json');
+  await sync.said('as order 1');
+  await ordered.carryOut(store);
+  const theirs = JSON.parse((await sync.ended).stdout) as { lists: { list: string }[]; seconds: number };
+  const ours = JSON.parse((await own.program.run('sync', '--json')).stdout) as typeof theirs;
+  const sorted = ({ lists }: typeof ours): unknown =>
+    lists.map((list) => JSON.stringify({ ...list, inbox_id: null })).sort();
+  expect(sorted(theirs)).toEqual(sorted(ours));
+  expect(ours).toMatchObject({ order: null, complete: true, requests: SMALL_REQUESTS, stopped: null });
+  expect(theirs).toMatchObject({
+    order: 1,
+    complete: true,
+    requests: SMALL_REQUESTS,
+    stopped: null,
+    resumed: false,
+  });
+  expect(Object.keys(theirs)).toEqual(Object.keys(ours));
+});
+
+test('--detach places the order, once, and says so; nothing is sent', async () => {
+  const { program, database, daemon } = await worldOf();
+  await daemon();
+  expect(await program.run('sync', '--detach', '--json')).toMatchObject({
+    exitCode: 0,
+    stdout: '{"order":1,"joined":false}\n',
+  });
+  expect((await program.run('sync', '--detach', '--json')).stdout).toBe('{"order":1,"joined":true}\n');
+  expect((await program.run('sync', '--detach')).stdout).toMatch(
+    /^The same sync is already ordered, .+, as order 1; `inbox-/,
+  );
+  const resync = await program.run('resync', 'tags', '--accept-deletes', '--detach', '--json');
+  expect(resync).toMatchObject({ exitCode: 0, stdout: '{"order":2,"joined":false}\n' });
+  expect((await program.run('resync', 'users', '--detach')).stdout).toMatch(
+    /^A resync of .+\n[^]*\nOrder 3 is with the daemon; `inbox-mirror status` shows it\.\n$/,
+  );
+  expect(await rows(database)).toMatchObject([
+    { kind: 'sync', state: 'open', ordered: true, accept_deletes: false },
+    { kind: 'resync', state: 'open', ordered: true, accept_deletes: true },
+    { kind: 'resync', state: 'open', ordered: true, accept_deletes: false },
+  ]);
+  expect(program.sandbox.arrivals).toEqual([]);
+});
+
+test('--detach without a daemon places the order too, and warns that nobody begins it yet', async () => {
+  const { program, database } = await worldOf();
+  expect(await program.run('sync', '--detach', '--json')).toMatchObject({
+    exitCode: 0,
+    stdout: '{"order":1,"joined":false}\n',
+    stderr: expect.stringContaining(
+      'No daemon is running: order 1 waits until `inbox-mirror start` runs one.',
+    ) as string,
+  });
+  expect(await rows(database)).toMatchObject([{ state: 'open' }]);
+});
+
+test('a dry resync beside a daemon only forecasts', async () => {
+  const { program, database, daemon } = await worldOf();
+  await daemon();
+  for (const argv of [
+    ['resync', '--dry-run'],
+    ['resync', '--dry-run', '--detach', '--json'],
+  ])
+    expect(await program.run(...argv)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('request') as string,
+    });
+  expect(await rows(database)).toEqual([]);
+});
+
+test('resync beside a daemon says first what it costs, then follows', async () => {
+  const { start, daemon, carryOut } = await worldOf();
+  const { store } = await daemon();
+  const resync = start('resync');
+  await resync.said('as order 1');
+  await carryOut(store);
+  expect(await resync.ended).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^A resync of .*[^]*7 of 7 lists complete/) as string,
+  });
+});
+
+test('an order that is under way already is followed, not placed again', async () => {
+  const { program, database, start, daemon, carryOut } = await worldOf();
+  const { store } = await daemon();
+  const threeMinutesAgo = Date.now() - 180_000;
+  const { id } = await placeOrder(database, { ...PLAIN, requestedBy: 'inbox-mirror sync' }, threeMinutesAgo);
+  await store.beginPass({ ...PLAIN, requestedBy: 'inbox-mirror sync', orderId: id }, threeMinutesAgo);
+  const sync = start('sync');
+  await sync.said('The same sync is already under way, begun 3 min ago; following it.');
+  await carryOut(store);
+  expect(await sync.ended).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('7 of 7 lists complete') as string,
+  });
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+  expect(await rows(database)).toHaveLength(1);
+});
+
+test('a failed list, a refused key and an unknown inbox give the exit codes of an own pass', async () => {
+  const { program, start, daemon, carryOut, database, clock } = await worldOf();
+  const { store } = await daemon();
+  program.sandbox.script(({ path }) =>
+    path.includes('/tags') ? { status: 404, body: '{"errors":[{"message":"no tags here"}]}' } : undefined,
+  );
+  const failed = start('sync');
+  await failed.said('as order 1');
+  await carryOut(store);
+  expect(await failed.ended).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining('5 of 7 lists complete') as string,
+    stderr: expect.stringMatching(/failed: tags of inbox \d+: .*no tags here/) as string,
+  });
+  program.sandbox.script(undefined);
+
+  const unknown = start('sync', '--inbox', '999');
+  await unknown.said('as order 2');
+  await expect(carryOut(store)).rejects.toMatchObject({ code: 'USAGE' });
+  expect(await unknown.ended).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('error: The service has no inbox 999') as string,
+  });
+
+  const refused = start('sync', '--json');
+  await refused.said('as order 3');
+  program.env['INBOX_API_KEY'] = 'wrong-key';
+  const report = await carryOut(store);
+  await store.endPass(3, { state: 'failed', error: 'key refused', report: asRecord(report) }, clock.now());
+  const { exitCode, stdout } = await refused.ended;
+  expect(exitCode).toBe(3);
+  expect(JSON.parse(stdout)).toMatchObject({ order: 3, complete: false, stopped: { code: 'KEY_REFUSED' } });
+  expect(await readOrder(database, 3)).toMatchObject({ state: 'failed' });
+});
+
+test('an order that the daemon gave up without a report exits 1 and says why', async () => {
+  const { start, daemon, clock } = await worldOf();
+  const { store } = await daemon();
+  const sync = start('sync');
+  await sync.said('as order 1');
+  await store.endPass(1, { state: 'failed', error: 'the disk is full' }, clock.now());
+  expect(await sync.ended).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('failed: the daemon gave order 1 up: the disk is full') as string,
+  });
+});
+
+test('Ctrl-C leaves the work to the daemon, says so and exits 130', async () => {
+  const { program, database, start, daemon, carryOut } = await worldOf();
+  const { store } = await daemon();
+  const words = start('sync');
+  await words.said('as order 1');
+  words.interrupt();
+  expect(await words.ended).toMatchObject({
+    exitCode: 130,
+    stdout: '',
+    stderr: expect.stringContaining(
+      'The daemon goes on with order 1; `inbox-mirror status` shows it.',
+    ) as string,
+  });
+  const json = start('sync', '--json');
+  await json.said('following it');
+  json.interrupt();
+  const { exitCode, stdout } = await json.ended;
+  expect(exitCode).toBe(130);
+  expect(JSON.parse(stdout)).toMatchObject({ order: 1, complete: false, stopped: { code: 'STOPPED' } });
+  expect(await rows(database)).toMatchObject([{ state: 'open' }]);
+  expect((await carryOut(store)).stopped).toBeNull();
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+});
+
+test('an order that stays parked exits 4, and says when the daemon goes on', async () => {
+  const { start, daemon, clock } = await worldOf();
+  const { store } = await daemon();
+  const until = new Date(clock.now() + 600_000);
+  await store.writeOutage({ since: new Date(clock.now()), until, cause: 'ECONNREFUSED' });
+  const sync = start('sync', '--json');
+  const { exitCode, stdout, stderr } = await sync.ended;
+  expect(exitCode).toBe(4);
+  expect(stderr).toContain(
+    `The daemon waits until ${until.toISOString()}: the service is out of reach (ECONNREFUSED).`,
+  );
+  const { stopped } = JSON.parse(stdout) as { stopped: { code: string; message: string; resume_at: string } };
+  expect(stopped).toMatchObject({ code: 'SERVICE_DOWN', resume_at: until.toISOString() });
+  expect(stopped.message).toMatch(
+    /^Order 1 stays with the daemon, which goes on at \S+Z, in (9|10) min.*`inbox-mirror status` shows it\.$/,
+  );
+});
+
+test('where the daemon has ended and its order was taken back, the command does the work itself', async () => {
+  const { program, database, start, daemon, clock } = await worldOf();
+  const { lease } = await daemon();
+  const sync = start('sync', '--json');
+  await sync.said('as order 1');
+  await lease.release();
+  await withdrawOrder(database, 1, clock.now());
+  const { exitCode, stdout, stderr } = await sync.ended;
+  expect(exitCode).toBe(0);
+  expect(stderr).toContain('The daemon has stopped and had not begun the order; doing the work here.');
+  expect(JSON.parse(stdout)).toMatchObject({ order: null, complete: true, requests: SMALL_REQUESTS });
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+  expect(await rows(database)).toMatchObject([
+    { state: 'abandoned', ordered: true },
+    { state: 'done', ordered: false },
+  ]);
+});
+
+test('a daemon that starts between the look and the claim gets the order', async () => {
+  const { database, start, carryOut, clock } = await worldOf();
+  const [now, end] = [0, 20_000].map((ms) => new Date(clock.now() + ms).toISOString());
+  await database.execute(
+    `CREATE TRIGGER daemon_is_first BEFORE INSERT ON leases WHEN NEW.command = 'inbox-mirror sync' AND NOT EXISTS (SELECT 1 FROM leases WHERE name = 'writer')
+     BEGIN INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+       VALUES ('writer', 'daemon', '${hostname()}', ${DAEMON_PID}, 'inbox-mirror start', '${now}', '${now}', '${end}'); END`,
+  );
+  const sync = start('sync');
+  await sync.said('as order 1');
+  const lease: Lease = { holder: 'daemon', renew: () => Promise.resolve(), release: () => Promise.resolve() };
+  await carryOut(openStore(database, lease));
+  expect((await sync.ended).exitCode).toBe(0);
+  expect(await rows(database)).toMatchObject([{ ordered: true, state: 'done' }]);
+});
+
+test('another command that holds the mirror takes no orders: exit 4, as ever', async () => {
+  const { program, database, clock } = await worldOf();
+  const claimant = { host: hostname(), pid: DAEMON_PID, now: clock.now, isAlive: () => true };
+  await acquireLease(database, { ...claimant, command: 'inbox-mirror resync' });
+  expect(await program.run('sync')).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining('`inbox-mirror resync`, process') as string,
+  });
+  expect(await rows(database)).toEqual([]);
+});
+
+test('a daemon that died leaves its lease behind: the command does the work itself', async () => {
+  const { program, database, clock } = await worldOf();
+  const nobody = 2 ** 22 + 1;
+  const claimant = { host: hostname(), pid: nobody, now: clock.now, isAlive: () => true };
+  await acquireLease(database, { ...claimant, command: 'inbox-mirror start' });
+  expect((await program.run('sync')).exitCode).toBe(0);
+  expect(await rows(database)).toMatchObject([{ ordered: false, state: 'done' }]);
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { renderTable } from '../../../src/cli/output/table.ts';
+import { Progress } from '../../../src/cli/pass/bars.ts';
+
+const PACE = { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 };
+const CONVERSATIONS = { list: 'conversations', inboxId: '7' } as const;
+const TAGS = { list: 'tags', inboxId: '7' } as const;
+
+test('a list of known size has a bar, and the whole has rows a second, budget and time left', () => {
+  const progress = new Progress(PACE, 0);
+  progress.take({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 400 });
+  progress.take({ kind: 'list-known', key: TAGS, expectedItems: 8 });
+  progress.take({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
+  progress.take({ kind: 'page', key: CONVERSATIONS, pages: 1, items: 100, changed: 0, last: false });
+  const [bar, summary] = progress.render(2000, 120).split('\n');
+  expect(bar).toBe(
+    `conversations of inbox 7 ${'█'.repeat(6)}${'░'.repeat(18)} 1 page, 100 of about 400 rows`,
+  );
+  expect(summary).toBe('0 of 2 lists · 50 rows/s · budget 41 of 5,000 · about 4 s left');
+});
+
+test('a list of unknown size has no share to show, and the time left is unknown', () => {
+  const progress = new Progress(PACE, 0);
+  progress.take({ kind: 'list-known', key: TAGS, expectedItems: null });
+  progress.take({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
+  expect(progress.render(1000, 120)).toBe(
+    `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · time left unknown`,
+  );
+});
+
+test('no line is wider than the terminal, and at most eight lists are drawn', () => {
+  const progress = new Progress(PACE, 0);
+  for (let inbox = 1; inbox <= 30; inbox += 1)
+    progress.take({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
+  const lines = progress.render(1000, 40).split('\n');
+  expect(lines).toHaveLength(9);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
+});
+
+test('a table lines up, numbers to the right, and a cell with line breaks stays in its row', () => {
+  const table = renderTable(
+    { write: () => undefined },
+    [{ title: 'name' }, { title: 'n', align: 'right' }],
+    [
+      ['日本', '5'],
+      ['a\nb', '1,000'],
+    ],
+  );
+  expect(table).toBe('name      n\n日本      5\na⏎b   1,000');
+});

@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest';
+import { listId } from '../../../src/core/lists.ts';
+import { createMetrics } from '../../../src/daemon/http/metrics.ts';
+import { placeOrder } from '../../../src/mirror/passes/orders.ts';
+import { type Served, served } from './served.ts';
+
+const HOUR = 3_600_000;
+
+/** The samples of a text in Prometheus' format, by name and labels as they stand. Fails on what a strict reader would not take. */
+function samplesOf(text: string): Map<string, number> {
+  const types = new Map<string, string>();
+  const helps = new Set<string>();
+  const samples = new Map<string, number>();
+  expect(text.endsWith('\n'), 'the last line ends').toBe(true);
+  let current = '';
+  for (const line of text.split('\n').filter((each) => each !== '')) {
+    const [, kind, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? [];
+    if (kind === 'HELP') {
+      expect(helps.has(name!), `${name} has one HELP`).toBe(false);
+      helps.add(name!);
+      current = name!;
+    } else if (kind === 'TYPE') {
+      expect(types.has(name!), `${name} has one TYPE`).toBe(false);
+      expect(rest).toMatch(/^(counter|gauge|histogram|summary)$/);
+      expect(name, 'TYPE follows its HELP').toBe(current);
+      types.set(name!, rest!);
+    } else {
+      const sample = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$/.exec(
+        line,
+      );
+      expect(sample, line).not.toBeNull();
+      const [, sampleName, labels = '', value] = sample!;
+      const family =
+        types.get(current) === 'histogram' ? sampleName!.replace(/_(bucket|sum|count)$/, '') : sampleName;
+      expect(family, 'a sample stands below its TYPE').toBe(current);
+      expect(value, line).toMatch(/^-?\d+(\.\d+)?(e[+-]?\d+)?$/);
+      const id = labels === '' ? sampleName! : `${sampleName}{${labels}}`;
+      expect(samples.has(id), `${id} once`).toBe(false);
+      samples.set(id, Number(value));
+    }
+  }
+  return samples;
+}
+
+async function scrape({ ask }: Served): Promise<Map<string, number>> {
+  const { status, headers, body } = await ask('/metrics');
+  expect(status).toBe(200);
+  expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return samplesOf(body);
+}
+
+function valuesOf(samples: Map<string, number>, name: string): Record<string, number> {
+  return Object.fromEntries([...samples].filter(([id]) => id === name || id.startsWith(`${name}{`)));
+}
+
+test('before anything happened every counter stands at 0, and the process tells of itself', async () => {
+  const samples = await scrape(await served());
+  for (const status of ['200', '429', '500', 'none'])
+    expect(samples.get(`inbox_mirror_requests_total{status="${status}"}`)).toBe(0);
+  for (const list of ['inboxes', 'users', 'tags', 'conversations']) {
+    expect(samples.get(`inbox_mirror_pages_total{list="${list}"}`)).toBe(0);
+    expect(samples.get(`inbox_mirror_sweep_seconds_count{list="${list}"}`)).toBe(0);
+    for (const outcome of ['inserted', 'changed', 'tombstoned', 'rejected'])
+      expect(samples.get(`inbox_mirror_rows_total{list="${list}",outcome="${outcome}"}`)).toBe(0);
+    for (const outcome of ['complete', 'paused', 'failed'])
+      expect(samples.get(`inbox_mirror_sweeps_total{list="${list}",outcome="${outcome}"}`)).toBe(0);
+  }
+  expect(samples.get('inbox_mirror_gate_wait_seconds_count')).toBe(0);
+  expect(samples.get('inbox_mirror_request_seconds_count')).toBe(0);
+  expect(samples.get('inbox_mirror_info{version="1.2.3"}')).toBe(1);
+  expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
+});
+
+test('a pass is counted in requests, pages, rows and sweeps', async () => {
+  const all = await served();
+  await all.sync();
+  const samples = await scrape(all);
+  expect(samples.get('inbox_mirror_requests_total{status="200"}')).toBe(9);
+  expect(samples.get('inbox_mirror_request_seconds_count')).toBe(9);
+  expect(samples.get('inbox_mirror_gate_wait_seconds_count')).toBe(9);
+  expect(valuesOf(samples, 'inbox_mirror_pages_total')).toEqual({
+    'inbox_mirror_pages_total{list="inboxes"}': 1,
+    'inbox_mirror_pages_total{list="users"}': 2,
+    'inbox_mirror_pages_total{list="tags"}': 2,
+    'inbox_mirror_pages_total{list="conversations"}': 4,
+  });
+  expect(samples.get('inbox_mirror_rows_total{list="conversations",outcome="inserted"}')).toBe(270);
+  expect(samples.get('inbox_mirror_sweeps_total{list="conversations",outcome="complete"}')).toBe(2);
+  expect(samples.get('inbox_mirror_sweep_seconds_count{list="conversations"}')).toBe(2);
+});
+
+test('changed, tombstoned and rejected rows are told apart', async () => {
+  const all = await served({ sandbox: { conversations: [10], idType: 'string' } });
+  await all.sync();
+  const { world } = all.mirror.sandbox;
+  const inbox = world.inboxes.values().next().value!;
+  world.setStatus(inbox.id, inbox.conversations.order[0]!, 'somewhere else');
+  world.removeConversation(inbox.id, inbox.conversations.order[1]!);
+  await all.sync();
+  const samples = await scrape(all);
+  const rows = (outcome: string) =>
+    samples.get(`inbox_mirror_rows_total{list="conversations",outcome="${outcome}"}`);
+  expect({
+    inserted: rows('inserted'),
+    changed: rows('changed'),
+    tombstoned: rows('tombstoned'),
+    rejected: rows('rejected'),
+  }).toEqual({
+    inserted: 10,
+    changed: 1,
+    tombstoned: 1,
+    rejected: 0,
+  });
+});
+
+test('a request is counted by its status or by having none, with its times in seconds', async () => {
+  const all = await served();
+  all.metrics.requestEnded({ status: 429, waitedMs: 1500, durationMs: 200 });
+  all.metrics.requestEnded({ status: null, waitedMs: 500, durationMs: 30_000 });
+  const samples = await scrape(all);
+  expect(samples.get('inbox_mirror_requests_total{status="429"}')).toBe(1);
+  expect(samples.get('inbox_mirror_requests_total{status="none"}')).toBe(1);
+  expect(samples.get('inbox_mirror_gate_wait_seconds_sum')).toBe(2);
+  expect(samples.get('inbox_mirror_gate_wait_seconds_bucket{le="1"}')).toBe(1);
+  expect(samples.get('inbox_mirror_request_seconds_sum')).toBeCloseTo(30.2);
+  expect(samples.get('inbox_mirror_request_seconds_bucket{le="0.25"}')).toBe(1);
+});
+
+test('rows are counted as they are applied, those of a sweep that is paused and gone on with included', async () => {
+  const all = await served({ sandbox: { inboxes: 1, conversations: [95] }, pageSize: 10 });
+  const { sandbox } = all.mirror;
+  sandbox.script(() => (sandbox.arrivals.length > 6 ? 'reset' : undefined));
+  expect((await all.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+  sandbox.script(undefined);
+  expect((await all.sync()).stopped).toBeNull();
+  const samples = await scrape(all);
+  expect(samples.get('inbox_mirror_rows_total{list="conversations",outcome="inserted"}')).toBe(95);
+});
+
+test('a sweep is timed by the clock from its begin to its completion; one that pauses or was read before is not', async () => {
+  const all = await served();
+  const report = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
+  const key = { list: 'tags', inboxId: '7' } as const;
+  const other = { list: 'tags', inboxId: '8' } as const;
+  all.metrics.passEvent({ kind: 'list-begun', key, resumedAtPage: 0 });
+  all.clock.advance(60_000);
+  all.metrics.passEvent({ kind: 'list-begun', key: other, resumedAtPage: 0 });
+  all.clock.advance(30_000);
+  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key, outcome: 'complete' } });
+  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key: other, outcome: 'paused' } });
+  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key, outcome: 'already' } });
+  const samples = await scrape(all);
+  expect(samples.get('inbox_mirror_sweep_seconds_count{list="tags"}')).toBe(1);
+  expect(samples.get('inbox_mirror_sweep_seconds_sum{list="tags"}')).toBe(90);
+  expect(valuesOf(samples, 'inbox_mirror_sweeps_total')).toMatchObject({
+    'inbox_mirror_sweeps_total{list="tags",outcome="complete"}': 1,
+    'inbox_mirror_sweeps_total{list="tags",outcome="paused"}': 1,
+  });
+  expect(JSON.stringify(valuesOf(samples, 'inbox_mirror_sweeps_total'))).not.toContain('already');
+});
+
+test('budget, gate, outage, lease and database size are told as they stand', async () => {
+  const all = await served();
+  await all.sync();
+  await placeOrder(
+    all.mirror.database,
+    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    all.clock.now(),
+  );
+  const samples = await scrape(all);
+  const told = (name: string) => samples.get(`inbox_mirror_${name}`);
+  expect([told('budget_limit'), told('budget_reserved'), told('budget_used'), told('budget_left')]).toEqual([
+    5000, 250, 9, 4991,
+  ]);
+  expect([told('outage'), told('lease_held'), told('orders_waiting')]).toEqual([0, 1, 1]);
+  expect(told('database_bytes')).toBeGreaterThan(100_000);
+  expect(valuesOf(samples, 'inbox_mirror_gate_state')).toEqual({
+    'inbox_mirror_gate_state{state="open"}': 1,
+    'inbox_mirror_gate_state{state="paused"}': 0,
+    'inbox_mirror_gate_state{state="breaker"}': 0,
+    'inbox_mirror_gate_state{state="key-refused"}': 0,
+  });
+});
+
+test('a shut gate, an outage and a stand-by are told', async () => {
+  const all = await served({}, { role: () => 'standby' });
+  all.mirror.sandbox.script(() => ({ status: 401, body: '{}' }));
+  await all.sync();
+  await all.mirror.store.writeOutage({
+    since: new Date(all.clock.now()),
+    until: new Date(all.clock.now() + HOUR),
+    cause: 'no answer',
+  });
+  const samples = await scrape(all);
+  expect(samples.get('inbox_mirror_gate_state{state="key-refused"}')).toBe(1);
+  expect(samples.get('inbox_mirror_gate_state{state="open"}')).toBe(0);
+  expect(samples.get('inbox_mirror_outage')).toBe(1);
+  expect(samples.get('inbox_mirror_lease_held')).toBe(0);
+});
+
+test('a list that was never complete has no age and is not fresh', async () => {
+  const samples = await scrape(await served());
+  expect(valuesOf(samples, 'inbox_mirror_list_age_seconds')).toEqual({});
+  expect(valuesOf(samples, 'inbox_mirror_list_rows')).toEqual({});
+  expect(valuesOf(samples, 'inbox_mirror_list_fresh')).toEqual({
+    'inbox_mirror_list_fresh{list="inboxes",inbox_id=""}': 0,
+  });
+});
+
+test('every list tells age, freshness, promise and rows, and a list that is gone is told no more', async () => {
+  const all = await served({ sandbox: { idType: 'string' } });
+  await all.sync();
+  const [first, second] = [...all.mirror.sandbox.world.inboxes.values()].map(({ id }) => id);
+  all.clock.advance(HOUR);
+  const samples = await scrape(all);
+  const of = (name: string, id = first) =>
+    samples.get(`inbox_mirror_list_${name}{list="conversations",inbox_id="${id}"}`);
+  const { judged, now } = await all.status();
+  const { completeAsOf } = judged.find((list) => listId(list) === `conversations/${first}`)!;
+  expect(of('age_seconds')).toBe((now - completeAsOf!.getTime()) / 1000);
+  expect(of('age_seconds')).toBeGreaterThanOrEqual(3600);
+  expect([of('fresh'), of('rows'), of('rows', second)]).toEqual([0, 230, 40]);
+  expect(samples.get(`inbox_mirror_list_fresh{list="users",inbox_id="${first}"}`)).toBe(1);
+  expect(valuesOf(samples, 'inbox_mirror_list_promise_seconds')).toMatchObject({
+    'inbox_mirror_list_promise_seconds{list="inboxes"}': expect.closeTo(7200, 0),
+    'inbox_mirror_list_promise_seconds{list="conversations"}': expect.closeTo(1800, 0),
+  });
+  await all.mirror.database.execute(`UPDATE inboxes SET deleted_at = first_seen_at WHERE id = $1`, second);
+  all.clock.advance(1000);
+  const later = await scrape(all);
+  const labels = [...later.keys()].filter((id) => id.startsWith('inbox_mirror_list_'));
+  expect(labels.some((id) => id.includes(`"${first}"`))).toBe(true);
+  expect(labels.some((id) => id.includes(`"${second}"`))).toBe(false);
+});
+
+test('scrapes that come at once have no numbers that are none', async () => {
+  const all = await served();
+  const texts = await Promise.all([1, 2, 3, 4, 5].map(() => all.ask('/metrics')));
+  for (const { body } of texts) samplesOf(body);
+});
+
+test('two daemons in one process do not share their numbers', async () => {
+  const clock = { monotonic: () => 0 };
+  const [one, other] = [createMetrics({ version: '1', clock }), createMetrics({ version: '2', clock })];
+  one.requestEnded({ status: 200, waitedMs: 0, durationMs: 1 });
+  const all = await served();
+  const text = await other.render({ status: await all.status(), isActive: true, databaseBytes: 1 });
+  expect(samplesOf(text).get('inbox_mirror_requests_total{status="200"}')).toBe(0);
+});

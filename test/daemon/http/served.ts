@@ -1,0 +1,123 @@
+import { request } from 'node:http';
+import { onTestFinished } from 'vitest';
+import { LIST_NAMES } from '../../../src/core/lists.ts';
+import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
+import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
+import { databaseBytes } from '../../../src/database/sqlite/file.ts';
+import { changesAfter, lastChangeId } from '../../../src/mirror/history/read.ts';
+import { readLease } from '../../../src/mirror/lease.ts';
+import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
+import { readConfig } from '../../../src/session/config/config.ts';
+import { createLog } from '../../../src/session/log.ts';
+import type { JudgedStatus } from '../../../src/status/judge.ts';
+import { observe } from '../../../src/status/observe.ts';
+import { type PassReport, runPass } from '../../../src/sync/pass.ts';
+import { TestClock } from '../../support/clock.ts';
+import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const CONFIG = readConfig({ REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250' }, '/', { service: false });
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly body: string;
+  /** The body, read as JSON. */
+  readonly json: Record<string, unknown>;
+}
+
+/** A mirror of a sandbox with the daemon's endpoints on a real port. */
+export interface Served {
+  readonly mirror: TestMirror;
+  readonly clock: TestClock;
+  readonly metrics: Metrics;
+  readonly url: string;
+  readonly logged: string[];
+  status(): Promise<JudgedStatus>;
+  /** One pass, told to the metrics as the daemon would. */
+  sync(spec?: Partial<PassSpec>): Promise<PassReport>;
+  ask(
+    path: string,
+    options?: { method?: string; headers?: Record<string, string>; body?: string },
+  ): Promise<Answered>;
+}
+
+export async function served(
+  options: MirrorOptions = {},
+  endpoints: Partial<EndpointsOptions> = {},
+): Promise<Served> {
+  const clock = new TestClock();
+  const metrics = createMetrics({ version: '1.2.3', clock });
+  const mirror = await quickMirror({
+    clock,
+    ...options,
+    sandbox: { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4, ...options.sandbox },
+    gate: { ...options.gate, onEnded: metrics.requestEnded },
+  });
+  const { database, client, store } = mirror;
+  const logged: string[] = [];
+  const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
+  const status = (): Promise<JudgedStatus> => observe(database, { now: clock.now(), config: CONFIG, self });
+  const { listen, close } = createEndpoints({
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: ['mirror.example'],
+    version: '1.2.3',
+    clock,
+    log: createLog({
+      level: 'trace',
+      keys: () => [KEY],
+      write: (line) => logged.push(line),
+      pretty: false,
+      colour: false,
+    }),
+    metrics,
+    role: () => 'active',
+    ping: () => readLease(database),
+    status,
+    changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
+    newestChange: () => lastChangeId(database),
+    databaseBytes: () => databaseBytes(database.name),
+    ...endpoints,
+  });
+  const url = await listen();
+  onTestFinished(close);
+  return {
+    mirror,
+    clock,
+    metrics,
+    url,
+    logged,
+    status,
+    sync: (spec = {}) =>
+      runPass(
+        { client, store, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
+        {
+          kind: 'sync',
+          lists: LIST_NAMES,
+          inboxId: null,
+          acceptDeletes: false,
+          requestedBy: 'test',
+          ...spec,
+        },
+      ),
+    ask: (path, { method = 'GET', headers = {}, body } = {}) =>
+      new Promise((resolve, reject) => {
+        const sent = request(url + path, { method, headers, agent: false }, (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: text,
+              get json() {
+                return JSON.parse(text) as Record<string, unknown>;
+              },
+            }),
+          );
+        });
+        sent.on('error', reject).end(body);
+      }),
+  };
+}

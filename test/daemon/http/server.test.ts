@@ -1,0 +1,362 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createMetrics } from '../../../src/daemon/http/metrics.ts';
+import { createEndpoints } from '../../../src/daemon/http/server.ts';
+import { readLease } from '../../../src/mirror/lease.ts';
+import { createLog } from '../../../src/session/log.ts';
+import { statusAsJson } from '../../../src/status/json.ts';
+import { KEY } from '../../support/mirror.ts';
+import { testProgram } from '../../support/program.ts';
+import { type Answered, served } from './served.ts';
+
+const PATHS = ['/healthz', '/readyz', '/metrics', '/status.json', '/'];
+const HOUR = 3_600_000;
+
+test('/healthz tells that process and database are well, who this is and for how long it runs', async () => {
+  const { ask, clock } = await served();
+  clock.advance(90_500);
+  const { status, json } = await ask('/healthz');
+  expect(status).toBe(200);
+  expect(json).toEqual({
+    status: 'ok',
+    database: 'ok',
+    role: 'active',
+    uptime_seconds: 90,
+    version: '1.2.3',
+  });
+});
+
+test('/healthz gives up on a database that is silent for 2 s, says so once in the log, and is well again afterwards', async () => {
+  let arrived: () => void = () => undefined;
+  let pings = 0;
+  const release = Promise.withResolvers<void>();
+  const { ask, mirror, logged } = await served(
+    {},
+    {
+      role: () => {
+        arrived();
+        return 'standby';
+      },
+      ping: () => {
+        pings += 1;
+        return readLease(mirror.database);
+      },
+    },
+  );
+  const askInVain = async (): Promise<Answered> => {
+    const arrival = new Promise<void>((resolve) => (arrived = resolve));
+    const answer = ask('/healthz');
+    await arrival;
+    vi.advanceTimersByTime(2000);
+    return await answer;
+  };
+  const busy = mirror.database.transaction(() => release.promise);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { status, json } = await askInVain();
+  expect(status).toBe(503);
+  expect(json).toMatchObject({
+    status: 'failed',
+    database: 'The database has not answered for 2 s.',
+    role: 'standby',
+  });
+  expect((await askInVain()).status).toBe(503);
+  expect(pings, 'the one that is under way is shared').toBe(1);
+  expect(logged.filter((line) => line.includes('the database does not answer'))).toHaveLength(1);
+  vi.useRealTimers();
+  release.resolve();
+  await busy;
+  expect((await ask('/healthz')).status).toBe(200);
+  expect(logged.at(-1)).toContain('answers the endpoints again');
+});
+
+test('/readyz names the lists that are not as fresh as promised, and is ready when there are none', async () => {
+  const { ask, sync, clock } = await served();
+  const before = await ask('/readyz');
+  expect(before.status).toBe(503);
+  expect(before.json).toEqual({
+    ready: false,
+    lists: 1,
+    not_fresh: [
+      {
+        list: 'inboxes',
+        inbox_id: null,
+        state: 'never',
+        complete_as_of: null,
+        age_seconds: null,
+        promise_seconds: expect.closeTo(7200, 0),
+        failure: null,
+      },
+    ],
+  });
+  await sync();
+  clock.advance(1000);
+  const ready = await ask('/readyz');
+  expect({ status: ready.status, json: ready.json }).toEqual({
+    status: 200,
+    json: { ready: true, lists: 7, not_fresh: [] },
+  });
+  clock.advance(HOUR);
+  const late = await ask('/readyz');
+  expect(late.status).toBe(503);
+  expect(late.json['not_fresh']).toMatchObject([
+    {
+      list: 'conversations',
+      state: 'stale',
+      promise_seconds: expect.closeTo(1800, 0),
+      inbox_id: expect.stringMatching(/^\d+$/),
+    },
+    { list: 'conversations', state: 'stale' },
+  ]);
+});
+
+test('/status.json is what `status --json` prints', async () => {
+  const { ask, sync, status, mirror } = await served();
+  await sync();
+  const { status: code, headers, body } = await ask('/status.json');
+  expect(code).toBe(200);
+  expect(headers['content-type']).toContain('application/json');
+  expect(body).toBe(`${statusAsJson(await status())}\n`);
+  const program = await testProgram({}, { DATABASE_URL: `file:${mirror.database.name}` });
+  const printed = JSON.parse((await program.run('status', '--json')).stdout) as Record<string, unknown>;
+  expect(Object.keys(JSON.parse(body) as object)).toEqual(Object.keys(printed));
+});
+
+test('/ lists the endpoints, and what is not there is a 404 with a sentence', async () => {
+  const { ask } = await served();
+  const index = await ask('/');
+  expect(index.headers['content-type']).toContain('text/plain');
+  for (const path of PATHS) expect(index.body).toContain(path);
+  const missing = await ask('/admin?x=1');
+  expect(missing.status).toBe(404);
+  expect(missing.json).toEqual({ error: 'There is no such endpoint; / lists those that there are.' });
+});
+
+test.each(PATHS)('HEAD %s gives the headers of GET and no body', async (path) => {
+  const { ask, sync } = await served();
+  await sync();
+  const [get, head] = [await ask(path), await ask(path, { method: 'HEAD' })];
+  expect(head.status).toBe(200);
+  expect(head.body).toBe('');
+  for (const name of ['content-type', 'cache-control', 'x-content-type-options'])
+    expect(head.headers[name]).toBe(get.headers[name]);
+});
+
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
+  '%s is not allowed, whatever it brings',
+  async (method) => {
+    const { ask } = await served();
+    for (const path of ['/healthz', '/nowhere']) {
+      const { status, headers, json } = await ask(path, {
+        method,
+        headers: { 'content-type': 'text/odd', 'content-length': '0' },
+      });
+      expect(status).toBe(405);
+      expect(headers.allow).toBe('GET, HEAD');
+      expect(json['error']).toContain('read-only');
+    }
+    expect((await ask('/healthz')).status).toBe(200);
+  },
+);
+
+test('no answer may be kept or guessed at by a browser', async () => {
+  const { ask } = await served();
+  const answers = [
+    ...(await Promise.all([...PATHS, '/nowhere'].map((path) => ask(path)))),
+    await ask('/', { method: 'POST' }),
+    await ask('/', { headers: { host: 'evil.example' } }),
+  ];
+  for (const { headers } of answers)
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+});
+
+test.each([
+  '127.0.0.1',
+  '127.0.0.1:8787',
+  '10.1.2.3:80',
+  '[::1]',
+  '[::1]:8787',
+  'localhost:1',
+  'LocalHost',
+  'localhost.',
+  'Mirror.Example:8787',
+  'my-host:8787',
+])('the host name %s is ours', async (host) => {
+  const { ask } = await served({}, { host: '127.0.0.1', allowedHosts: ['mirror.example', 'my-host'] });
+  expect((await ask('/healthz', { headers: { host } })).status).toBe(200);
+});
+
+test.each([
+  'evil.example',
+  'evil.example:8787',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  '[evil]',
+  '[::1',
+  'a b',
+])('the host name "%s" is refused with the variable that would allow it', async (host) => {
+  const { ask } = await served();
+  for (const path of [...PATHS, '/nowhere']) {
+    const { status, json } = await ask(path, { headers: { host } });
+    expect(status).toBe(421);
+    expect(json).toEqual({ error: expect.stringContaining('HTTP_ALLOWED_HOSTS') });
+  }
+});
+
+test('the name that HTTP_HOST gives is ours too', async () => {
+  // A way to write 127.0.0.1 that is a name to whoever reads a Host header.
+  const headers = { host: '127.1' };
+  expect((await (await served({}, { host: '127.1' })).ask('/healthz', { headers })).status).toBe(200);
+  expect((await (await served()).ask('/healthz', { headers })).status).toBe(421);
+});
+
+test.each([
+  ['a taken port', (port: number) => ({ host: '127.0.0.1', port }), /HTTP_PORT: 127\.0\.0\.1:\d+ is taken/],
+  [
+    'an address of another machine',
+    () => ({ host: '192.0.2.1', port: 0 }),
+    /HTTP_HOST: 192\.0\.2\.1 is no address of this machine/,
+  ],
+])('%s is a configuration error that names the variable', async (_what, where, message) => {
+  const { url, clock, metrics, status } = await served();
+  const log = createLog({
+    level: 'silent',
+    keys: () => [],
+    write: () => undefined,
+    pretty: false,
+    colour: false,
+  });
+  const second = createEndpoints({
+    ...where(Number(new URL(url).port)),
+    allowedHosts: [],
+    version: '1.2.3',
+    clock,
+    log,
+    metrics,
+    role: () => 'standby',
+    ping: async () => undefined,
+    status,
+    databaseBytes: () => 0,
+    changes: async () => [],
+    newestChange: async () => 0,
+  });
+  await expect(second.listen()).rejects.toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringMatching(message),
+  });
+});
+
+test('a database that is closed makes every endpoint say 503 without a stack, and the process lives on', async () => {
+  const { ask, mirror, logged, sync } = await served();
+  await sync();
+  await mirror.database.close();
+  for (const path of ['/healthz', '/readyz', '/metrics', '/status.json']) {
+    const { status, body } = await ask(path);
+    expect(status, path).toBe(503);
+    expect(body, path).toContain('The database cannot be read; the log says why.');
+    expect(body, path).not.toMatch(/\.ts|node_modules| at /);
+  }
+  expect((await ask('/')).status).toBe(200);
+  expect(logged.join('')).toContain('not open');
+  expect(logged, 'one line for the ping and one for the status').toHaveLength(2);
+});
+
+test('an endpoint that fails for another reason says 500 without its cause, which the log has', async () => {
+  const broken = {
+    ...createMetrics({ version: '1', clock: { monotonic: () => 0 } }),
+    render: async () => Promise.reject(new Error('a bug')),
+  };
+  const { ask, logged } = await served({}, { metrics: broken });
+  const { status, body } = await ask('/metrics');
+  expect(status).toBe(500);
+  expect(body).not.toContain('a bug');
+  expect(logged.join('')).toContain('a bug');
+});
+
+test('a read that failed is not kept: whoever asks next has another try', async () => {
+  let broken = true;
+  const all = await served(
+    {},
+    { status: async () => (broken ? Promise.reject(new Error('disk I/O error')) : await all.status()) },
+  );
+  expect((await all.ask('/status.json')).status).toBe(503);
+  broken = false;
+  expect((await all.ask('/status.json')).status).toBe(200);
+});
+
+test('scrapes at one moment share one read of the status, and one that comes a second later reads again', async () => {
+  let reads = 0;
+  const all = await served(
+    {},
+    {
+      status: async () => {
+        reads += 1;
+        return await all.status();
+      },
+    },
+  );
+  await Promise.all(
+    Array.from({ length: 10 }, () =>
+      Promise.all(['/metrics', '/readyz', '/status.json'].map((path) => all.ask(path))),
+    ),
+  );
+  expect(reads).toBe(1);
+  all.clock.advance(999);
+  await all.ask('/metrics');
+  expect(reads).toBe(1);
+  all.clock.advance(1);
+  await all.ask('/metrics');
+  expect(reads).toBe(2);
+});
+
+test('while a page is being written by another program the endpoints answer', async () => {
+  const { ask, mirror, sync } = await served();
+  await sync();
+  const { default: Sqlite } = await import('better-sqlite3');
+  const other = new Sqlite(mirror.database.name);
+  onTestFinished(() => void other.close());
+  other.exec('BEGIN EXCLUSIVE');
+  for (const path of PATHS) expect((await ask(path)).status, path).toBe(200);
+});
+
+test('the key is in no answer, whatever the service says', async () => {
+  const { ask, mirror, sync, logged } = await served();
+  mirror.sandbox.script(({ path }) =>
+    path.includes('/tags')
+      ? { status: 404, body: `{"errors":[{"message":"${KEY} is not welcome"}]}` }
+      : undefined,
+  );
+  await sync();
+  const bodies = await Promise.all(PATHS.map(async (path) => (await ask(path)).body));
+  expect(bodies.join(''), 'the refusal is told').toContain('is not welcome');
+  expect(bodies.join('') + logged.join('')).not.toContain(KEY);
+});
+
+test('after close nobody listens', async () => {
+  const clock = { monotonic: () => 0, sleep: async () => undefined };
+  const log = createLog({
+    level: 'silent',
+    keys: () => [],
+    write: () => undefined,
+    pretty: false,
+    colour: false,
+  });
+  const endpoints = createEndpoints({
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    version: '1',
+    clock,
+    log,
+    metrics: createMetrics({ version: '1', clock }),
+    role: () => 'active',
+    ping: async () => undefined,
+    status: async () => Promise.reject(new Error('none')),
+    databaseBytes: () => 0,
+    changes: async () => [],
+    newestChange: async () => 0,
+  });
+  const url = await endpoints.listen();
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  await endpoints.close();
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
+});

@@ -1,0 +1,52 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
+import { readConfig } from '../../../src/session/config/config.ts';
+import { createLog } from '../../../src/session/log.ts';
+import { cronsOf } from '../../../src/sync/planning/freshness.ts';
+import { outlookOf } from '../../../src/sync/planning/outlook.ts';
+import { nthInbox } from '../../support/rows.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const HOUR = 3_600_000;
+
+test('whether the schedules fit is told once all lists are known, and again only when it is different', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [150] } });
+  const { store, clock, sandbox } = mirror;
+  // Each hour 3 lists of a page and one of two: 24 × 2 and 3 × 24 a day, and no more than 130 of them.
+  const every = { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' };
+  const crons = cronsOf(every, 'UTC');
+  const limits = { ...readConfig({}, '/', { service: false }), requestsPerDay: 130, requestsReserved: 0 };
+  const lines: string[] = [];
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => lines.push(line),
+    pretty: false,
+    colour: false,
+  });
+  const said = () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+
+  const told = await outlookOf(store, crons, limits, clock.now());
+  expect(told.complete).toBe(false);
+  const watched = watchFit({ store, crons, limits, clock, log, signal: stop.signal }, told);
+  await mirror.sync();
+  await clock.sleep(7 * HOUR);
+  expect(said()).toMatchObject([
+    { level: 30, wanted: 120, available: 130, msg: "the schedules fit the day's budget" },
+  ]);
+  await clock.sleep(7 * HOUR);
+  expect(said()).toEqual([]);
+
+  for (let more = 0; more < 60; more++) sandbox.world.addConversation(nthInbox(sandbox, 0).id);
+  await mirror.sync();
+  await clock.sleep(7 * HOUR);
+  expect(said()).toMatchObject([
+    { level: 40, wanted: 144, available: 130, msg: expect.stringMatching(/conversations \d+ h/) as unknown },
+  ]);
+  await clock.sleep(7 * HOUR);
+  expect(said()).toEqual([]);
+  stop.abort();
+  await watched;
+});

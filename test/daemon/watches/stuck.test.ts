@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { becomesStuck, STUCK_MS } from '../../../src/daemon/watches/stuck.ts';
+import { daemonHouse, HOUR, MINUTE } from '../../support/daemon.ts';
+
+const SMALL = { sandbox: { conversations: [25] } };
+
+test('a daemon is stuck once its database does not answer for minutes, and not as long as it does, in hours of nothing to do', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock } = house;
+  const { daemon, database, stop } = await house.start();
+  const over = new AbortController();
+  let verdict: boolean | null = null;
+  const watched = becomesStuck(daemon, { clock, signal: over.signal }).then((stuck) => (verdict = stuck));
+  await clock.sleep(3 * HOUR);
+  expect(verdict).toBeNull();
+
+  const { query } = database;
+  const answers = Promise.withResolvers<void>();
+  const late: typeof query = async (...asked) => (await answers.promise, await query(...asked));
+  Object.assign(database, { query: late });
+  await clock.sleep(STUCK_MS - MINUTE);
+  expect(verdict).toBeNull();
+  await clock.sleep(2 * MINUTE);
+  expect(verdict).toBe(true);
+  answers.resolve();
+  await watched;
+  await stop();
+});
+
+test('a daemon that is stopped is not stuck', async () => {
+  const { clock } = await daemonHouse(SMALL);
+  const over = new AbortController();
+  const watched = becomesStuck({ lookedAt: clock.monotonic() }, { clock, signal: over.signal });
+  over.abort();
+  expect(await watched).toBe(false);
+});

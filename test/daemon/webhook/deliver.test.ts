@@ -1,0 +1,305 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createMetrics } from '../../../src/daemon/http/metrics.ts';
+import { deliverChanges, type Post } from '../../../src/daemon/webhook/deliver.ts';
+import { postByHttp } from '../../../src/daemon/webhook/post.ts';
+import { readDelivery, targetOf } from '../../../src/mirror/history/deliveries.ts';
+import { readConfig } from '../../../src/session/config/config.ts';
+import { createLog } from '../../../src/session/log.ts';
+import { statusAsJson } from '../../../src/status/json.ts';
+import { observe } from '../../../src/status/observe.ts';
+import type { TestMirror } from '../../support/mirror.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
+
+interface Taken {
+  readonly id: string;
+  readonly changes: number[];
+}
+
+/** A receiver that checks each signature, and answers as it is told. */
+async function receiver(
+  answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({
+    status: 204,
+  }),
+) {
+  const taken: Taken[] = [];
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = await text(request);
+      const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
+      const outcome = answer(asked.push(String(request.headers['webhook-id'])), data.changes.length);
+      if (outcome === 'reset') return request.socket.destroy();
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+      );
+      // The signature's time is the test's; what is checked is that it is over id, time and body.
+      const [id, time] = [headers['webhook-id']!, headers['webhook-timestamp']!];
+      expect(headers['webhook-signature']).toBe(
+        new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body),
+      );
+      if (outcome.status < 300) taken.push({ id, changes: data.changes.map((change) => change.id) });
+      return response
+        .writeHead(
+          outcome.status,
+          outcome.retryAfter === undefined ? {} : { 'retry-after': outcome.retryAfter },
+        )
+        .end();
+    })();
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return { url: `http://127.0.0.1:${port}/hook?token=t0p`, taken, asked };
+}
+
+/** Where each answer is written by `answer`. */
+async function answering(answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
+  onTestFinished(() => (server.closeAllConnections(), void server.close()));
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+}
+
+function deliver(mirror: TestMirror, url: string) {
+  const { store, clock } = mirror;
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const lines: string[] = [];
+  const log = createLog({
+    level: 'info',
+    keys: () => [],
+    write: (line) => lines.push(line),
+    pretty: false,
+    colour: false,
+  });
+  const post: typeof postByHttp = (...request) => clock.hold(() => postByHttp(...request));
+  const ended = deliverChanges({
+    store,
+    clock,
+    log,
+    post,
+    webhook: { url, secret: SECRET },
+    signal: stop.signal,
+  });
+  return { lines, stop: async () => (stop.abort(), await ended) };
+}
+
+async function changed(mirror: TestMirror, events: number): Promise<number[]> {
+  mirror.sandbox.applyEvents(events);
+  await mirror.sync();
+  return (await mirror.database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(
+    ({ id }) => id,
+  );
+}
+
+async function until(mirror: TestMirror, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let looks = 0; !(await isSo()); looks += 1) {
+    if (looks === 5000) throw new Error('that does not come to pass');
+    await mirror.clock.sleep(1000);
+  }
+}
+
+test('each change is delivered once, in order, signed, a hundred at a time; what was before the webhook is not', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const before = await changed(mirror, 20);
+  const { url, taken } = await receiver();
+  const { stop, lines } = deliver(mirror, url);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  const all = await changed(mirror, 300);
+  const expected = all.slice(before.length);
+  await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= expected.length);
+  await stop();
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(expected);
+  expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeLessThanOrEqual(100);
+  expect(lines).toEqual([]);
+});
+
+test('a receiver that fails is asked more and more seldom, nothing overtakes, and it has everything in the end', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((nth) =>
+    nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 },
+  );
+  const { stop, lines } = deliver(mirror, url);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  const from = mirror.clock.now();
+  const all = await changed(mirror, 40);
+  await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
+  // 5 s, 30 s and 3 min at least.
+  expect(mirror.clock.now() - from).toBeGreaterThan(215_000);
+  expect(asked.length - taken.length).toBe(3);
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  await stop();
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    expect.stringContaining('did not take a delivery'),
+    'the webhook takes deliveries again',
+  ]);
+  expect(JSON.stringify([lines, await mirror.database.query('SELECT * FROM webhooks')])).not.toMatch(
+    /t0p|whsec/,
+  );
+});
+
+test('a receiver that asks to wait is left in peace so long', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver((nth) =>
+    nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 },
+  );
+  deliver(mirror, url);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  const from = mirror.clock.now();
+  await changed(mirror, 5);
+  await until(mirror, () => taken.length > 0);
+  expect(mirror.clock.now() - from).toBeGreaterThanOrEqual(600_000);
+});
+
+test('a receiver that takes little at a time gets less at a time, in order, and no pause outlives a clock that was ahead', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
+  const ahead = new Date(mirror.clock.now() + 30 * 24 * 3_600_000);
+  await mirror.store.writeDelivery(
+    targetOf(url),
+    { lastId: 0, failures: 1, retryAt: ahead, cause: null },
+    mirror.clock.now(),
+  );
+  const all = await changed(mirror, 100);
+  deliver(mirror, url);
+  const from = mirror.clock.now();
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  expect(asked.length - taken.length).toBeLessThan(4);
+  expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
+});
+
+test('killed at any moment it goes on where it was: each change at least once, in order', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver();
+  await deliver(mirror, url).stop();
+  await mirror.store.writeDelivery(
+    targetOf(url),
+    { lastId: 0, failures: 0, retryAt: null, cause: null },
+    mirror.clock.now(),
+  );
+  const all = await changed(mirror, 400);
+  for (let kill = 0; kill < 4; kill += 1) {
+    const had = taken.length;
+    const { stop } = deliver(mirror, url);
+    await until(mirror, () => taken.length > had || taken.at(-1)?.changes.at(-1) === all.at(-1));
+    // Taken, and not noted: as if it had died between the two.
+    const last = taken.at(-1)!.changes;
+    await stop();
+    if (kill < 2)
+      await mirror.store.writeDelivery(
+        targetOf(url),
+        { lastId: last[0]! - 1, failures: 0, retryAt: null, cause: null },
+        mirror.clock.now(),
+      );
+  }
+  deliver(mirror, url);
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  const seen = taken.flatMap(({ changes }) => changes);
+  expect([...new Set(seen)]).toEqual(all);
+});
+
+describe('what was answered is known', () => {
+  test.each([
+    ['very long', (response: ServerResponse) => void response.writeHead(200).end('x'.repeat(1_000_000))],
+    [
+      'cut off',
+      (response: ServerResponse) =>
+        void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy()),
+    ],
+    [
+      'in no encoding',
+      (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
+    ],
+  ])('by the head of an answer whose body is %s', async (_body, answer) => {
+    expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({
+      status: 200,
+      retryAfter: undefined,
+      problem: null,
+    });
+  });
+
+  test('unless we end first: then nothing is noted, and nobody is blamed', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    const asked = Promise.withResolvers<void>();
+    const url = await answering(() => asked.resolve());
+    const [stop, cut] = [new AbortController(), new AbortController()];
+    const lines: string[] = [];
+    const log = createLog({
+      level: 'trace',
+      keys: () => [],
+      write: (line) => lines.push(line),
+      pretty: false,
+      colour: false,
+    });
+    const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
+    await mirror.store.writeDelivery(targetOf(url), before, mirror.clock.now());
+    await changed(mirror, 5);
+    const webhook = { url, secret: SECRET };
+    const post: Post = (...request) => postByHttp(...request, cut.signal);
+    const ended = deliverChanges({
+      store: mirror.store,
+      clock: mirror.clock,
+      log,
+      post,
+      webhook,
+      signal: stop.signal,
+    });
+    await asked.promise;
+    stop.abort();
+    cut.abort();
+    await ended;
+    expect(await readDelivery(mirror.database, targetOf(url))).toEqual(before);
+    expect(lines).toEqual([]);
+  });
+});
+
+test('status and metrics tell what a webhook has not taken, and why, and forget it when it has', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  let isDown = true;
+  const { url } = await receiver(() => ({ status: isDown ? 503 : 204 }));
+  const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET }, '/', { service: false });
+  const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: true };
+  const status = () => observe(mirror.database, { now: mirror.clock.now(), config, self });
+  const gauges = async () => {
+    const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
+    const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split(
+      '\n',
+    );
+    return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
+  };
+  expect((await status()).webhook).toEqual({ pending: 0, failures: 0, retryAt: null, cause: null });
+  const { stop } = deliver(mirror, url);
+  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  const { length } = await changed(mirror, 10);
+  await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1);
+  await stop();
+  const { webhook } = JSON.parse(statusAsJson(await status())) as { webhook: unknown };
+  expect(webhook).toEqual({
+    pending: length,
+    failures: expect.any(Number) as unknown,
+    retry_at: expect.stringMatching(/Z$/) as unknown,
+    cause: 'HTTP 503',
+  });
+  expect(await gauges()).toEqual([
+    `inbox_mirror_webhook_pending ${length}`,
+    expect.stringMatching(/^inbox_mirror_webhook_failures [2-9]/),
+  ]);
+  isDown = false;
+  deliver(mirror, url);
+  await until(mirror, async () => (await status()).webhook?.pending === 0);
+  expect(await gauges()).toEqual(['inbox_mirror_webhook_pending 0', 'inbox_mirror_webhook_failures 0']);
+});

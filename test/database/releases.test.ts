@@ -1,0 +1,259 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
+import { bindSqlAdapterFactory } from '@prisma/driver-adapter-utils';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { VIEW_NAMES } from '../../src/database/catalogue.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { loadEngine, readMigrations } from '../../src/database/schema-engine.ts';
+import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { testProgram } from '../support/program.ts';
+import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
+import { count } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+/** All that the first release knew, and it knew SQLite only. */
+const FIRST = '20261121025151_first_tables';
+const FOLDER = join(import.meta.dirname, '../../prisma/sqlite/migrations');
+
+type Row = Record<string, unknown>;
+
+/** What no column's type tells: words that mean something, and one row where there may be but one. */
+const MEANT: Record<string, (nth: number) => Row> = {
+  changes: (nth) => ({ list: 'conversations', field: nth === 1 ? 'status' : 'presence' }),
+  gate_state: () => ({ id: 1 }),
+  leases: (nth) => ({ name: nth === 1 ? 'writer' : 'slot' }),
+  rejects: () => ({ list: 'users' }),
+  requests: () => ({ list: 'tags', reason: 'manual' }),
+  sweep_pages: (nth) => ({ item_ids: `["${nth}", "9007199254740993"]` }),
+  sweeps: (nth) => ({
+    list: 'conversations',
+    reason: 'resync',
+    state: nth === 1 ? 'complete' : 'abandoned',
+    next_page: null,
+  }),
+  sync_requests: () => ({ kind: 'resync', lists: '["users"]', state: 'done' }),
+};
+
+/** Makes the first release's database: two rows a table, one with a value in every column, one with all the nulls there may be. */
+async function firstRelease(): Promise<string> {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const adapters = bindSqlAdapterFactory(new PrismaBetterSqlite3({ url: path }));
+  const connection = await adapters.connect();
+  if (!connection.ok) throw new Error('no connection');
+  const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
+  await engine.applyMigrations({
+    migrationsList: readMigrations(FOLDER, [FIRST]),
+    filters: { externalTables: [], externalEnums: [] },
+  });
+  await connection.value.dispose();
+  const database = new Sqlite(path);
+  database.pragma('journal_mode = WAL');
+  for (const table of tablesOf(database)) {
+    const columns = database.pragma(`table_info(${table})`) as {
+      name: string;
+      type: string;
+      notnull: number;
+    }[];
+    for (const nth of table === 'gate_state' ? [1] : [1, 2]) {
+      const invented = columns.map(({ name, type, notnull }) => [
+        name,
+        nth === 2 && notnull === 0 ? null : inventedValue(table, name, type, nth),
+      ]);
+      const row = { ...(Object.fromEntries(invented) as Row), ...MEANT[table]?.(nth) };
+      const names = Object.keys(row);
+      database
+        .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
+        .run(Object.values(row));
+    }
+  }
+  database.close();
+  return path;
+}
+
+function inventedValue(table: string, column: string, type: string, nth: number): unknown {
+  if (type === 'DATETIME') return `2026-02-0${nth}T0${column.length % 10}:00:00.00${nth}Z`;
+  if (type === 'INTEGER') return nth;
+  if (type === 'BOOLEAN') return nth % 2;
+  if (type === 'JSONB') return `{"of": "${table}", "digits": 12345678901234567890.50}`;
+  return /(^|_)id$/.test(column)
+    ? `90071992547409${nth}`
+    : `${column} of ${table} ${nth}: "ünï" 'q' \u{1F600}\n`;
+}
+
+function tablesOf(database: Sqlite.Database): string[] {
+  const names = database
+    .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+    .pluck()
+    .all() as string[];
+  return names.filter((name) => !/^sqlite_|^_prisma_/.test(name));
+}
+
+interface Dump {
+  /** Each table's columns. */
+  readonly columns: Record<string, readonly string[]>;
+  readonly rows: Record<string, unknown[][]>;
+}
+
+/** All rows of every table, of the columns of `like` where it is given. */
+function dump(path: string, like?: Dump): Dump {
+  const database = new Sqlite(path, { readonly: true });
+  const columns: Record<string, readonly string[]> = {};
+  const rows: Record<string, unknown[][]> = {};
+  for (const table of like === undefined ? tablesOf(database) : Object.keys(like.columns)) {
+    columns[table] =
+      like?.columns[table] ??
+      (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+    rows[table] = database
+      .prepare(`SELECT ${columns[table].join(', ')} FROM ${table} ORDER BY 1, 2`)
+      .raw()
+      .all() as unknown[][];
+  }
+  database.close();
+  return { columns, rows };
+}
+
+const VIEWS_INDEXES = readFileSync(join(import.meta.dirname, '../../prisma/views/common/indexes.sql'), 'utf8')
+  .matchAll(/^CREATE INDEX IF NOT EXISTS (\w+)/gm)
+  .map(([, name]) => `'${name}'`)
+  .toArray()
+  .join(', ');
+
+/** Everything that migrations make, without what the views bring. */
+function schemaOf(path: string): unknown[] {
+  const database = new Sqlite(path, { readonly: true });
+  const schema = database
+    .prepare(
+      `SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEXES}) ORDER BY name`,
+    )
+    .all();
+  database.close();
+  return schema;
+}
+
+describe.runIf(ON_SQLITE)("the first release's database", () => {
+  test('keeps every row and value of every table, gets the views, and a sync goes on from there', async () => {
+    const path = await firstRelease();
+    const before = dump(path);
+    expect(Object.keys(before.rows).length).toBe(13);
+    await (await openDatabase(urlOf(path))).close();
+    expect(dump(path, before)).toEqual(before);
+    expect(schemaOf(path)).toEqual(schemaOf(await freshMirrorFile()));
+
+    const mirror = await mirrorOf({ path, sandbox: { conversations: [30] } });
+    for (const view of VIEW_NAMES) await mirror.database.query(`SELECT * FROM ${view}`);
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+    mirror.sandbox.applyEvents(20);
+    expect((await mirror.sync()).stopped).toBeNull();
+    // Whoever goes on by its last id is told nothing twice.
+    expect(await mirror.database.query('SELECT id FROM changes WHERE id > 2 ORDER BY id LIMIT 1')).toEqual([
+      { id: 3 },
+    ]);
+    expect(await count(mirror.database, `requests WHERE id <= 2`)).toBe(2);
+  });
+
+  test('is the old one or the new one, with every row, wherever the program is killed that migrates it, and is then migrated', async () => {
+    const [old, first] = [await firstRelease(), await freshMirrorFile()];
+    const before = dump(old);
+    const plant = join(temporaryFolder(), 'plant.cjs');
+    writeFileSync(plant, KILLS_ITSELF);
+    const kill = async ([words, left]: (typeof MOMENTS)[number]): Promise<void> => {
+      const path = join(temporaryFolder(), 'mirror.db');
+      copyFileSync(old, path);
+      const args = [
+        '--require',
+        plant,
+        join(import.meta.dirname, '../support/child-sync.ts'),
+        'open-only',
+        urlOf(path),
+      ];
+      const child = spawn(process.execPath, args, { env: { KILLED_BEFORE: words }, stdio: 'ignore' });
+      expect([words, ...((await once(child, 'close')) as unknown[])]).toEqual([words, null, 'SIGKILL']);
+      expect(schemaOf(path)).toEqual(schemaOf(left === 'old' ? old : first));
+      expect(dump(path, before)).toEqual(before);
+      await (await openDatabase(urlOf(path))).close();
+      expect([schemaOf(path), dump(path, before)]).toEqual([schemaOf(first), before]);
+    };
+    // Two at a time: most of it is a process that starts.
+    for (let at = 0; at < MOMENTS.length; at += 2) await Promise.all(MOMENTS.slice(at, at + 2).map(kill));
+  });
+});
+
+/** Before which statement the program is killed, and what it leaves. */
+const MOMENTS: readonly (readonly [words: string, left: 'old' | 'new'])[] = [
+  ['ADD COLUMN "outage_since"', 'old'],
+  ['DROP TABLE "sync_requests"', 'old'],
+  ['RENAME TO "sync_requests"', 'old'],
+  ['COMMIT', 'old'],
+  ['CREATE VIEW freshness', 'new'],
+  ['CREATE VIEW assignments', 'new'],
+];
+
+/** Kills its process before the first statement with these words that it gives to SQLite, those of a script one by one. */
+const KILLS_ITSELF = `
+const { prototype } = require(${JSON.stringify(join(import.meta.dirname, '../../node_modules/better-sqlite3'))});
+const { exec, prepare } = prototype;
+const look = (sql) => void (sql.includes(process.env.KILLED_BEFORE) && process.kill(process.pid, 'SIGKILL'));
+prototype.exec = function (script) {
+  for (const sql of script.split(/;[ \\t]*\\n/)) { look(sql); exec.call(this, sql); }
+  return this;
+};
+prototype.prepare = function (sql) { look(sql); return prepare.call(this, sql); };
+`;
+
+test.skipIf(ON_SQLITE)(
+  'migrations whose connection is cut on PostgreSQL leave nothing behind, and are then made',
+  async () => {
+    const url = await newPlace();
+    // The server ends whoever makes this table, which is in the midst of them.
+    await onServer(
+      `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF to_regclass('report_days') IS NOT NULL THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+     END $$;
+     CREATE EVENT TRIGGER cut ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION cut()`,
+      url,
+    );
+    await expect(openDatabase(url)).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('has closed the connection'),
+    });
+    const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
+    await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
+    const database = await temporaryDatabase(url);
+    for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
+  },
+);
+
+test('a mirror that a newer inbox-mirror has made is refused with a sentence by every command, and left as it is', async () => {
+  const place = await freshMirrorFile();
+  const database = await temporaryDatabase(place);
+  await database.execute(
+    `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+     SELECT 'x', 'x', '29990101000000_from_the_future', started_at, finished_at, 1 FROM _prisma_migrations LIMIT 1`,
+  );
+  const program = await testProgram({}, { DATABASE_URL: urlOf(place), HTTP_PORT: '0' });
+  for (const command of COMMANDS) {
+    const { exitCode, stdout, stderr } = await program.run(...command);
+    expect([command, exitCode, stdout + stderr]).toEqual([command, 1, expect.stringMatching(NEWER)]);
+  }
+  expect(program.sandbox.arrivals).toEqual([]);
+  for (const table of ['settings', 'leases', 'sync_requests', 'gate_state'])
+    expect(await count(database, `${table} WHERE ${table === 'settings' ? `name <> 'views'` : 'TRUE'}`)).toBe(
+      0,
+    );
+});
+
+const COMMANDS = ['start', 'sync', 'resync', 'status', 'changes', 'tables', 'doctor']
+  .map((command) => [command])
+  .concat([
+    ['query', 'SELECT 1'],
+    ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
+  ]);
+
+const NEWER =
+  /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)\. Nothing was changed/;

@@ -1,0 +1,256 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/database/open.ts';
+import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
+import { changesIn, count, firstInbox } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { addTrigger, dropTrigger } from '../support/triggers.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+/** Another program's connection to the file. */
+function otherProgram(path: string): BetterSqlite3.Database {
+  const other = new BetterSqlite3(path);
+  onTestFinished(() => void other.close());
+  return other;
+}
+
+/** As a user who is nobody, where the test itself runs as root, whom no file mode stops. */
+async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return await work();
+  process.seteuid!(65534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
+  test('a full disk stops the pass with a sentence; nothing that was applied is lost, and with room again it goes on', async () => {
+    const mirror = await mirrorOf({
+      path: await freshMirrorFile(),
+      pageSize: 10,
+      sandbox: { conversations: [300] },
+    });
+    const { database, sandbox } = mirror;
+    const [size] = await database.query<{ page_count: number }>('PRAGMA page_count');
+    await database.query(`PRAGMA max_page_count = ${size!.page_count + 12}`);
+    const report = await mirror.sync();
+    expect(report.stopped).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(/the disk is full. Nothing is lost/),
+    });
+    const kept = await count(database, 'conversations');
+    expect(kept).toBeGreaterThan(0);
+    expect(kept).toBeLessThan(300);
+    expect(kept % 10).toBe(0);
+    // What left before the disk was full is in the ledger.
+    expect(await count(database, 'requests')).toBeGreaterThanOrEqual(sandbox.arrivals.length);
+    await database.query('PRAGMA max_page_count = 1000000');
+    const before = sandbox.arrivals.length;
+    expect((await mirror.sync()).stopped).toBeNull();
+    // The page whose writing failed, and those that were never read.
+    expect(sandbox.arrivals.length - before).toBeLessThanOrEqual((300 - kept) / 10 + 3);
+    await expectEqualToService(mirror);
+  });
+
+  test('a database that another program has locked is named as such; when it lets go, the next pass goes on', async () => {
+    const path = await freshMirrorFile();
+    const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
+    await mirror.database.query('PRAGMA busy_timeout = 50');
+    const other = otherProgram(path);
+    mirror.sandbox.script(() => {
+      if (mirror.sandbox.arrivals.length === 5) other.exec('BEGIN IMMEDIATE');
+      return undefined;
+    });
+    const report = await mirror.sync();
+    expect(report.stopped).toMatchObject({
+      code: 'DATABASE',
+      message: `The database ${path} is locked by another program. Nothing is lost; close what holds it open for writing and run the command again.`,
+    });
+    other.exec('ROLLBACK');
+    mirror.sandbox.script(undefined);
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+    expect(await count(mirror.database, 'requests')).toBeGreaterThanOrEqual(mirror.sandbox.arrivals.length);
+  });
+
+  test('a reader in another program does not hold up a sync, and sees whole pages', async () => {
+    const path = await freshMirrorFile();
+    const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
+    const other = otherProgram(path);
+    other.exec('BEGIN');
+    const seen = (): number =>
+      (other.prepare('SELECT count(*) AS n FROM conversations').get() as { n: number }).n;
+    expect(seen()).toBe(0);
+    expect((await mirror.sync()).stopped).toBeNull();
+    expect(seen()).toBe(0);
+    other.exec('COMMIT');
+    expect(seen()).toBe(45);
+  });
+
+  test('a read-only file is named as such', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'inner', 'mirror.db');
+    mkdirSync(join(folder, 'inner'));
+    copyFileSync(await freshMirrorFile(), path);
+    chmodSync(folder, 0o755);
+    chmodSync(join(folder, 'inner'), 0o755);
+    chmodSync(path, 0o444);
+    if (process.geteuid?.() !== 0) chmodSync(join(folder, 'inner'), 0o555);
+    await asNobody(async () => {
+      await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
+        code: 'DATABASE',
+        message: expect.stringContaining(`The database ${path} is read-only here`),
+      });
+    });
+    chmodSync(join(folder, 'inner'), 0o755);
+  });
+
+  test('a file that is no database is named as such and left as it is', async () => {
+    const path = join(temporaryFolder(), 'notes.txt');
+    const content = 'These are notes and no database at all. '.repeat(100);
+    writeFileSync(path, content);
+    await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: `The database ${path} is not an SQLite database. Set DATABASE_URL to another file.`,
+    });
+    expect(readFileSync(path, 'utf8')).toBe(content);
+  });
+
+  test('a folder that does not exist is named', async () => {
+    const path = join(temporaryFolder(), 'nowhere', 'mirror.db');
+    await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('nowhere'),
+    });
+  });
+
+  test('a folder in the file’s place is named', async () => {
+    await expect(openDatabase(`file:${temporaryFolder()}`)).rejects.toMatchObject({ code: 'DATABASE' });
+  });
+});
+
+describe('the mirror', () => {
+  test.runIf(ON_SQLITE)('and its side files can be read by their owner only', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const umask = process.umask(0);
+    try {
+      const database = await temporaryDatabase(path);
+      await database.execute(`INSERT INTO gate_state (id) VALUES (1)`);
+      for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+        expect(existsSync(file)).toBe(true);
+        expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+      }
+    } finally {
+      process.umask(umask);
+    }
+  });
+
+  test('that a newer inbox-mirror has made is refused with a sentence and left as it is', async () => {
+    const path = await freshMirrorFile();
+    const other = await temporaryDatabase(path);
+    await other.execute(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+       SELECT 'x', 'x', '29990101000000_from_the_future', started_at, finished_at, 1 FROM _prisma_migrations LIMIT 1`,
+    );
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(
+        /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/,
+      ),
+    });
+  });
+
+  test('is not made among another program’s tables, which are left as they are even where one has the name of ours', async () => {
+    const path = await newPlace();
+    const run = (sql: string): unknown => (ON_SQLITE ? otherProgram(path).exec(sql) : onServer(sql, path));
+    await run(
+      `CREATE TABLE settings (name text, value text); INSERT INTO settings VALUES ('views', '{"names": ["sales"]}')`,
+    );
+    await run(`CREATE VIEW sales AS SELECT name FROM settings`);
+    for (const others of ['settings', '_prisma_migrations, settings']) {
+      await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+        code: 'DATABASE',
+        message: expect.stringContaining(
+          `holds another program’s tables (${others}) and no mirror. Nothing was changed`,
+        ),
+      });
+      await run(
+        `CREATE TABLE IF NOT EXISTS _prisma_migrations (migration_name text, finished_at text, rolled_back_at text)`,
+      );
+      await run(`INSERT INTO _prisma_migrations VALUES ('20200101_init', '2020', NULL)`);
+      // Neither the row nor the view has gone.
+      await run(
+        `CREATE TABLE kept_${others.length} AS SELECT 1 / count(*) AS whole FROM sales WHERE name = 'views'`,
+      );
+      await run(`DROP TABLE kept_${others.length}`);
+    }
+  });
+
+  test('opened again is as it was, and its migrations are not run twice', async () => {
+    const path = await newPlace();
+    const first = await openDatabase(urlOf(path));
+    await first.execute(`INSERT INTO gate_state (id, strikes) VALUES (1, 7)`);
+    const migrations = await first.query('SELECT migration_name FROM _prisma_migrations');
+    await first.close();
+    const second = await temporaryDatabase(path);
+    expect(await second.query('SELECT strikes FROM gate_state')).toEqual([{ strikes: 7 }]);
+    expect(await second.query('SELECT migration_name FROM _prisma_migrations')).toEqual(migrations);
+  });
+
+  test.runIf(ON_SQLITE)(
+    'survives a power cut as far as its settings go: WAL, synced at each commit',
+    async () => {
+      const database = await temporaryDatabase(await freshMirrorFile());
+      expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+      expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+      expect(await database.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
+    },
+  );
+});
+
+describe('a transaction', () => {
+  test('a page that cannot be written whole is not written at all', async () => {
+    const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [30] } });
+    await mirror.sync();
+    const inbox = firstInbox(mirror.sandbox);
+    for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, 'changed');
+    const refuse = { name: 'refuse', when: 'BEFORE', verb: 'INSERT', table: 'sweep_pages' } as const;
+    await addTrigger(mirror.database, {
+      ...refuse,
+      refuses: `(SELECT list FROM sweeps WHERE id = NEW.sweep_id) = 'conversations'`,
+    });
+    expect((await mirror.sync()).stopped).not.toBeNull();
+    expect(await count(mirror.database, `conversations WHERE status = 'changed'`)).toBe(0);
+    expect(await changesIn(mirror.database)).toEqual([]);
+    await dropTrigger(mirror.database, refuse);
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+    expect((await changesIn(mirror.database)).length).toBe(30);
+  });
+
+  test('what others do while a transaction is open is not part of it, and stays when it is rolled back', async () => {
+    const database = await temporaryDatabase(await freshMirrorFile());
+    const failing = database.transaction(async (tx) => {
+      await tx.execute(`INSERT INTO gate_state (id) VALUES (1)`);
+      await new Promise(setImmediate);
+      throw new Error('rolled back');
+    });
+    const beside = database.execute(`INSERT INTO gate_state (id) VALUES (2)`);
+    await expect(failing).rejects.toThrow('rolled back');
+    await beside;
+    expect(await database.query('SELECT id FROM gate_state')).toEqual([{ id: 2 }]);
+  });
+});

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../support/daemon.ts';
+import { nthInbox } from '../../support/rows.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const JUMP = -3 * HOUR;
+
+async function instants(
+  sql: { query<Row>(text: string): Promise<Row[]> },
+  text: string,
+): Promise<(number | null)[]> {
+  const rows = await sql.query<Record<string, Date | null>>(text);
+  return rows.flatMap((row) => Object.values(row).map((at) => at?.getTime() ?? null));
+}
+
+test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %i ms', async (jump) => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+  const { clock, database, store, sandbox } = mirror;
+  await mirror.sync();
+  const inbox = nthInbox(sandbox, 0);
+  // More than are asked for singly: they wait for a second witness.
+  for (const id of [...inbox.conversations.order].slice(0, 25))
+    sandbox.world.removeConversation(inbox.id, id);
+  clock.advance(HOUR);
+  await mirror.sync();
+  const now = clock.now();
+  await store.beginPass(
+    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    now,
+  );
+  await store.openSweep({ list: 'tags', inboxId: inbox.id }, 'resync', now);
+  const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
+  await store.writeSchedule({
+    ...schedule,
+    nextAt: new Date(now + MINUTE),
+    dueSince: new Date(now - MINUTE),
+    dueBefore: new Date(now - HOUR),
+  });
+  await store.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
+  await store.ledger.followClock(clock.boot(), clock.now());
+
+  const held = [
+    `SELECT sent_at FROM requests ORDER BY id`,
+    `SELECT started_at, heartbeat_at, finished_at FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id`,
+    `SELECT requested_at, started_at, heartbeat_at FROM sync_requests WHERE state = 'running' ORDER BY id`,
+    `SELECT due_since, due_before FROM schedules`,
+    `SELECT outage_since, outage_until FROM gate_state`,
+    `SELECT missing_since FROM conversations WHERE missing_since IS NOT NULL ORDER BY id`,
+  ];
+  const before = await Promise.all(held.map((text) => instants(database, text)));
+  clock.setWall(jump);
+  await store.ledger.followClock(clock.boot(), clock.now());
+  const after = await Promise.all(held.map((text) => instants(database, text)));
+  expect(before.every((times) => times.some((at) => at !== null))).toBe(true);
+  expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
+});
+
+test('rows that wait for a second witness do not wait for the clock to come round again', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [60] } });
+  const { clock, sandbox, database } = mirror;
+  await mirror.sync();
+  const inbox = nthInbox(sandbox, 0);
+  for (const id of [...inbox.conversations.order].slice(0, 25))
+    sandbox.world.removeConversation(inbox.id, id);
+  clock.advance(MINUTE);
+  await mirror.sync();
+  clock.setWall(JUMP);
+  clock.advance(15 * MINUTE);
+  await mirror.sync();
+  const gone = await database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`);
+  expect(gone).toHaveLength(25);
+});
+
+test('after a reboot with the clock behind nothing lies in the future, and a pass that begins has no start in it either', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+  const { clock, database, store } = mirror;
+  await mirror.sync();
+  await store.ledger.followClock(clock.boot(), clock.now());
+  clock.reboot(MINUTE, JUMP);
+  await store.ledger.followClock(clock.boot(), clock.now());
+  const now = clock.now();
+  const times = await instants(database, `SELECT started_at, heartbeat_at, finished_at FROM sweeps`);
+  expect(Math.max(...times.map((at) => at ?? 0))).toBeLessThanOrEqual(now);
+  const pass = await store.beginPass(
+    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    now,
+  );
+  expect(pass.startedAt.getTime() - now).toBeLessThanOrEqual(1);
+});
+
+test('after a reboot with the clock ahead everything stays as it is', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+  const { clock, database, store } = mirror;
+  await mirror.sync();
+  await store.ledger.followClock(clock.boot(), clock.now());
+  const text = `SELECT started_at, heartbeat_at, finished_at FROM sweeps ORDER BY id`;
+  const before = await instants(database, text);
+  clock.reboot(MINUTE, -JUMP);
+  await store.ledger.followClock(clock.boot(), clock.now());
+  expect(await instants(database, text)).toEqual(before);
+});

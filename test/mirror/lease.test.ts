@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import { LIST_NAMES } from '../../src/core/lists.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { acquireLease, type Claimant, LEASE_MS, readLease } from '../../src/mirror/lease.ts';
+import { openStore } from '../../src/mirror/mirror.ts';
+import { runPass } from '../../src/sync/pass.ts';
+import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
+import { urlOf } from '../support/provider.ts';
+import { changesIn, count, firstInbox } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const START = Date.parse('2026-03-02T08:00:00.000Z');
+
+/** A claim by process `pid` of `host`, when it is `START` and every process lives, unless told otherwise. */
+function claim(pid: number, changes: Partial<Claimant> = {}): Claimant {
+  return { host: 'here', pid, command: `command ${pid}`, now: () => START, isAlive: () => true, ...changes };
+}
+
+async function database(): Promise<Database> {
+  return await temporaryDatabase(await freshMirrorFile());
+}
+
+describe('the lease', () => {
+  test('that a live process holds is refused with a sentence that names it', async () => {
+    const db = await database();
+    await acquireLease(db, claim(1));
+    await expect(acquireLease(db, claim(2, { now: () => START + 5000 }))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+      message: expect.stringMatching(
+        /`command 1`, process 1 on here, since 2026-03-02T08:00:00.000Z, last heard of 5 s ago/,
+      ),
+    });
+  });
+
+  test('of a dead process of this host is taken over at once; of another host, only when it has run out', async () => {
+    const db = await database();
+    await acquireLease(db, claim(1));
+    const dead = { isAlive: () => false };
+    await expect(acquireLease(db, claim(2, { ...dead, host: 'elsewhere' }))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+    });
+    await acquireLease(db, claim(3, dead));
+    expect(await readLease(db)).toMatchObject({ pid: 3 });
+    await expect(
+      acquireLease(db, claim(4, { host: 'elsewhere', now: () => START + LEASE_MS })),
+    ).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+    });
+    await acquireLease(db, claim(4, { host: 'elsewhere', now: () => START + LEASE_MS + 1 }));
+    expect(await readLease(db)).toMatchObject({ pid: 4, host: 'elsewhere' });
+  });
+
+  test('under our own process number is an earlier process’s, whose number we were given', async () => {
+    const db = await database();
+    await acquireLease(db, claim(7));
+    await acquireLease(db, claim(7, { command: 'a later one' }));
+    expect(await readLease(db)).toMatchObject({ command: 'a later one' });
+  });
+
+  test('whose end lies far off is the work of a clock that was ahead, and is taken over', async () => {
+    const db = await database();
+    await acquireLease(db, claim(1, { now: () => START + 86_400_000 }));
+    await acquireLease(db, claim(2));
+    expect(await readLease(db)).toMatchObject({ pid: 2 });
+  });
+
+  test('is won by one of several that see the same dead holder', async () => {
+    const path = await freshMirrorFile();
+    const databases = [];
+    for (let nth = 0; nth < 4; nth++) databases.push(await temporaryDatabase(path));
+    await acquireLease(databases[0]!, claim(1));
+    const alive = { isAlive: (pid: number) => pid !== 1 };
+    const results = await Promise.allSettled(
+      databases.map((db, nth) => acquireLease(db, claim(10 + nth, alive))),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
+  });
+
+  test('is renewed by each write, and free after its release; releasing a lost one does not harm the winner', async () => {
+    const db = await database();
+    let now = START;
+    const lease = await acquireLease(db, claim(1, { now: () => now }));
+    now += LEASE_MS - 1;
+    await lease.renew(db);
+    expect(await readLease(db)).toMatchObject({ expiresAt: new Date(now + LEASE_MS) });
+    await acquireLease(db, claim(2, { now: () => now, isAlive: () => false }));
+    await lease.release();
+    expect(await readLease(db)).toMatchObject({ pid: 2 });
+    await expect(lease.renew(db)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  });
+});
+
+describe('a writer whose lease was taken over in the middle of a pass', () => {
+  test('writes nothing more and says why; the new one goes on where it was', async () => {
+    const path = await freshMirrorFile();
+    let takeOver: (() => Promise<void>) | null = null;
+    const mirror = await mirrorOf({
+      path,
+      pageSize: 10,
+      sandbox: { conversations: [95] },
+      wrapHttp: (http) => ({
+        close: http.close,
+        async get(address, query) {
+          if (takeOver !== null && mirror.sandbox.arrivals.length === 7) await takeOver();
+          return await http.get(address, query);
+        },
+      }),
+    });
+    const other = await openDatabase(urlOf(path));
+    const lease = { current: null as Awaited<ReturnType<typeof acquireLease>> | null };
+    let rowsThen = -1;
+    takeOver = async () => {
+      takeOver = null;
+      lease.current = await acquireLease(
+        other,
+        claim(process.pid + 1, { host: 'test-host', now: mirror.clock.now, isAlive: () => false }),
+      );
+      rowsThen = await count(other, 'conversations');
+    };
+    const { stopped } = await mirror.sync();
+    expect(stopped).toMatchObject({
+      code: 'LEASE_LOST',
+      message: expect.stringContaining('has taken over this mirror'),
+    });
+    expect(await count(other, 'conversations')).toBe(rowsThen);
+    expect(await other.query(`SELECT state FROM sweeps WHERE list = 'conversations'`)).toEqual([
+      { state: 'running' },
+    ]);
+
+    const { client, clock } = mirror;
+    const next = await runPass(
+      {
+        client,
+        store: openStore(other, lease.current!),
+        clock,
+        onEvent: () => undefined,
+        signal: new AbortController().signal,
+      },
+      { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'the new one' },
+    );
+    expect(next).toMatchObject({ stopped: null, pass: { resumed: true } });
+    await expectEqualToService(mirror);
+    expect(await changesIn(other)).toEqual([]);
+    await other.close();
+  });
+
+  test('cannot touch the bookkeeping either: no sweep, no pass, no suspicion, no tombstone', async () => {
+    const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
+    await mirror.sync();
+    const { store, clock, database: db } = mirror;
+    const key = { list: 'conversations', inboxId: firstInbox(mirror.sandbox).id } as const;
+    const sweep = await store.openSweep(key, 'manual', clock.now());
+    const spec = {
+      kind: 'sync',
+      lists: LIST_NAMES,
+      inboxId: null,
+      acceptDeletes: false,
+      requestedBy: 'test',
+    } as const;
+    const pass = await store.beginPass(spec, clock.now());
+    await acquireLease(
+      db,
+      claim(process.pid + 1, { host: 'test-host', now: clock.now, isAlive: () => false }),
+    );
+    const before = await db.query(
+      `SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`,
+    );
+    const page = { items: [], rejects: [], next: null, requestId: 1, attempts: 1 };
+    const now = clock.now();
+    for (const attempt of [
+      () => store.openSweep(key, 'manual', now),
+      () => store.applyPage(sweep, page, now),
+      () => store.restartSweep(sweep),
+      () => store.closeWalk(sweep, { acceptDeletes: true, now }),
+      () => store.settleSuspect(sweep, { id: '1', askBy: null }, { found: null, now }),
+      () => store.finishSweep(sweep, now),
+      () => store.endSweep(sweep.id, 'failed', 'x', now),
+      () => store.abandonSweeps(key, new Date(now + 1), now),
+      () => store.beginPass({ ...spec, kind: 'resync' }, now),
+      () => store.touchPass(pass.id, now),
+      () => store.endPass(pass.id, { state: 'done', error: null }, now),
+      () =>
+        store.writeSchedule({
+          list: 'tags',
+          expression: '0 * * * *',
+          timezone: 'UTC',
+          nextAt: new Date(now),
+          dueSince: null,
+          dueBefore: null,
+        }),
+      () => store.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    }
+    expect(
+      await db.query(`SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`),
+    ).toEqual(before);
+    await expectEqualToService(mirror);
+  });
+});

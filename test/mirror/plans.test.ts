@@ -1,0 +1,201 @@
+import { expect, test } from 'vitest';
+import { LIST_NAMES } from '../../src/core/lists.ts';
+import type { Database, Sql } from '../../src/database/database.ts';
+import { openStore } from '../../src/mirror/mirror.ts';
+import { runPass } from '../../src/sync/pass.ts';
+import { mirrorOf } from '../support/mirror.ts';
+import { ON_SQLITE } from '../support/provider.ts';
+import { firstIds, firstInbox } from '../support/rows.ts';
+import { freshMirrorFile } from '../support/template.ts';
+
+/** Notes every statement that goes through, with its parameters. */
+function listening(sql: Sql, statements: Map<string, unknown[]>): Sql {
+  return {
+    query: (text, ...parameters) => {
+      statements.set(text, parameters);
+      return sql.query(text, ...parameters);
+    },
+    execute: (text, ...parameters) => {
+      statements.set(text, parameters);
+      return sql.execute(text, ...parameters);
+    },
+  };
+}
+
+function listeningDatabase(database: Database, statements: Map<string, unknown[]>): Database {
+  return {
+    ...database,
+    ...listening(database, statements),
+    transaction: (work) => database.transaction((tx) => work(listening(tx, statements))),
+  };
+}
+
+// Tables that grow with the mailbox or with time, and the least that a look into them must name.
+const LOOKS: Record<string, RegExp> = {
+  conversations: /inbox_id = .*\bid = /,
+  conversation_tags: /inbox_id = .*conversation_id = /,
+  inbox_users: /inbox_id = /,
+  inbox_tags: /inbox_id = /,
+  changes: /inbox_id = .*item_id = /,
+  sweep_pages: /sweep_id = /,
+  rejects: /list = .*inbox_id = /,
+  requests: /\b(row)?id = /,
+};
+
+/** How a statement looks into a table: the conditions by which the index finds rows, `whole` where it reads it all. */
+interface Look {
+  readonly table: string;
+  readonly detail: string;
+}
+
+async function looksOnSqlite(
+  database: Database,
+  text: string,
+  parameters: readonly unknown[],
+): Promise<Look[]> {
+  const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...parameters);
+  return plan.flatMap(({ detail }) => {
+    const [, how, name] = /^(SCAN|SEARCH) (\w+)/.exec(detail) ?? [];
+    if (name === undefined) return [];
+    // The alias of `sweep_pages` where it is read beside others.
+    return [
+      {
+        table: name === 'pages' ? 'sweep_pages' : name,
+        detail: how === 'SCAN' ? 'whole' : detail.replaceAll('=', ' = '),
+      },
+    ];
+  });
+}
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly 'Recheck Cond'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+async function looksOnPostgres(
+  database: Database,
+  text: string,
+  parameters: readonly unknown[],
+): Promise<Look[]> {
+  const [row] = await database.query<Record<string, [{ Plan: PlanNode }]>>(
+    `EXPLAIN (FORMAT JSON) ${text}`,
+    ...parameters,
+  );
+  const looks: Look[] = [];
+  const visit = (node: PlanNode): void => {
+    const table = node['Relation Name'];
+    if (table !== undefined && node['Node Type'] !== 'ModifyTable')
+      looks.push({ table, detail: node['Index Cond'] ?? node['Recheck Cond'] ?? 'whole' });
+    for (const inner of node.Plans ?? []) visit(inner);
+  };
+  visit(row!['QUERY PLAN']![0].Plan);
+  return looks;
+}
+
+/** PostgreSQL reads a small table as a whole, and rightly: it chooses by what it knows of the tables' sizes. */
+async function growTables(database: Database, inboxId: string): Promise<void> {
+  const many = `generate_series(1000000, 1030000) AS n`;
+  const kept = `'{}', 'x', now(), now() FROM ${many}`;
+  for (const statement of [
+    `INSERT INTO conversations (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT $1, n, ${kept}`,
+    `INSERT INTO inbox_users (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
+    `INSERT INTO inbox_tags (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
+    `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) SELECT $1, n, 1 FROM generate_series(1000000, 1150000) AS n`,
+    `INSERT INTO changes (list, inbox_id, item_id, field, new_value, observed_at)
+     SELECT 'conversations', $1, n, CASE n % 2 WHEN 0 THEN 'presence' ELSE 'status' END, CASE n % 2 WHEN 0 THEN 'missing' ELSE 'closed' END, now() FROM ${many}`,
+    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) SELECT n / 100, n % 100, '["1", "2"]', now() FROM ${many}`,
+    `INSERT INTO rejects (sweep_id, list, inbox_id, reason, raw, seen_at) SELECT n, 'tags', n, 'x', '{}', now() FROM ${many}`,
+    `INSERT INTO requests (sent_at, method, path, reason) SELECT now(), 'GET', '/', 'schedule' FROM ${many}`,
+  ])
+    await database.execute(statement, inboxId);
+  await database.execute('ANALYZE');
+}
+
+/** These look at a whole list, once a sweep: which rows no page held, and how many wait. */
+const ONCE_A_SWEEP =
+  /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS n FROM \w+ WHERE .*missing_since IS NOT NULL/;
+
+test('no statement of a page or of a suspect looks through a whole table, however large it has grown', async () => {
+  const mirror = await mirrorOf({
+    path: await freshMirrorFile(),
+    pageSize: 10,
+    sandbox: { conversations: [45] },
+  });
+  const { database, sandbox, client, clock } = mirror;
+  const statements = new Map<string, unknown[]>();
+  const store = openStore(listeningDatabase(database, statements), mirror.lease);
+  const sync = async (): Promise<void> => {
+    const { stopped } = await runPass(
+      { client, store, clock, onEvent: () => undefined, signal: new AbortController().signal },
+      { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    );
+    expect(stopped).toBeNull();
+    clock.advance(1000);
+  };
+  // A history in which everything happens: changes, tags, suspects of every kind, a return, a reject, a list that fails.
+  await sync();
+  const inbox = firstInbox(sandbox);
+  const [gone, changed, broken, tagged] = firstIds(inbox.conversations, 4);
+  const { world } = sandbox;
+  world.removeConversation(inbox.id, gone!);
+  world.setStatus(inbox.id, changed!, 'another');
+  const row = inbox.conversations.get(tagged!)!;
+  row.tag_ids = row.tag_ids.length > 0 ? [] : [inbox.tags.order[0]!];
+  const user = world.removeUser(inbox.id, inbox.users.order[0]!);
+  await sync();
+  world.restoreConversation(inbox.id, gone!);
+  world.addUser(inbox.id, user);
+  row.tag_ids = row.tag_ids.length > 0 ? [] : [inbox.tags.order[0]!];
+  (inbox.conversations.get(broken!) as { status: unknown }).status = 7;
+  await sync();
+  sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
+  await sync();
+  await sync();
+
+  expect(statements.size).toBeGreaterThan(25);
+  if (!ON_SQLITE) await growTables(database, inbox.id);
+  const wide: string[] = [];
+  for (const [text, parameters] of statements) {
+    if (ONCE_A_SWEEP.test(text)) continue;
+    const looks = ON_SQLITE
+      ? await looksOnSqlite(database, text, parameters)
+      : await looksOnPostgres(database, text, parameters);
+    for (const { table, detail } of looks) {
+      const look = LOOKS[table];
+      if (look !== undefined && !look.test(detail))
+        wide.push(`${table} ${detail} <- ${text.replaceAll(/\s+/g, ' ')}`);
+    }
+  }
+  expect(wide).toEqual([]);
+});
+
+test.runIf(ON_SQLITE)(
+  "the daily views find the changes of a missing status by their index, whatever PRAGMA optimize sampled of a mailbox's many changes",
+  async () => {
+    const { database } = await mirrorOf({ path: await freshMirrorFile() });
+    await database.execute(`ANALYZE`);
+    await database.execute(`DELETE FROM sqlite_stat1`);
+    for (const [index, stat] of [
+      ['changes_moves', '518454 2001 2001 2001 2001 1 1'],
+      ['changes_life', '698489 2001 4 1 1 1 1 1'],
+      ['changes_list_inbox_id_item_id_idx', '898408 2001 2001 5'],
+    ])
+      await database.execute(
+        `INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('changes', $1, $2)`,
+        index,
+        stat,
+      );
+    await database.execute(`ANALYZE sqlite_schema`);
+    for (const view of ['flow_daily', 'backlog_daily']) {
+      const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
+      const looks = plan
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.startsWith('SEARCH changes USING'));
+      expect(looks.length).toBeGreaterThan(4);
+      expect(looks.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
+    }
+  },
+);

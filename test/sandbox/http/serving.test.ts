@@ -1,0 +1,147 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createSandbox, type Scripted } from '../../../src/sandbox/sandbox.ts';
+import { ask, KEY, pageIn, UNLIMITED } from './ask.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('over HTTP the same comes as without a socket, and arrivals are told in order', async () => {
+  const sandbox = createSandbox({ ...UNLIMITED });
+  const serving = await sandbox.listen();
+  expect(serving.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+  const answer = await fetch(`${serving.url}/inboxes?limit=100`, { headers: KEY });
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+  expect(await answer.text()).toBe((await ask(sandbox, '/inboxes?limit=100')).body);
+  expect((await fetch(`${serving.url}/inboxes`)).status).toBe(401);
+  await serving.close();
+  expect(sandbox.arrivals.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
+    'GET /v1/inboxes?limit=100 200',
+    'GET /v1/inboxes?limit=100 200',
+    'GET /v1/inboxes 401',
+  ]);
+});
+
+test('an address that is taken is an error, and after a close it is free', async () => {
+  const sandbox = createSandbox({ ...UNLIMITED });
+  const first = await sandbox.listen();
+  const port = Number(new URL(first.url).port);
+  await expect(sandbox.listen(port)).rejects.toThrow('EADDRINUSE');
+  await fetch(`${first.url}/inboxes`, { headers: KEY });
+  await first.close();
+  await (await sandbox.listen(port)).close();
+});
+
+test('a script is asked first and may answer, reset, hang or leave the request alone', async () => {
+  const sandbox = createSandbox({ ...UNLIMITED });
+  const serving = await sandbox.listen();
+  const script: Scripted[] = [
+    { status: 503, headers: { 'x-cause': 'script' }, body: '<html>' },
+    'reset',
+    'hang',
+    { status: 204 },
+  ];
+  sandbox.script(() => script.shift());
+  const get = (signal?: AbortSignal) =>
+    fetch(`${serving.url}/inboxes`, { headers: KEY, ...(signal === undefined ? {} : { signal }) });
+
+  const canned = await get();
+  expect([canned.status, canned.headers.get('x-cause'), await canned.text()]).toEqual([
+    503,
+    'script',
+    '<html>',
+  ]);
+  await expect(get()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
+  const giveUp = new AbortController();
+  const hung = get(giveUp.signal);
+  await vi.waitFor(() => expect(sandbox.arrivals.length).toBe(3), { interval: 1 });
+  giveUp.abort();
+  await expect(hung).rejects.toThrow('aborted');
+  expect((await get()).status).toBe(204);
+  expect((await get()).status).toBe(200);
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual([503, null, null, 204, 200]);
+  await serving.close();
+});
+
+test('a close breaks a request that hangs', async () => {
+  const sandbox = createSandbox({ ...UNLIMITED });
+  const serving = await sandbox.listen();
+  sandbox.script(() => 'hang');
+  const hung = expect(fetch(`${serving.url}/inboxes`, { headers: KEY })).rejects.toThrow('fetch failed');
+  await vi.waitFor(() => expect(sandbox.arrivals.length).toBe(1), { interval: 1 });
+  await serving.close();
+  await hung;
+});
+
+test('a script sees the request and its arrival before the key and the limits are judged, and can be ended', async () => {
+  const sandbox = createSandbox({ now: () => 0 });
+  const seen: string[] = [];
+  sandbox.script(({ method, path, headers }) => {
+    seen.push(`${sandbox.arrivals.length} ${method} ${path} ${headers.authorization}`);
+    return { status: 418 };
+  });
+  expect(
+    (await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers: { authorization: 'no key' } }))
+      .status,
+  ).toBe(418);
+  expect((await ask(sandbox, '/inboxes')).status).toBe(418);
+  expect((await ask(sandbox, '/inboxes')).status).toBe(418);
+  expect(seen[0]).toBe('1 GET /v1/inboxes no key');
+  sandbox.script(undefined);
+  // The scripted ones with the right key arrived all the same, so this one comes too soon after them.
+  expect((await ask(sandbox, '/inboxes')).status).toBe(429);
+});
+
+test('without a socket, a reset rejects with its code', async () => {
+  const sandbox = createSandbox();
+  sandbox.script(() => 'reset');
+  await expect(ask(sandbox, '/inboxes')).rejects.toMatchObject({ code: 'ECONNRESET' });
+});
+
+test('limits are judged at arrival, after the way out; the answer takes the way back', async () => {
+  vi.useFakeTimers({ now: 0 });
+  const sandbox = createSandbox({ latencyMs: 200 });
+  const answered: [number, number][] = [];
+  const send = async () => {
+    const { status } = await ask(sandbox, '/inboxes');
+    answered.push([Date.now(), status]);
+  };
+  void send();
+  await vi.advanceTimersByTimeAsync(999);
+  void send();
+  await vi.advanceTimersByTimeAsync(1000);
+  void send();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(sandbox.arrivals.map(({ at }) => at)).toEqual([100, 1099, 2099]);
+  expect(answered).toEqual([
+    [200, 200],
+    [1199, 429],
+    [2199, 200],
+  ]);
+});
+
+test('an answer says what was true at arrival, not what became of it on the way back', async () => {
+  vi.useFakeTimers({ now: 0 });
+  const sandbox = createSandbox({ ...UNLIMITED, latencyMs: 200, inboxes: 1, conversations: 0 });
+  const asked = ask(sandbox, '/inboxes');
+  await vi.advanceTimersByTimeAsync(50);
+  sandbox.world.addInbox();
+  await vi.advanceTimersByTimeAsync(100);
+  sandbox.world.addInbox();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(pageIn(await asked).results.length).toBe(2);
+});
+
+test('jitter moves arrivals, so that a second between departures is not one between arrivals', async () => {
+  vi.useFakeTimers({ now: 0 });
+  const sandbox = createSandbox({ latencyMs: 20, jitterMs: 100 });
+  for (let left = 40; left > 0; left--) {
+    void ask(sandbox, '/inboxes');
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+  const ways = sandbox.arrivals.map(({ at }, nth) => at - 1000 * nth);
+  expect(Math.min(...ways)).toBeGreaterThanOrEqual(10);
+  expect(Math.max(...ways)).toBeLessThanOrEqual(61);
+  expect(new Set(ways).size).toBeGreaterThan(10);
+  expect(sandbox.arrivals.some(({ status }) => status === 429)).toBe(true);
+});

@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { ask, firstInbox, UNLIMITED, walk } from '../http/ask.ts';
+
+const HOUR_MS = 3_600_000;
+const NOON = Date.UTC(2026, 4, 1, 12);
+
+/** The whole world as text. */
+function truth({ world }: Sandbox): string {
+  return JSON.stringify([...world.inboxes.values()], (_key, value: unknown) =>
+    value instanceof Map ? [...value.values()] : value,
+  );
+}
+
+function timed(options: Partial<SandboxOptions> = {}) {
+  const clock = { now: NOON };
+  return {
+    clock,
+    sandbox: createSandbox({ ...UNLIMITED, activityPerHour: 120, ...options, now: () => clock.now }),
+  };
+}
+
+function dataAt(now: number, seed: number): string {
+  return truth(createSandbox({ seed, now: () => now }));
+}
+
+test('the same seed gives the same data all day, another seed other data', () => {
+  expect(dataAt(NOON, 7)).toBe(dataAt(NOON + HOUR_MS, 7));
+  expect(dataAt(NOON, 7)).not.toBe(dataAt(NOON, 8));
+});
+
+test('the same history comes about however often the service is asked meanwhile, and whatever its faults', async () => {
+  const asked = timed({ errorRate: 0.5, jitterMs: 0 });
+  const left = timed();
+  for (let nth = 0; nth < 240; nth++) {
+    asked.clock.now += HOUR_MS / 10;
+    await ask(asked.sandbox, '/inboxes');
+  }
+  left.clock.now = asked.clock.now;
+  await ask(left.sandbox, '/inboxes');
+  expect(truth(left.sandbox)).toBe(truth(asked.sandbox));
+  expect(truth(left.sandbox)).not.toBe(truth(timed().sandbox));
+});
+
+test('without activity nothing happens, and with it about as much as told', async () => {
+  const still = timed({ activityPerHour: 0 });
+  const before = truth(still.sandbox);
+  still.clock.now += 1000 * HOUR_MS;
+  still.sandbox.advance(1000 * HOUR_MS);
+  await ask(still.sandbox, '/inboxes');
+  expect(truth(still.sandbox)).toBe(before);
+
+  const busy = timed({ activityPerHour: 50, conversations: [0], usersPerInbox: 0, tagsPerInbox: 0 });
+  busy.sandbox.advance(40 * HOUR_MS);
+  // Nearly every event makes a visible difference to so small a world; 2,000 are due, and a good quarter of them open something.
+  expect(firstInbox(busy.sandbox).conversations.size).toBeGreaterThan(400);
+  expect(firstInbox(busy.sandbox).conversations.size).toBeLessThan(1400);
+});
+
+test('conversations are opened, assigned, tagged, closed, reopened and removed', () => {
+  const { sandbox } = timed({ inboxes: 1, conversations: [200] });
+  const { conversations } = firstInbox(sandbox);
+  const kinds = new Set<string>();
+  for (let left = 600; left > 0; left--) {
+    const before = new Map([...conversations].map(([id, row]) => [id, { ...row }]));
+    sandbox.applyEvents(1);
+    const changed: string[] = [];
+    for (const [id, row] of conversations) {
+      const old = before.get(id);
+      if (old === undefined) changed.push('opened');
+      else if (old.status !== row.status) changed.push(`${old.status} to ${row.status}`);
+      else if (old.assignee !== row.assignee) changed.push('assigned');
+      else if (old.tag_ids !== row.tag_ids) changed.push('tagged');
+    }
+    for (const id of before.keys()) if (!conversations.has(id)) changed.push('removed');
+    expect(changed.length).toBe(1);
+    for (const kind of changed) kinds.add(kind);
+  }
+  expect([...kinds].sort()).toEqual(
+    [
+      'opened',
+      'open to closed',
+      'open to pending',
+      'pending to closed',
+      'closed to open',
+      'assigned',
+      'tagged',
+      'removed',
+    ].sort(),
+  );
+});
+
+test('what was opened while the clock went on began then, as its thread id says', () => {
+  const { clock, sandbox } = timed({ inboxes: 1, conversations: [0], activityPerHour: 3600 });
+  clock.now += HOUR_MS;
+  sandbox.advance(0);
+  const begun = [...firstInbox(sandbox).conversations.values()].map(({ gmail_thread_id: thread }) =>
+    Number.parseInt(thread.slice(0, 11), 16),
+  );
+  expect(begun.length).toBeGreaterThan(100);
+  expect(Math.min(...begun)).toBeGreaterThanOrEqual(NOON);
+  expect(Math.max(...begun)).toBeLessThanOrEqual(NOON + HOUR_MS);
+});
+
+/** Days from a thread's beginning to {@link NOON}. */
+function age(thread: string): number {
+  return (NOON - Number.parseInt(thread.slice(0, 11), 16)) / (24 * HOUR_MS);
+}
+
+test('the first inboxes and users are the busiest, old conversations mostly closed, and some stand in two inboxes', () => {
+  const { world } = createSandbox({ now: () => NOON, inboxes: 5, conversations: 400 });
+  const inboxes = [...world.inboxes.values()];
+  const sizes = inboxes.map(({ conversations }) => conversations.size);
+  expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeCloseTo(2000, -1);
+
+  const rows = inboxes.flatMap(({ conversations }) => Array.from(conversations.values()));
+  const shareClosed = (some: typeof rows) =>
+    some.filter(({ status }) => status === 'closed').length / some.length;
+  expect(
+    rows.every(
+      ({ gmail_thread_id: thread }) => /^[0-9a-f]{16}$/.test(thread) && age(thread) > 0 && age(thread) < 545,
+    ),
+  ).toBe(true);
+  expect(shareClosed(rows.filter((row) => age(row.gmail_thread_id) > 60))).toBeGreaterThan(0.95);
+  expect(shareClosed(rows.filter((row) => age(row.gmail_thread_id) < 5))).toBeLessThan(0.6);
+
+  const [busiest] = inboxes;
+  const load = new Map<string, number>();
+  for (const { assignee } of busiest?.conversations.values() ?? []) {
+    if (assignee !== null) load.set(assignee.assignee_id, (load.get(assignee.assignee_id) ?? 0) + 1);
+  }
+  expect(Math.max(...load.values())).toBeGreaterThan(3 * Math.min(...load.values()));
+  const twice = rows.length - new Set(rows.map(({ id }) => id)).size;
+  expect(twice).toBeGreaterThan(10);
+  const { world: apart } = createSandbox({ conversations: 400, sharedShare: 0 });
+  const ids = [...apart.inboxes.values()].flatMap(({ conversations }) => Array.from(conversations.keys()));
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('exact numbers of conversations are exact', () => {
+  const { world } = createSandbox({ conversations: [7, 0, 123] });
+  expect([...world.inboxes.values()].map(({ conversations }) => conversations.size)).toEqual([7, 0, 123]);
+});
+
+test('every verb throws on an unknown id and on one that is taken', () => {
+  const { world } = createSandbox({ inboxes: 1, conversations: [1] });
+  const [inbox] = world.inboxes.keys();
+  const id = inbox ?? '';
+  const conversation = [...(world.inboxes.get(id)?.conversations.keys() ?? [])][0] ?? '';
+  const wrong: (() => unknown)[] = [
+    () => world.removeInbox('1'),
+    () => world.restoreInbox(id),
+    () => world.addInbox({ id }),
+    () => world.addUser('1'),
+    () => world.removeUser(id, '1'),
+    () => world.addTag('1'),
+    () => world.removeTag(id, '1'),
+    () => world.addConversation('1'),
+    () => world.addConversation(id, { id: conversation }),
+    () => world.addConversation(id, { id: '007' }),
+    () => world.removeConversation(id, '1'),
+    () => world.restoreConversation(id, conversation),
+    () => world.setStatus(id, '1', 'open'),
+    () => world.assign(id, conversation, '1'),
+    () => world.tag(id, conversation, '1'),
+    () => world.untag(id, conversation, '1'),
+  ];
+  for (const verb of wrong) expect(verb).toThrow(RangeError);
+});
+
+test('what was removed comes back as it was, an inbox with all its lists', async () => {
+  const sandbox = createSandbox({ ...UNLIMITED, conversations: [15, 5] });
+  const { id, conversations } = firstInbox(sandbox);
+  const [conversation = ''] = conversations.keys();
+  const before = await walk(sandbox, `/inboxes/${id}/conversations`);
+
+  sandbox.world.removeConversation(id, conversation);
+  expect((await ask(sandbox, `/inboxes/${id}/conversations/${conversation}`)).status).toBe(404);
+  sandbox.world.restoreConversation(id, conversation);
+  sandbox.world.removeInbox(id);
+  expect((await ask(sandbox, `/inboxes/${id}`)).status).toBe(404);
+  expect((await ask(sandbox, `/inboxes/${id}/conversations`)).status).toBe(404);
+  sandbox.world.restoreInbox(id);
+  expect(await walk(sandbox, `/inboxes/${id}/conversations`)).toEqual(before);
+});

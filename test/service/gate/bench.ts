@@ -1,0 +1,237 @@
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as turnOfTheLoop } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import type { Ledger, Reason } from '../../../src/core/ledger.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { openDatabase } from '../../../src/database/open.ts';
+import { ledgerOf } from '../../../src/mirror/gate/ledger.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { readBody } from '../../../src/service/envelope.ts';
+import {
+  createGate,
+  type Gate,
+  type GateEvent,
+  type GateOptions,
+  type Passed,
+} from '../../../src/service/gate/gate.ts';
+import { type Answer, type Http, NoAnswer } from '../../../src/service/http.ts';
+import { TestClock } from '../../support/clock.ts';
+import { KEY } from '../../support/mirror.ts';
+import { urlOf } from '../../support/provider.ts';
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+
+/** Bottleneck passes a job on in this many timers of 0 ms, one after the other, at most; node runs such timers in the order they were set. */
+const BOTTLENECK_TURNS = 6;
+
+/** A test clock that turns only once all that follows from the last moment has happened: the gate's queue and the database take real time. */
+export class PatientClock extends TestClock {
+  constructor(start?: number) {
+    super(start);
+    const { sleep } = this;
+    this.sleep = async (ms, signal) => {
+      this.linger();
+      await sleep(ms, signal).finally(() => this.linger());
+    };
+  }
+
+  linger(jobs = 1): void {
+    void this.hold(async () => {
+      for (let turn = 0; turn < jobs * BOTTLENECK_TURNS; turn += 1) await turnOfTheLoop(0);
+    });
+  }
+
+  async work<Result>(job: () => Promise<Result>): Promise<Result> {
+    return await this.hold(job).finally(() => this.linger());
+  }
+}
+
+/** How long a request takes there and back, in milliseconds. */
+export type Way = () => readonly [out: number, back: number];
+
+/** The way to a sandbox, in the clock's own time: no socket. */
+function virtualHttp(
+  sandbox: Sandbox,
+  clock: PatientClock,
+  way: Way = () => [0, 0],
+  key: () => string = () => KEY,
+): Http {
+  return {
+    async get(path, query) {
+      const [out, back] = way();
+      const headers = { authorization: `Bearer ${key()}` };
+      if (out > 0) await clock.sleep(out);
+      let answer: Answer;
+      try {
+        const {
+          status,
+          headers: given,
+          body,
+        } = await clock.work(() =>
+          sandbox.handle({
+            method: 'GET',
+            path: `/v1${path}?${new URLSearchParams(query).toString()}`,
+            headers,
+          }),
+        );
+        answer = {
+          status,
+          body,
+          retryAfter: given['retry-after'],
+          location: given['location'],
+          date: undefined,
+        };
+      } catch (error) {
+        throw new NoAnswer(error instanceof Error ? error.message : 'broken');
+      }
+      if (back > 0) await clock.sleep(back);
+      return answer;
+    },
+    close: () => undefined,
+  };
+}
+
+/** The ledger as it is, but time stands still while it works. */
+function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
+  return {
+    grant: (...given) => clock.work(() => ledger.grant(...given)),
+    settle: (...given) => clock.work(() => ledger.settle(...given)),
+    state: () => clock.work(() => ledger.state()),
+    pause: (...given) => clock.work(() => ledger.pause(...given)),
+    endPause: (...given) => clock.work(() => ledger.endPause(...given)),
+    open: () => clock.work(() => ledger.open()),
+    refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
+    allowKey: () => clock.work(() => ledger.allowKey()),
+    followClock: (...given) => clock.work(() => ledger.followClock(...given)),
+  };
+}
+
+export interface AskOptions {
+  readonly reason?: Reason;
+  readonly signal?: AbortSignal;
+  readonly path?: string;
+  readonly way?: Way;
+}
+
+export interface Process {
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly gate: Gate;
+  readonly events: GateEvent[];
+  /** Resolves when the gate has told so many events. */
+  told(count: number): Promise<void>;
+  /** One request through the gate. */
+  ask(options?: AskOptions): Promise<Passed<unknown>>;
+}
+
+export interface Bench {
+  readonly clock: PatientClock;
+  readonly sandbox: Sandbox;
+  /** Resolves when so many requests have arrived, before time goes on. */
+  arrived(count: number): Promise<void>;
+  /** A process of the mirror: its own connection to the file, its own gate. Started anew after another, it is that one's restart. */
+  start(path: string, options?: StartOptions): Promise<Process>;
+}
+
+export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent'>> {
+  readonly way?: Way;
+  /** How long the ledger takes to write: another process holds the database. */
+  readonly lockedMs?: number;
+  /** Called when a request's end stands in the ledger, before anything else happens. */
+  readonly onSettled?: (ledger: Ledger, id: number) => Promise<void>;
+}
+
+/** A sandbox and processes that ask it, all in one virtual time; database and ledger are real. */
+export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = new PatientClock()): Bench {
+  const sandbox = createSandbox({
+    rate: 0,
+    perDay: 0,
+    now: clock.now,
+    key: KEY,
+    conversations: [1],
+    ...sandboxOptions,
+  });
+  const news = new EventEmitter();
+  const until = async (reached: () => boolean): Promise<void> => {
+    while (!reached()) await once(news, 'news');
+  };
+  const whenItArrives: Sandbox = {
+    ...sandbox,
+    handle: (request) => sandbox.handle(request).finally(() => news.emit('news')),
+  };
+  return {
+    clock,
+    sandbox,
+    arrived: (count) => until(() => sandbox.arrivals.length >= count),
+    async start(path, { way, lockedMs = 0, onSettled, ...options } = {}) {
+      const database = await clock.work(() => openDatabase(urlOf(path)));
+      onTestFinished(() => database.close());
+      const held = heldLedger(ledgerOf(database), clock);
+      const ledger: Ledger = {
+        ...held,
+        async grant(...given) {
+          const grant = await held.grant(...given);
+          if (lockedMs > 0) await clock.sleep(lockedMs);
+          return grant;
+        },
+        async settle(id, outcome) {
+          await held.settle(id, outcome);
+          await onSettled?.(held, id);
+        },
+      };
+      const events: GateEvent[] = [];
+      const key = options.key ?? ((): string => KEY);
+      const gate = createGate({
+        ledger,
+        clock,
+        requestsPerSecond: 1,
+        requestsPerDay: 5000,
+        requestsReserved: 0,
+        onEvent(event) {
+          events.push(event);
+          news.emit('news');
+        },
+        random: () => 0.5,
+        ...options,
+        key,
+      });
+      let asking = 0;
+      return {
+        database,
+        ledger,
+        gate,
+        events,
+        told: (count) => until(() => events.length >= count),
+        async ask({ reason = 'manual', signal, path: asked = '/inboxes', way: ownWay } = {}) {
+          asking += 1;
+          clock.linger(asking);
+          try {
+            return await gate.request(
+              { entry: { method: 'GET', path: asked, list: 'inboxes', inboxId: null, reason }, signal },
+              () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
+              ({ body }) => ({ result: readBody(body), items: 1 }),
+            );
+          } finally {
+            asking -= 1;
+          }
+        },
+      };
+    },
+  };
+}
+
+export const OK = { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' } as const;
+
+/** Milliseconds between each arrival and the one before. */
+export function gapsOf({ arrivals }: Sandbox): number[] {
+  return arrivals.slice(1).map(({ at }, index) => at - (arrivals[index]?.at ?? 0));
+}
+
+/** `n` times, one after the other. */
+export async function times<Result>(n: number, work: (index: number) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let index = 0; index < n; index += 1) results.push(await work(index));
+  return results;
+}

@@ -1,0 +1,306 @@
+import { DatabaseSync } from 'node:sqlite';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isMirrorError, type MirrorError } from '../../../src/core/errors.ts';
+import { histories } from '../../support/histories.ts';
+import { ON_SQLITE } from '../../support/provider.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { type Bench, benchOf, HOUR, MINUTE, OK, PatientClock, type Process, SECOND, times } from './bench.ts';
+
+const DAY = 24 * HOUR;
+const HISTORIES = histories(ON_SQLITE ? 25 : 6);
+const FAST = { requestsPerSecond: 1000 };
+
+/** What the gate said when it refused for want of budget. */
+async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resumeAt: Date }> {
+  const error: unknown = await asked.catch((refused: unknown) => refused);
+  if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined)
+    throw new Error('not refused', { cause: error });
+  return error as MirrorError & { resumeAt: Date };
+}
+
+test('a spent budget says when the next request can leave; a second earlier none does, and at that moment one does', async () => {
+  const { start, clock, sandbox } = benchOf({ perDay: 5 });
+  const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 5 });
+  await times(5, async () => {
+    await ask();
+    await clock.sleep(HOUR);
+  });
+
+  const { resumeAt, message } = await refusalOf(ask());
+  expect(message).toContain(resumeAt.toISOString());
+  await clock.sleep(resumeAt.getTime() - clock.now() - SECOND);
+  await refusalOf(ask());
+  await clock.sleep(SECOND);
+
+  expect(await ask()).toMatchObject({ ok: true });
+  // An hour after the oldest, the next oldest frees the next slot.
+  expect((await refusalOf(ask())).resumeAt.getTime() - resumeAt.getTime()).toBeGreaterThan(HOUR - SECOND);
+  expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
+});
+
+test('the reserve is left to manual commands: scheduled work stops before it, a person may use it up', async () => {
+  const { start, sandbox } = benchOf();
+  const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 6, requestsReserved: 2 });
+  await times(4, () => ask({ reason: 'schedule' }));
+
+  expect((await refusalOf(ask({ reason: 'schedule' }))).message).toContain(
+    '2 of 6 are kept for manual commands',
+  );
+  await times(2, () => ask({ reason: 'manual' }));
+  await refusalOf(ask({ reason: 'manual' }));
+
+  expect(sandbox.arrivals).toHaveLength(6);
+});
+
+test('a reserve as large as the budget leaves nothing to scheduled work', async () => {
+  const { start, sandbox } = benchOf();
+  const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 5, requestsReserved: 5 });
+
+  await refusalOf(ask({ reason: 'schedule' }));
+  expect(sandbox.arrivals).toHaveLength(0);
+});
+
+test('two processes share one budget', async () => {
+  const { start, sandbox } = benchOf();
+  const path = await freshMirrorFile();
+  const processes = [
+    await start(path, { requestsPerSecond: 20, requestsPerDay: 11 }),
+    await start(path, { requestsPerSecond: 20, requestsPerDay: 11 }),
+  ];
+
+  const ends = await Promise.allSettled(
+    processes.flatMap(({ ask }) => Array.from({ length: 8 }, () => ask())),
+  );
+
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(11);
+  expect(sandbox.arrivals).toHaveLength(11);
+});
+
+test('requests that failed or were refused count against the budget, retries too', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => ({ status: 500 }));
+  const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 3 });
+
+  await refusalOf(ask());
+  expect(sandbox.arrivals).toHaveLength(3);
+});
+
+test.runIf(ON_SQLITE)(
+  'the ledger holds a request before the service sees it, and its end once it has one',
+  async () => {
+    const { start, sandbox } = benchOf();
+    const path = await freshMirrorFile();
+    const { ask } = await start(path);
+    const observer = new DatabaseSync(path, { readOnly: true });
+    const rows = (): unknown[] =>
+      observer.prepare('SELECT sent_at, method, path, list, reason, status FROM requests').all();
+    let seen: unknown[] = [];
+    sandbox.script(() => {
+      seen = rows();
+      return OK;
+    });
+
+    await ask({ reason: 'probe' });
+
+    const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
+    expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
+    expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
+    observer.close();
+  },
+);
+
+type Step =
+  | { readonly kind: 'ask'; readonly times: number }
+  | { readonly kind: 'wait' | 'set' | 'off'; readonly hours: number }
+  | { readonly kind: 'restart' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('ask' as const), times: fc.integer({ min: 1, max: 5 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 30 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('set' as const), hours: fc.integer({ min: -72, max: 72 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('off' as const), hours: fc.integer({ min: 0, max: 30 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
+);
+
+/** Plays the steps and tells when, in true time, requests reached the service. */
+async function play(steps: readonly Step[], cap: number): Promise<{ sent: number[]; waits: number[] }> {
+  const { start, clock, sandbox } = benchOf();
+  const sent: number[] = [];
+  const waits: number[] = [];
+  sandbox.script(() => {
+    sent.push(clock.monotonic());
+    return OK;
+  });
+  const path = await freshMirrorFile();
+  const launch = (): Promise<Process> => start(path, { ...FAST, requestsPerDay: cap });
+  let process = await launch();
+  const ask = async (): Promise<void> => {
+    await process.ask().catch((error: unknown) => {
+      if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined) throw error;
+      waits.push(error.resumeAt.getTime() - clock.now());
+    });
+  };
+  for (const now of steps) {
+    if (now.kind === 'ask') await times(now.times, ask);
+    if (now.kind === 'wait') await clock.sleep(now.hours * HOUR + 31_000);
+    if (now.kind === 'set') clock.setWall(now.hours * HOUR);
+    // A clock that is set between the gate's last look and a boot, or a boot and its first, is one that booted wrong: a test of its own.
+    if (now.kind === 'off') await ask();
+    if (now.kind === 'off') clock.reboot(now.hours * HOUR);
+    if (now.kind === 'off' || now.kind === 'restart') {
+      await process.database.close();
+      process = await launch();
+    }
+    if (now.kind === 'off') await ask();
+  }
+  return { sent, waits };
+}
+
+const mostInADay = (instants: readonly number[]): number =>
+  Math.max(0, ...instants.map((from) => instants.filter((at) => at >= from && at < from + DAY).length));
+
+test(
+  'whatever is done to the wall clock while the machine runs, no 24 hours see more than the cap and nobody waits more than a day',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
+        const { sent, waits } = await play(steps, 4);
+        expect(mostInADay(sent)).toBeLessThanOrEqual(4);
+        expect(Math.max(0, ...waits)).toBeLessThanOrEqual(DAY + MINUTE);
+      }),
+      HISTORIES.parameters,
+    );
+  },
+  HISTORIES.timeoutMs,
+);
+
+test('a budget that was used up before the clock was set is free again a day of true time later, not sooner', async () => {
+  for (const hours of [-20, 20]) {
+    const { start, clock } = benchOf();
+    const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 2 });
+    await times(2, () => ask());
+    await clock.sleep(5 * HOUR);
+    clock.setWall(hours * HOUR);
+
+    const { resumeAt } = await refusalOf(ask());
+
+    const left = resumeAt.getTime() - clock.now();
+    expect(left).toBeGreaterThan(19 * HOUR - MINUTE);
+    expect(left).toBeLessThan(19 * HOUR + MINUTE);
+  }
+});
+
+test.each([-1000, -3, 3, 1000])(
+  'a machine that boots with its clock wrong by %i hours unlocks at most one cap and blocks for at most a day',
+  async (hours) => {
+    const { start, clock, sandbox } = benchOf();
+    sandbox.script(() => OK);
+    const path = await freshMirrorFile();
+    const options = { ...FAST, requestsPerDay: 3 };
+    const before = await start(path, options);
+    await times(3, () => before.ask());
+    await before.database.close();
+    clock.reboot(HOUR, hours * HOUR);
+
+    const { ask } = await start(path, options);
+    const ends = await Promise.allSettled(Array.from({ length: 10 }, () => ask()));
+
+    const went = ends.filter(({ status }) => status === 'fulfilled').length;
+    expect(went).toBe(hours > 23 ? 3 : 0);
+    const { resumeAt } = await refusalOf(ask());
+    expect(resumeAt.getTime() - clock.now()).toBeLessThanOrEqual(DAY + MINUTE);
+    await clock.sleep(resumeAt.getTime() - clock.now());
+    expect(await ask()).toMatchObject({ ok: true });
+    expect(sandbox.arrivals.length).toBeLessThanOrEqual(3 + went + 1);
+  },
+);
+
+/** A 429 whose pause of ten minutes begins while something is done to the clock. */
+async function pausedFor(
+  bench: Bench,
+  path: string,
+  meanwhile: () => void,
+): Promise<{ left: number; process: Process }> {
+  const { sandbox, clock, arrived } = bench;
+  sandbox.script(() =>
+    sandbox.arrivals.length === 1 ? { status: 429, headers: { 'retry-after': '600' } } : undefined,
+  );
+  const process = await bench.start(path);
+  const gone = new AbortController();
+  const asked = process.ask({ signal: gone.signal, way: () => [0, 1000] });
+  await arrived(1);
+  meanwhile();
+  await process.told(1);
+  gone.abort(new Error('gone'));
+  await expect(asked).rejects.toThrow('gone');
+  return { left: ((await process.ledger.state()).pausedUntil?.getTime() ?? 0) - clock.now(), process };
+}
+
+test.each([-5, 5])(
+  'a clock set by %i hours while a request is under way moves neither the pause that its 429 begins nor its end',
+  async (hours) => {
+    const bench = benchOf();
+    const { left, process } = await pausedFor(bench, await freshMirrorFile(), () =>
+      bench.clock.setWall(hours * HOUR),
+    );
+
+    expect(left).toBeGreaterThan(9 * MINUTE);
+    expect(left).toBeLessThanOrEqual(10 * MINUTE);
+    const from = bench.clock.monotonic();
+    await process.ask();
+    expect(bench.clock.monotonic() - from).toBeGreaterThan(9 * MINUTE);
+    expect(bench.clock.monotonic() - from).toBeLessThan(11 * MINUTE);
+  },
+);
+
+test.each([-5, 5])('a clock set by %i hours during a pause moves its end along', async (hours) => {
+  const bench = benchOf();
+  const { process } = await pausedFor(bench, await freshMirrorFile(), () => undefined);
+  bench.clock.setWall(hours * HOUR);
+
+  const from = bench.clock.monotonic();
+  await process.ask();
+
+  expect(bench.clock.monotonic() - from).toBeGreaterThan(9 * MINUTE);
+  expect(bench.clock.monotonic() - from).toBeLessThan(11 * MINUTE);
+});
+
+test('a pause that a machine with its clock set back finds in the future lasts as long as it was meant to', async () => {
+  const bench = benchOf();
+  const path = await freshMirrorFile();
+  const { process } = await pausedFor(bench, path, () => undefined);
+  await process.database.close();
+  bench.clock.reboot(MINUTE, -1000 * HOUR);
+
+  const from = bench.clock.monotonic();
+  await (await bench.start(path)).ask();
+
+  expect(bench.clock.monotonic() - from).toBeLessThan(11 * MINUTE);
+});
+
+test('a clock that drifts by less than a second costs the ledger nothing', async () => {
+  const clock = new PatientClock();
+  const { start } = benchOf({}, clock);
+  const path = await freshMirrorFile();
+  const { ask, database } = await start(path);
+  await ask();
+  clock.setWall(800);
+  await ask();
+
+  expect(await database.query('SELECT sent_at FROM requests ORDER BY id LIMIT 1')).toEqual([
+    { sent_at: new Date('2026-03-02T08:00:00.000Z') },
+  ]);
+});

@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest';
+import { MirrorError } from '../../../src/core/errors.ts';
+import type { Scripted } from '../../../src/sandbox/sandbox.ts';
+import { KEY } from '../../support/mirror.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { benchOf, gapsOf, OK, times } from './bench.ts';
+
+const FAILURES: [string, Scripted][] = [
+  ['a 500', { status: 500, body: '{"Message":"Internal Server Error"}' }],
+  ['a 503 page', { status: 503, body: '<html>' }],
+  ['a time-out said by the service', { status: 408 }],
+  ['a reset connection', 'reset'],
+  ['an empty body', { status: 200, body: '' }],
+  ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
+];
+
+test.each(FAILURES)(
+  '%s is tried four times in all, 2, 4 and 8 s apart at least, and then the service counts as down',
+  async (_name, failure) => {
+    const { start, sandbox } = benchOf();
+    sandbox.script(() => failure);
+    const { ask, events } = await start(await freshMirrorFile());
+
+    await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+
+    const gaps = gapsOf(sandbox);
+    expect(gaps).toHaveLength(3);
+    for (const [index, gap] of gaps.entries()) expect(gap).toBeGreaterThanOrEqual(2000 * 2 ** index);
+    expect(events.map(({ kind }) => kind)).toEqual(['retry', 'retry', 'retry']);
+  },
+);
+
+test('a failure that passes costs one more request and is told with the answer', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 502 } : undefined));
+  const { ask } = await start(await freshMirrorFile());
+
+  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+});
+
+test('one request that fails four times while others are answered does not make the service down', async () => {
+  const { start, sandbox, clock } = benchOf();
+  sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK));
+  const { ask } = await start(await freshMirrorFile());
+  const failing = ask({ path: '/inboxes/1' }).catch((error: unknown) => error);
+
+  await times(5, async () => {
+    await ask();
+    await clock.sleep(2000);
+  });
+
+  expect(await failing).toMatchObject({ code: 'ANSWER_FAILED' });
+});
+
+test('an answer that came before the first failure does not speak for the service being up', async () => {
+  const { start, sandbox } = benchOf();
+  const { ask } = await start(await freshMirrorFile());
+  await times(10, () => ask());
+  sandbox.script(({ path }) =>
+    sandbox.arrivals.length > 12 || path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK,
+  );
+
+  const failing = ask({ path: '/inboxes/1', way: () => [0, 3000] });
+  await Promise.all([ask(), expect(failing).rejects.toMatchObject({ code: 'SERVICE_DOWN' })]);
+});
+
+test.each([401, 403])(
+  'a key refused with %i is refused once: no caller, no later one and no restarted process sends another request with it',
+  async (status) => {
+    const { start, sandbox } = benchOf();
+    sandbox.script(() => ({ status }));
+    const path = await freshMirrorFile();
+    const { ask, database, events } = await start(path, { requestsPerSecond: 1000 });
+
+    const ends = await Promise.allSettled(Array.from({ length: 6 }, () => ask()));
+    await database.close();
+    const restarted = await start(path);
+    ends.push(...(await Promise.allSettled([restarted.ask(), restarted.ask()])));
+
+    for (const end of ends)
+      expect(end).toMatchObject({ status: 'rejected', reason: { code: 'KEY_REFUSED' } });
+    expect(sandbox.arrivals).toHaveLength(1);
+    expect(events).toEqual([{ kind: 'key-refused', cause: `HTTP ${status}` }]);
+  },
+);
+
+test('a refused key is tried again when a person asks for it, another key at once', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => ({ status: 401 }));
+  const path = await freshMirrorFile();
+  let key = KEY;
+  const { ask, ledger } = await start(path, { key: () => key });
+  await ask().catch(() => undefined);
+  sandbox.script(undefined);
+
+  await ledger.allowKey();
+  expect(await ask()).toMatchObject({ ok: true });
+  await ledger.refuseKey((await ledger.state()).refusedKey ?? 'none', 'HTTP 401', 0);
+  key = 'another';
+  await expect(ask()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
+  key = KEY;
+  expect(await ask()).toMatchObject({ ok: true });
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual([401, 200, 401, 200]);
+});
+
+test('a key that changes while the old one is being refused is not refused with it', async () => {
+  const { start, arrived } = benchOf();
+  let key = 'deleted';
+  const { ask } = await start(await freshMirrorFile(), { key: () => key, way: () => [0, 1000] });
+  const refused = ask().catch((error: unknown) => error);
+  await arrived(1);
+  key = KEY;
+
+  expect(await refused).toMatchObject({ code: 'KEY_REFUSED' });
+  expect(await ask()).toMatchObject({ ok: true });
+});
+
+test('a bug in the caller goes to that caller only, and the gate stays open for others', async () => {
+  const { start, sandbox } = benchOf();
+  const { gate, ask, database } = await start(await freshMirrorFile());
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
+  const bug = gate.request(
+    { entry },
+    () => {
+      throw new TypeError('no such thing');
+    },
+    () => ({ result: null, items: null }),
+  );
+
+  await expect(bug).rejects.toThrow('no such thing');
+  expect(await ask()).toMatchObject({ ok: true });
+  expect(sandbox.arrivals).toHaveLength(1);
+  expect(await database.query('SELECT status, error FROM requests ORDER BY id')).toEqual([
+    { status: null, error: 'no such thing' },
+    { status: 200, error: null },
+  ]);
+});
+
+test('an answer of the wrong shape is one request, no failure of the service', async () => {
+  const { start, sandbox } = benchOf();
+  const { gate, ask } = await start(await freshMirrorFile());
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
+  const wrong = gate.request(
+    { entry },
+    async () => ({ status: 200, body: '[]', retryAfter: undefined, location: undefined, date: undefined }),
+    () => {
+      throw new MirrorError('BAD_ANSWER', 'expected an object');
+    },
+  );
+
+  await expect(wrong).rejects.toMatchObject({ code: 'BAD_ANSWER' });
+  expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
+  expect(sandbox.arrivals).toHaveLength(1);
+});

@@ -1,0 +1,211 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { spaceByArrival } from '../../../src/service/gate/spacing.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { benchOf, gapsOf, times, type Way } from './bench.ts';
+
+/** As the sandbox does it: jitter of its own on each way. */
+const jitter =
+  (latency: number, spread: number): Way =>
+  () => [(latency + spread * Math.random()) / 2, (latency + spread * Math.random()) / 2];
+
+const allServed = (statuses: readonly (number | null)[]): boolean =>
+  statuses.every((status) => status === 200);
+
+test('at a strict request a second and 50 ms of jitter, 20 requests in a row draw no 429 and take at most 12 % longer than 19 s', async () => {
+  const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
+  const { ask } = await start(await freshMirrorFile(), { way: jitter(0, 50) });
+
+  await times(20, () => ask());
+
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+  const took = (sandbox.arrivals.at(-1)?.at ?? 0) - (sandbox.arrivals[0]?.at ?? 0);
+  expect(took).toBeLessThanOrEqual(19_000 * 1.12);
+});
+
+test('slow answers do not lower the rate: four callers of a service that takes 3 s to answer get a request in nearly every second', async () => {
+  const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
+  const { ask } = await start(await freshMirrorFile(), { way: () => [1500, 1500] });
+  // Until ten answers are in, each is waited for.
+  await times(10, () => ask());
+
+  await Promise.all(Array.from({ length: 4 }, () => times(10, () => ask())));
+
+  const gaps = gapsOf(sandbox).slice(-39);
+  expect(gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length).toBeLessThan(1075);
+  expect(allServed(sandbox.arrivals.map(({ status }) => status))).toBe(true);
+});
+
+test('the first ten requests wait for the answer to the one before', async () => {
+  const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
+  const { ask } = await start(await freshMirrorFile(), { way: () => [0, 3000] });
+
+  await Promise.all(Array.from({ length: 12 }, () => ask()));
+
+  const gaps = gapsOf(sandbox);
+  expect(Math.min(...gaps.slice(0, 9))).toBeGreaterThanOrEqual(4000);
+  expect(Math.max(...gaps.slice(10))).toBeLessThan(1100);
+});
+
+test('two processes that are busy at once keep the pace between them, and neither starves', async () => {
+  const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const first = await start(path, { way: jitter(0, 50) });
+  const second = await start(path, { way: jitter(0, 50) });
+  const order: string[] = [];
+
+  await Promise.all([
+    times(14, () => first.ask().then(() => order.push('a'))),
+    times(14, () => second.ask().then(() => order.push('b'))),
+  ]);
+
+  expect(allServed(sandbox.arrivals.map(({ status }) => status))).toBe(true);
+  const halfTime = order.slice(0, 14);
+  expect(halfTime.filter((who) => who === 'a').length).toBeGreaterThan(4);
+  expect(halfTime.filter((who) => who === 'b').length).toBeGreaterThan(4);
+});
+
+test('one request of another process gets through within seconds though a busy process always has a next one under way', async () => {
+  const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const busy = await start(path, { way: () => [1500, 1500] });
+  const other = await start(path, { way: () => [10, 10] });
+  await times(10, () => busy.ask());
+  const stop = new AbortController();
+  const work = Array.from({ length: 4 }, () =>
+    times(1000, () => busy.ask({ signal: stop.signal })).catch(() => undefined),
+  );
+  await clock.sleep(10_000);
+
+  const asked = clock.monotonic();
+  await other.ask({ path: '/inboxes/1' });
+
+  expect(clock.monotonic() - asked).toBeLessThan(8000);
+  stop.abort(new Error('enough'));
+  await Promise.all(work);
+  expect(sandbox.arrivals.some(({ status }) => status === 429)).toBe(false);
+});
+
+test('a request whose process died before its answer came is kept away from', async () => {
+  const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const dead = await start(path);
+  const entry = {
+    method: 'GET',
+    path: '/inboxes',
+    list: 'inboxes',
+    inboxId: null,
+    reason: 'manual',
+  } as const;
+  await dead.ledger.grant(
+    entry,
+    { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: 'x', own: [] },
+    clock.now(),
+  );
+  const died = clock.now();
+
+  await (await start(path)).ask();
+
+  expect((sandbox.arrivals[0]?.at ?? 0) - died).toBeGreaterThanOrEqual(5000);
+});
+
+test.each([
+  ['in this process', 0],
+  ['in another', 1],
+])('after a request that broke, the next one %s keeps five gaps from its start', async (_where, next) => {
+  const { start, sandbox, clock } = benchOf();
+  const path = await freshMirrorFile();
+  const processes = [await start(path), await start(path)];
+  sandbox.script(() => (sandbox.arrivals.length === 1 ? 'reset' : undefined));
+  const gone = new AbortController();
+  const broken = processes[0]?.ask({ signal: gone.signal });
+  await clock.sleep(100);
+  gone.abort(new Error('gone'));
+  await expect(broken).rejects.toThrow('gone');
+
+  await processes[next]?.ask();
+
+  expect(gapsOf(sandbox)[0]).toBeGreaterThanOrEqual(5000);
+});
+
+/** Simulates requests in a row: starts by the spacing, arrivals and answers by the ways. */
+function simulate(ways: readonly (readonly [number, number])[], gap: number, most: number): number[] {
+  const spacing = spaceByArrival(gap);
+  const arrivals: number[] = [];
+  let open: { start: number; at: number }[] = [];
+  let now = 0;
+  const takeAnswers = (): void => {
+    for (const { start, at } of open.filter((one) => one.at <= now).sort((a, b) => a.at - b.at))
+      spacing.answered(start, at);
+    open = open.filter((one) => one.at > now);
+  };
+  for (const [out, back] of ways) {
+    for (;;) {
+      takeAnswers();
+      const next = Math.min(...open.map(({ at }) => at));
+      const allowed = open.length >= most ? Math.max(next, spacing.earliest()) : spacing.earliest();
+      if (allowed <= now) break;
+      now = Math.min(allowed, next);
+    }
+    arrivals.push(now + out);
+    spacing.started(now);
+    open.push({ start: now, at: now + out + back });
+    // What is started takes some time to leave: the next look is later.
+    now += 0.001;
+  }
+  return arrivals;
+}
+
+test('a request that leaves late, since the database was locked, is kept away from by when it arrived, not by when it was noted', async () => {
+  const { start, sandbox, arrived } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const late = await start(path, { lockedMs: 900 });
+  const other = await start(path);
+  const first = late.ask();
+  await arrived(1);
+
+  await Promise.all([first, other.ask()]);
+
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual([200, 200]);
+});
+
+/** Park and Miller's numbers, 0 to 1. */
+function evenly(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+}
+
+const closest = (instants: readonly number[]): number =>
+  Math.min(...instants.slice(1).map((at, index) => at - (instants[index] ?? 0)));
+
+test('with steady jitter, whatever the latency, no two requests arrive closer than a gap', () => {
+  const steady = fc.record({
+    gap: fc.integer({ min: 50, max: 3000 }),
+    out: fc.nat(2000),
+    back: fc.nat(2000),
+    jitterOut: fc.nat(250),
+    jitterBack: fc.nat(250),
+  });
+  // Evenly spread, not fast-check's own liking for extremes: that is what steady means.
+  const seeds = fc.integer({ min: 1, max: 2 ** 31 - 2 });
+  fc.assert(
+    fc.property(steady, seeds, ({ gap, out, back, jitterOut, jitterBack }, seed) => {
+      const draw = evenly(seed);
+      const ways = Array.from(
+        { length: 60 },
+        () => [out + draw() * jitterOut, back + draw() * jitterBack] as const,
+      );
+      expect(closest(simulate(ways, gap, 4))).toBeGreaterThanOrEqual(gap - 0.01);
+    }),
+    { seed: 1, numRuns: 1000 },
+  );
+});
+
+test('while the answers wait to be trusted nothing can make two requests arrive too close', () => {
+  const wild = fc.array(fc.tuple(fc.nat(20_000), fc.nat(20_000)), { minLength: 2, maxLength: 10 });
+  fc.assert(
+    fc.property(wild, fc.integer({ min: 1, max: 5000 }), (ways, gap) => {
+      expect(closest(simulate(ways, gap, 4))).toBeGreaterThanOrEqual(gap - 0.01);
+    }),
+  );
+});

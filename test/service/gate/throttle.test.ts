@@ -1,0 +1,287 @@
+import { expect, test } from 'vitest';
+import { isMirrorError } from '../../../src/core/errors.ts';
+import type { Grant } from '../../../src/core/ledger.ts';
+import { keyFingerprint } from '../../../src/core/secrets.ts';
+import type { Scripted } from '../../../src/sandbox/sandbox.ts';
+import { KEY } from '../../support/mirror.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+
+const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
+const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
+
+/** Answers the n-th arrival with the n-th of these, then as the sandbox would. */
+function answerWith({ sandbox }: Bench, ...answers: readonly Scripted[]): void {
+  sandbox.script(() => answers[sandbox.arrivals.length - 1]);
+}
+
+/** Asks as a daemon does: what the gate refuses for a while is asked again when it says. */
+async function insist({ clock }: Bench, { ask }: Process, until: number): Promise<void> {
+  while (clock.monotonic() < until) {
+    try {
+      await ask();
+    } catch (error) {
+      if (!isMirrorError(error, 'GATE_PAUSED') || error.resumeAt === undefined) throw error;
+      await clock.sleep(error.resumeAt.getTime() - clock.now());
+    }
+  }
+}
+
+test('429s in a row make it wait 5 s, 30 s, 3 min, 18 min, then an hour each, up to 20 % longer', async () => {
+  const bench = benchOf();
+  bench.sandbox.script(() => TOO_MANY);
+  const process = await bench.start(await freshMirrorFile(), { random: () => 0.5 });
+
+  await insist(bench, process, 4 * HOUR);
+
+  const ladder = [5 * SECOND, 30 * SECOND, 3 * MINUTE, 18 * MINUTE, HOUR, HOUR];
+  for (const [index, gap] of gapsOf(bench.sandbox).slice(0, 6).entries()) {
+    expect(gap).toBeGreaterThanOrEqual((ladder[index] ?? 0) * 1.1 - 1);
+    expect(gap).toBeLessThan((ladder[index] ?? 0) * 1.1 + 10);
+  }
+});
+
+test('the third 429 in a row opens the breaker: callers are told when to come back instead of being kept', async () => {
+  const bench = benchOf();
+  bench.sandbox.script(() => TOO_MANY);
+  const { ask, events } = await bench.start(await freshMirrorFile());
+
+  const error = await ask().catch((refused: unknown) => refused);
+
+  expect(error).toMatchObject({ code: 'GATE_PAUSED' });
+  expect((error as { resumeAt: Date }).resumeAt.getTime() - bench.clock.now()).toBeGreaterThanOrEqual(
+    3 * MINUTE,
+  );
+  expect(events.map(({ kind }) => kind)).toEqual(['paused', 'paused', 'breaker']);
+  await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
+  expect(bench.sandbox.arrivals).toHaveLength(3);
+});
+
+test.each([
+  ['7', 7 * SECOND],
+  ['90', 90 * SECOND],
+  ['date', 40 * SECOND],
+  ['0', 5 * SECOND],
+  ['past', 5 * SECOND],
+  ['soon', 5 * SECOND],
+])('Retry-After %s after the first 429 is a wait of %i ms', async (header, wait) => {
+  const bench = benchOf();
+  const { clock } = bench;
+  const date = (ahead: number): string => new Date(clock.now() + ahead).toUTCString();
+  const value = header === 'date' ? date(40_000) : header === 'past' ? date(-40_000) : header;
+  answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': value } });
+  const { ask } = await bench.start(await freshMirrorFile(), { random: () => 0 });
+
+  await ask();
+
+  const [gap] = gapsOf(bench.sandbox);
+  expect(gap).toBeGreaterThanOrEqual(wait - 1);
+  expect(gap).toBeLessThan(wait + 1000);
+});
+
+test('a huge Retry-After is taken for a day', async () => {
+  const bench = benchOf();
+  answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '99999999999999999999999' } });
+  const { ask, ledger, told } = await bench.start(await freshMirrorFile());
+  const gone = new AbortController();
+  const asked = ask({ signal: gone.signal });
+  await told(1);
+
+  const until = (await ledger.state()).pausedUntil?.getTime() ?? 0;
+
+  gone.abort(new Error('gone'));
+  await expect(asked).rejects.toThrow('gone');
+  expect(until - (bench.sandbox.arrivals[0]?.at ?? 0)).toBe(24 * HOUR);
+});
+
+test('a service that says "1 s" for an hour is asked no more often than one that says nothing', async () => {
+  const bench = benchOf();
+  bench.sandbox.script(() => ({ ...TOO_MANY, headers: { 'retry-after': '1' } }));
+  const process = await bench.start(await freshMirrorFile());
+
+  await insist(bench, process, HOUR);
+
+  expect(
+    bench.sandbox.arrivals.filter(({ at }) => at - (bench.sandbox.arrivals[0]?.at ?? 0) < HOUR).length,
+  ).toBeLessThanOrEqual(8);
+});
+
+test('a pause and the breaker outlive the process', async () => {
+  const bench = benchOf();
+  bench.sandbox.script(() => TOO_MANY);
+  const path = await freshMirrorFile();
+  const { ask, database } = await bench.start(path);
+  await ask().catch(() => undefined);
+  await database.close();
+
+  const restarted = await bench.start(path);
+
+  await expect(restarted.ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
+  expect(bench.sandbox.arrivals).toHaveLength(3);
+});
+
+test('an hour of 429s draws at most 8 requests out of four callers, though the process is restarted every other minute', async () => {
+  const bench = benchOf({ rate: 0 });
+  const { clock, sandbox } = bench;
+  const path = await freshMirrorFile();
+  // The storm begins when four requests are under way at once.
+  const first = await bench.start(path, { way: () => [1500, 1500] });
+  await times(10, () => first.ask());
+  sandbox.script(() => TOO_MANY);
+  const before = sandbox.arrivals.length;
+  const end = clock.monotonic() + HOUR;
+  let process = first;
+  while (clock.monotonic() < end) {
+    const kill = new AbortController();
+    const callers = Array.from({ length: 4 }, () =>
+      process.ask({ signal: kill.signal }).catch(() => undefined),
+    );
+    await clock.sleep(2 * MINUTE);
+    kill.abort(new Error('killed'));
+    await Promise.all(callers);
+    process = await bench.start(path, { way: () => [1500, 1500] });
+  }
+
+  expect(sandbox.arrivals.length - before).toBeLessThanOrEqual(8);
+});
+
+test('requests that were under way together and all draw 429 are one strike', async () => {
+  const bench = benchOf();
+  const { ask, ledger, events } = await bench.start(await freshMirrorFile(), { way: () => [1500, 1500] });
+  await times(10, () => ask());
+  const from = bench.sandbox.arrivals.length;
+  bench.sandbox.script(() => (bench.sandbox.arrivals.length <= from + 3 ? TOO_MANY : undefined));
+
+  const asked = Promise.all(Array.from({ length: 3 }, () => ask()));
+  await bench.clock.sleep(6000);
+
+  expect(await ledger.state()).toMatchObject({ strikes: 1 });
+  await asked;
+  expect(events.map(({ kind }) => kind)).toEqual(['paused', 'opened']);
+});
+
+test('after a pause one request goes ahead alone, and only its good answer lets the others go', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '10' } });
+  const path = await freshMirrorFile();
+  const processes = [
+    await bench.start(path, { way: () => [10, 4000] }),
+    await bench.start(path, { way: () => [10, 4000] }),
+  ];
+  const asked = Promise.all(processes.flatMap(({ ask }) => Array.from({ length: 3 }, () => ask())));
+
+  await clock.sleep(4010 + 10_000 + 3900);
+
+  expect(sandbox.arrivals).toHaveLength(2);
+  await asked;
+  expect(sandbox.arrivals).toHaveLength(7);
+});
+
+test('a 429 for the probe lets nobody go', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  answerWith(bench, TOO_MANY, TOO_MANY);
+  const path = await freshMirrorFile();
+  const processes = [await bench.start(path), await bench.start(path)];
+  const asked = Promise.all(processes.flatMap(({ ask }) => Array.from({ length: 3 }, () => ask())));
+
+  await clock.sleep(34_000);
+
+  expect(sandbox.arrivals).toHaveLength(2);
+  await asked;
+});
+
+test.each([
+  [429, 'pause'],
+  [401, 'key'],
+] as const)(
+  'from the moment that a %i stands in the ledger nobody is let through',
+  async (status, because) => {
+    const bench = benchOf();
+    answerWith(bench, { status });
+    const grants: Grant[] = [];
+    const { ask } = await bench.start(await freshMirrorFile(), {
+      async onSettled(ledger, id) {
+        // Another request of the same process, whose spacing lets it go.
+        const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), own: [id] };
+        grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
+      },
+    });
+
+    await ask().catch(() => undefined);
+
+    expect(grants[0]).toMatchObject({ granted: false, because });
+  },
+);
+
+test('an answer that was under way when the 429 came does not end the pause', async () => {
+  const bench = benchOf();
+  const { ask, ledger } = await bench.start(await freshMirrorFile());
+  await times(10, () => ask());
+  const from = bench.sandbox.arrivals.length;
+  bench.sandbox.script(() => (bench.sandbox.arrivals.length === from + 2 ? TOO_MANY : OK));
+
+  const slow = ask({ way: () => [0, 4000] });
+  const throttled = ask();
+  await slow;
+
+  expect(await ledger.state()).toMatchObject({ strikes: 1 });
+  expect(bench.sandbox.arrivals).toHaveLength(from + 2);
+  await throttled;
+  expect(await ledger.state()).toMatchObject({ strikes: 0, pausedUntil: null });
+});
+
+test('a process that slept through the pause of another ends it with its good answer', async () => {
+  const bench = benchOf();
+  answerWith(bench, OK, TOO_MANY);
+  const path = await freshMirrorFile();
+  const [idle, busy] = [await bench.start(path), await bench.start(path)];
+  await idle.ask();
+  const gone = new AbortController();
+  const asked = busy.ask({ signal: gone.signal });
+  await bench.clock.sleep(4000);
+  gone.abort(new Error('gone'));
+  await expect(asked).rejects.toThrow('gone');
+  await bench.clock.sleep(MINUTE);
+
+  await idle.ask();
+
+  expect(await idle.ledger.state()).toMatchObject({ strikes: 0, pausedUntil: null });
+  expect(idle.events).toEqual([{ kind: 'opened' }]);
+});
+
+test('a person who opens the gate by hand is heard within a minute', async () => {
+  const bench = benchOf();
+  answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '7200' } });
+  const path = await freshMirrorFile();
+  const { ask } = await bench.start(path);
+  const asked = ask();
+  await bench.clock.sleep(10 * MINUTE);
+
+  await (await bench.start(path)).ledger.open();
+  const opened = bench.clock.monotonic();
+  await asked;
+
+  expect(bench.clock.monotonic() - opened).toBeLessThanOrEqual(MINUTE + SECOND);
+});
+
+test('one request that alone draws 429 again and again, while others are served, is given up after four', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? TOO_MANY : OK));
+  const { ask } = await bench.start(await freshMirrorFile());
+  const stop = new AbortController();
+  const others = (async () => {
+    for (;;) {
+      await ask({ signal: stop.signal });
+      await clock.sleep(500, stop.signal);
+    }
+  })().catch(() => undefined);
+
+  await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'ANSWER_FAILED' });
+
+  stop.abort(new Error('enough'));
+  await others;
+  expect(sandbox.arrivals.filter(({ path }) => path.startsWith('/v1/inboxes/1'))).toHaveLength(4);
+});

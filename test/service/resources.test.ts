@@ -1,0 +1,247 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseExact } from '../../src/core/json.ts';
+import { COLUMNS, type Item, LIST_NAMES, type ListName } from '../../src/core/lists.ts';
+import { type ReadRows, readRows } from '../../src/service/resources.ts';
+
+const read = (list: ListName, rows: string, storePublicPermalink = false): ReadRows =>
+  readRows(list, parseExact(rows) as unknown[], { storePublicPermalink });
+
+function one(list: ListName, row: string, storePublicPermalink = false): Item {
+  const { items, rejects } = read(list, `[${row}]`, storePublicPermalink);
+  expect(rejects).toEqual([]);
+  return items[0] as Item;
+}
+const conversation = (fields: string): Item =>
+  one('conversations', `{"id":"1","status":"open","tag_ids":[]${fields}}`);
+
+test('an id is its digits, whether a number or a text, also past what JavaScript holds exactly', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (id) => {
+      const asNumber = one(
+        'conversations',
+        `{"id":${id},"assignee":{"assignee_id":${id}},"tag_ids":[${id}]}`,
+      );
+      const asText = one(
+        'conversations',
+        `{"id":"${id}","assignee":{"assignee_id":"${id}"},"tag_ids":["${id}"]}`,
+      );
+      expect(asNumber).toMatchObject({
+        id: String(id),
+        columns: { assignee_id: String(id) },
+        tags: [String(id)],
+      });
+      expect(asText).toMatchObject({
+        id: String(id),
+        columns: { assignee_id: String(id) },
+        tags: [String(id)],
+      });
+      expect(asNumber.hash).toBe(asText.hash);
+      expect(asNumber.raw).toContain(`"id":${id}`);
+    }),
+  );
+});
+
+test.each([
+  '-1',
+  '1.5',
+  '1e3',
+  '1.0',
+  '""',
+  '"abc"',
+  '" 1"',
+  '"1\\n"',
+  '{}',
+  '[1]',
+  'true',
+  'null',
+  '123456789012345678901',
+  '"٣"',
+])('the id %s is none, and its row is a reject with the reason', (id) => {
+  const { items, rejects } = read('users', `[{"id":${id},"email":"a@example.com"},{"id":"2"}]`);
+
+  expect(rejects).toMatchObject([{ reason: 'id is no id of digits' }]);
+  expect(items.map((item) => item.id)).toEqual(['2']);
+});
+
+test('every list reads exactly its columns', () => {
+  for (const list of LIST_NAMES)
+    expect(Object.keys(one(list, '{"id":1}').columns)).toEqual(Object.keys(COLUMNS[list]));
+});
+
+test('an inbox is read with its source user and its instants', () => {
+  const row = `{"id":"9223372036854775807","display_name":"Support","channel_type":"email","email":"s@example.com","inbox_type":"user",
+    "is_authorised":false,"source_user":{"id":9007199254740993,"email":"o@example.com"},"created_at":1709036168,"updated_at":1709036168250}`;
+  expect(one('inboxes', row).columns).toEqual({
+    display_name: 'Support',
+    channel_type: 'email',
+    email: 's@example.com',
+    inbox_type: 'user',
+    is_authorised: false,
+    source_user_id: '9007199254740993',
+    source_user_email: 'o@example.com',
+    created_at: '2024-02-27T12:16:08.000Z',
+    updated_at: '2024-02-27T12:16:08.250Z',
+  });
+});
+
+test.each([
+  '1709036168',
+  '1709036168000',
+  '"1709036168"',
+  '"1709036168000"',
+  '1709036168.0',
+  '1709036168.000',
+  '1.709036168e9',
+])('the timestamp %s is the instant that it means', (created) => {
+  expect(one('tags', `{"id":1,"created_at":${created}}`).columns['created_at']).toBe(
+    '2024-02-27T12:16:08.000Z',
+  );
+});
+
+test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x10"'])(
+  'the timestamp %s is none',
+  (created) => {
+    expect(read('tags', `[{"id":1,"created_at":${created}}]`).rejects).toMatchObject([
+      { reason: 'created_at is no timestamp' },
+    ]);
+  },
+);
+
+test('an unassigned conversation is one however it says so, and all ways are equal', () => {
+  const ways = [
+    '',
+    ',"assignee":null',
+    ',"assignee":{}',
+    ',"assignee":{"assignee_id":null}',
+    ',"assignee":{"assignee_type":"user","assignee_id":null}',
+  ];
+  const read1 = ways.map(conversation);
+
+  for (const { columns } of read1) expect(columns).toMatchObject({ assignee_id: null, assignee_type: null });
+  expect(new Set(read1.map(({ hash }) => hash)).size).toBe(1);
+});
+
+test('tags are a set: order and repetition change neither what is kept nor the hash', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 99 }), { maxLength: 6 }),
+      fc.infiniteStream(fc.boolean()),
+      (tags, coins) => {
+        const mixed = tags
+          .toSorted(() => (coins.next().value === true ? 1 : -1))
+          .flatMap((tag) => [tag, String(tag)]);
+        const plain = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(tags)}}`);
+        const other = one('conversations', `{"id":1,"tag_ids":${JSON.stringify(mixed)}}`);
+        expect(other.tags).toEqual(plain.tags);
+        expect(other.hash).toBe(plain.hash);
+      },
+    ),
+  );
+});
+
+test('no tags is not the same as saying nothing about tags', () => {
+  expect(one('conversations', '{"id":1,"tag_ids":[]}').tags).toEqual([]);
+  expect(one('conversations', '{"id":1}').tags).toBeNull();
+  expect(one('conversations', '{"id":1,"tag_ids":null}').tags).toBeNull();
+});
+
+test('the order of names does not change the hash, any content does', () => {
+  const base = one('conversations', '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2}}');
+  expect(one('conversations', '{"colour":{"b":2,"a":1},"tag_ids":[],"status":"open","id":1}').hash).toBe(
+    base.hash,
+  );
+  for (const other of [
+    '{"id":1,"status":"closed","tag_ids":[],"colour":{"a":1,"b":2}}',
+    '{"id":1,"status":"open","tag_ids":[5],"colour":{"a":1,"b":2}}',
+    '{"id":1,"status":"open","colour":{"a":1,"b":2}}',
+    '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":3}}',
+    '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2},"more":null}',
+    '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2},"assignee":{"assignee_id":7}}',
+    '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2},"assignee":{"mood":"good"}}',
+    '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2},"private_permalink":"x"}',
+  ])
+    expect(one('conversations', other).hash).not.toBe(base.hash);
+});
+
+test('what nobody knows yet is kept as it came, with every digit, also inside what is known', () => {
+  const row =
+    '{"id":"1","extra":{"big":9223372036854775807,"rate":1.50},"assignee":{"assignee_id":5,"seat":18446744073709551615}}';
+  expect(one('conversations', row).raw).toBe(row);
+});
+
+test('the public link is kept only where it was asked for', () => {
+  const row = '{"id":"1","public_permalink":"https://x/open-to-all","private_permalink":"https://x/p"}';
+  const kept = one('conversations', row);
+  expect(kept.raw).not.toContain('open-to-all');
+  expect(kept.columns['permalink']).toBe('https://x/p');
+  expect(one('conversations', row, true).raw).toContain('open-to-all');
+  expect(
+    one('conversations', '{"id":"1","public_permalink":"https://x/other","private_permalink":"https://x/p"}')
+      .hash,
+  ).toBe(kept.hash);
+  expect(
+    read('conversations', '[{"id":"x","public_permalink":"https://x/open-to-all"}]').rejects[0]?.raw,
+  ).not.toContain('open-to-all');
+});
+
+test('a conversation read singly is equal to the same one in a list', () => {
+  expect(one('conversations', '{"id":1,"status":"open","message_ids":[{"hiver_message_id":5}]}')).toEqual(
+    one('conversations', '{"id":1,"status":"open"}'),
+  );
+});
+
+test.each<[ListName, string, string]>([
+  ['users', '{"email":"a@example.com"}', 'id is missing'],
+  ['users', 'null', 'the row is no object'],
+  ['users', '"text"', 'the row is no object'],
+  ['users', '[]', 'the row is no object'],
+  ['users', '5', 'the row is no object'],
+  ['users', '9007199254740993', 'the row is no object'],
+  ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is no text; is_joined is no boolean'],
+  ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is no text'],
+  ['conversations', `{"id":1,"status":"${'o'.repeat(251)}"}`, 'status is too long'],
+  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is no array'],
+  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is no id of digits'],
+  ['conversations', '{"id":1,"assignee":{"assignee_id":"jane"}}', 'assignee.assignee_id is no id of digits'],
+  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is no boolean'],
+])(
+  'a wrong row of %s, %s, is one reject with its reason, and the rows beside it are read',
+  (list, row, reason) => {
+    const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
+
+    expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
+    expect(rejects).toEqual([{ reason, raw: row }]);
+  },
+);
+
+test.each(['5', '"jane"', '[]', '9007199254740993'])(
+  'the assignee %s is a reject, not nobody',
+  (assignee) => {
+    expect(read('conversations', `[{"id":1,"assignee":${assignee}}]`).rejects).toHaveLength(1);
+  },
+);
+
+test('what the specification promises and rows lack is counted', () => {
+  expect(read('users', '[{"id":1,"email":"a"},{"id":2,"email":null},{"id":3}]').lacking).toEqual({
+    first_name: 3,
+    last_name: 3,
+    email: 1,
+    phone_number: 3,
+    is_joined: 3,
+  });
+});
+
+test('a status that nobody knows is kept', () => {
+  expect(conversation('').columns['status']).toBe('open');
+  expect(one('conversations', '{"id":1,"status":"Zzz"}').columns['status']).toBe('Zzz');
+});
+
+test('no JSON whatever makes the reading of rows throw', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...LIST_NAMES), fc.array(fc.jsonValue()), (list, rows) => {
+      const { items, rejects } = readRows(list, rows, { storePublicPermalink: false });
+      expect(items.length + rejects.length).toBe(rows.length);
+    }),
+  );
+});

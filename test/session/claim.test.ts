@@ -1,0 +1,171 @@
+import SqliteDatabase from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { readLease } from '../../src/mirror/lease.ts';
+import { keepLease } from '../../src/session/claim.ts';
+import { daemonHouse, DAY, MINUTE } from '../support/daemon.ts';
+import { changesIn, count, nthInbox } from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
+
+const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+
+test('the lease is renewed through hours in which there is nothing to do', async () => {
+  const { clock, database, lease } = await quickMirror();
+  const kept = keepLease(lease, { database, clock });
+  for (let minute = 0; minute < 180; minute += 1) {
+    await clock.sleep(MINUTE);
+    const held = await readLease(database);
+    expect(held!.expiresAt.getTime()).toBeGreaterThan(clock.now() + 10_000);
+  }
+  kept.stop();
+  await clock.sleep(MINUTE);
+  expect((await readLease(database))!.expiresAt.getTime()).toBeLessThan(clock.now());
+  expect(kept.lost.aborted).toBe(false);
+});
+
+test('a lease that another process has taken is told once, and not renewed again', async () => {
+  const { clock, database, lease } = await quickMirror();
+  const kept = keepLease(lease, { database, clock });
+  await clock.sleep(MINUTE);
+  await database.execute(`UPDATE leases SET holder = 'another' WHERE name = 'writer'`);
+  await clock.sleep(MINUTE);
+  expect(kept.lost.reason).toMatchObject({ code: 'LEASE_LOST' });
+  expect((await readLease(database))?.holder).toBe('another');
+});
+
+test('a daemon whose lease is taken over ends with that error, and what it had applied is kept', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, database } = house;
+  const { ended, stop } = await house.start();
+  await clock.sleep(5 * MINUTE);
+  await database.execute(`UPDATE leases SET holder = 'another' WHERE name = 'writer'`);
+  expect(await ended).toMatchObject({ code: 'LEASE_LOST' });
+  await stop();
+  expect(await count(database, `sweeps WHERE state = 'complete'`)).toBe(7);
+  expect((await readLease(database))?.holder, 'it is not released in the name of another').toBe('another');
+});
+
+test('a database that cannot be used for a while is waited out, with few lines', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, database } = house;
+  const daemon = await house.start();
+  await clock.sleep(20 * MINUTE);
+  // Whoever waits for a lock here waits in real time.
+  await daemon.database.query('PRAGMA busy_timeout = 0');
+  const other = new SqliteDatabase(database.name);
+  other.exec('BEGIN IMMEDIATE');
+  const lines = house.said().length;
+  await clock.sleep(30 * MINUTE);
+  other.exec('ROLLBACK');
+  other.close();
+  await clock.sleep(2 * MINUTE);
+  const told = house
+    .said()
+    .slice(lines)
+    .filter(({ msg }) => msg.includes('database'));
+  expect(told.map(({ level, msg }) => `${level} ${msg}`)).toEqual([
+    expect.stringMatching(/^50 the database cannot be used/),
+    expect.stringMatching(/^30 the database can be used again/),
+  ]);
+  expect(await house.late()).toEqual([]);
+  expect(await count(database, `sweeps WHERE state IN ('running', 'paused')`)).toBe(0);
+});
+
+test.each([
+  ['nothing is due', {}, 0],
+  ['the budget is spent', { requestsPerDay: 10, requestsReserved: 0 }, 20],
+])('where %s a look is one question to the database', async (_why, limits, plans) => {
+  const house = await daemonHouse({ ...SMALL, limits: { ...SMALL.limits, ...limits }, pollMs: 1000 });
+  const { clock } = house;
+  const { killSwitch } = await house.start();
+  await clock.sleep(17 * MINUTE);
+  const asked = killSwitch.statements;
+  await clock.sleep(10 * MINUTE);
+  // The lease is renewed with each look here.
+  expect(killSwitch.statements - asked).toBeLessThanOrEqual(2 * 600 + plans * 12 + 1);
+});
+
+test('what is older than 30 days goes; changes and the sweeps that found them stay, and so does all that is still in use', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+  const { clock, database, store, sandbox } = mirror;
+  const inbox = nthInbox(sandbox, 0);
+  await mirror.sync();
+  sandbox.world.setStatus(inbox.id, inbox.conversations.order[3]!, 'pending');
+  await mirror.sync();
+  const changes = await changesIn(database);
+  expect(changes).toHaveLength(1);
+  for (let times = 0; times < 3; times += 1) await mirror.sync();
+  clock.advance(31 * DAY);
+  const [seen] = await database.query<{ at: string }>(`SELECT max(fetched_at) AS at FROM sweep_pages`);
+  await mirror.sync();
+  const lastPages = await database.query(
+    `SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`,
+  );
+  const sent = await store.countSent(clock.now() - DAY);
+  const rates = await store.completeSweeps({ list: 'conversations', inboxId: inbox.id });
+
+  const gone = await store.housekeep(clock.now());
+  // Of four lists five sweeps each are old: one of each is among the two newest, and three have found something.
+  expect(gone).toMatchObject({ requests: 20, orders: 5, pages: 0 });
+  expect(await count(database, 'requests')).toBe(4);
+  expect(await changesIn(database)).toEqual(changes);
+  const kept = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM sweeps GROUP BY list, inbox_id`,
+  );
+  expect(kept.every(({ n }) => n >= 2)).toBe(true);
+  expect(await count(database, `sweeps WHERE inserted + changed + deleted > 0`)).toBe(5);
+  expect(await count(database, `changes WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)).toBe(0);
+  expect(
+    await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`),
+  ).toEqual(lastPages);
+  expect(await store.countSent(clock.now() - DAY)).toBe(sent);
+  expect((await store.completeSweeps({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
+  expect(await store.housekeep(clock.now()), 'a second time there is nothing left').toEqual({
+    requests: 0,
+    sweeps: 0,
+    pages: 0,
+    orders: 0,
+  });
+
+  sandbox.world.removeConversation(inbox.id, inbox.conversations.order[5]!);
+  await mirror.sync();
+  const [deleted] = (await changesIn(database)).slice(changes.length);
+  expect(deleted).toMatchObject({ field: 'presence', new_value: 'missing' });
+  expect(deleted!.previously_seen_at!.getTime()).toBeGreaterThan(Date.parse(seen!.at));
+});
+
+test('pages that only superseded sweeps kept go, those of open sweeps and of the two last complete ones stay', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] }, pageSize: 10 });
+  const { database, store, clock } = mirror;
+  await mirror.sync();
+  await mirror.sync();
+  const { id: inboxId } = nthInbox(mirror.sandbox, 0);
+  const open = await store.openSweep({ list: 'conversations', inboxId }, 'schedule', clock.now());
+  await database.execute(
+    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) VALUES ($1, 1, '[]', $2), (4711, 1, '[]', $2)`,
+    open.id,
+    '2026-01-01T00:00:00.000Z',
+  );
+  const before = await count(database, 'sweep_pages');
+  expect((await store.housekeep(clock.now())).pages).toBe(1);
+  expect(await count(database, 'sweep_pages')).toBe(before - 1);
+});
+
+test('a daemon tidies once a day, and a failure to do so does not end it', async () => {
+  const seldom = { conversations: '0 */6 * * *', inboxes: '0 */6 * * *' };
+  const house = await daemonHouse({ ...SMALL, schedules: seldom, pollMs: 10 * MINUTE });
+  const { clock, database } = house;
+  const daemon = await house.start();
+  await clock.sleep(DAY);
+  await daemon.database.query('PRAGMA busy_timeout = 0');
+  const other = new SqliteDatabase(database.name);
+  other.exec('BEGIN IMMEDIATE');
+  await clock.sleep(120 * MINUTE);
+  other.exec('ROLLBACK');
+  other.close();
+  await clock.sleep(DAY);
+  // That there was nothing to tidy is told at debug.
+  const told = house.said(20).filter(({ msg }) => msg.startsWith('housekeeping'));
+  expect(told.map(({ msg }) => msg.split(/[ ;]/)[1])).toEqual(['done', 'failed', 'done']);
+  await daemon.stop();
+  expect(await daemon.ended).toBeUndefined();
+});

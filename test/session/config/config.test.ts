@@ -1,0 +1,214 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readConfig } from '../../../src/session/config/config.ts';
+import { readEnvironment } from '../../../src/session/config/environment.ts';
+import { temporaryFolder } from '../../support/mirror.ts';
+import { SECRET, testProgram } from '../../support/program.ts';
+
+const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
+
+test('without anything but address and key every variable has its default', () => {
+  const config = readConfig(GOOD, '/data', { service: true });
+  expect(config).toMatchObject({
+    apiUrl: 'https://api.example.com/v1',
+    databaseUrl: 'file:/data/mirror.db',
+    requestsPerSecond: 1,
+    requestsPerDay: 5000,
+    requestsReserved: 250,
+    pageSize: 100,
+    timezone: 'UTC',
+    reportTimezone: 'UTC',
+    http: { host: '127.0.0.1', port: 8787, allowedHosts: [] },
+    logLevel: 'info',
+    storePublicPermalink: false,
+  });
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+test('a bad .env names every bad variable at once and exits 2', async () => {
+  const program = await testProgram();
+  writeFileSync(
+    join(program.folder, '.env'),
+    [
+      'INBOX_API_URL=api.example.com',
+      'INBOX_API_KEY="two words"',
+      'DATABASE_URL=mysql://me:pa55w0rd@localhost/mirror',
+      'REQUESTS_PER_SECOND=fast',
+      'REQUESTS_PER_DAY=0',
+      'REQUESTS_RESERVED=-1',
+      'PAGE_SIZE=101',
+      'SCHEDULE_INBOXES="61 * * * *"',
+      'SCHEDULE_USERS=@daily',
+      'SCHEDULE_TAGS="* * *"',
+      'SCHEDULE_CONVERSATIONS="*/15 * * * * * *"',
+      'SCHEDULE_TIMEZONE=Mars/Olympus',
+      'HTTP_HOST="a b"',
+      'HTTP_PORT=99999',
+      'HTTP_ALLOWED_HOSTS=http://mirror.example',
+      'LOG_LEVEL=loud',
+      'STORE_PUBLIC_PERMALINK=yes',
+    ].join('\n'),
+  );
+  for (const name of Object.keys(program.env)) delete program.env[name];
+  const { exitCode, stderr } = await program.run('sync');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('17 faults');
+  expect(stderr).not.toContain('pa55w0rd');
+  for (const name of [
+    'INBOX_API_URL',
+    'INBOX_API_KEY',
+    'DATABASE_URL',
+    'REQUESTS_PER_SECOND',
+    'REQUESTS_PER_DAY',
+    'REQUESTS_RESERVED',
+    'PAGE_SIZE',
+    'SCHEDULE_INBOXES',
+    'SCHEDULE_USERS',
+    'SCHEDULE_TAGS',
+    'SCHEDULE_CONVERSATIONS',
+    'SCHEDULE_TIMEZONE',
+    'HTTP_HOST',
+    'HTTP_PORT',
+    'HTTP_ALLOWED_HOSTS',
+    'LOG_LEVEL',
+    'STORE_PUBLIC_PERMALINK',
+  ]) {
+    expect(stderr, name).toContain(`${name}: `);
+  }
+  expect(stderr, 'never the key').not.toContain('two words');
+  expect(program.sandbox.arrivals, 'nothing was sent').toEqual([]);
+});
+
+test('a real environment variable wins over .env', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, '.env'), 'PAGE_SIZE=50\nREQUESTS_PER_DAY=100\nREQUESTS_RESERVED=1\n');
+  const config = readConfig(readEnvironment({ ...GOOD, PAGE_SIZE: '20' }, folder), folder, { service: true });
+  expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
+});
+
+test("a slip in a variable's name is told, by sync, status and doctor, without its value", async () => {
+  expect(() =>
+    readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true }),
+  ).toThrow(
+    /INBOX_API_KEY: is missing[^]*INBOX_API_KEYS is set, but no such variable is read; perhaps INBOX_API_KEY is meant/,
+  );
+  const slips = {
+    REQUEST_PER_DAY: '100',
+    databse_url: 'file:other.db',
+    INBOX_API_TOKEN: SECRET,
+    SCHEDULE_TAG: '',
+  };
+  const others = {
+    HTTP_PROXY: 'http://proxy',
+    INBOX_MIRROR_SERVICE_HOST: '10.0.0.7',
+    PAGER: 'less',
+    REQUESTS_CA_BUNDLE: '/etc/ca.pem',
+    DATABASE_URL_FILE: '',
+  };
+  const { misspelt } = readConfig({ ...GOOD, ...slips, ...others }, '/', { service: true });
+  expect(misspelt).toEqual([
+    expect.stringMatching(/^REQUEST_PER_DAY .*REQUESTS_PER_DAY is meant$/),
+    expect.stringMatching(/^databse_url .*DATABASE_URL is meant$/),
+    expect.stringMatching(/^INBOX_API_TOKEN .*\.env\.example/),
+  ]);
+  expect(misspelt.join('\n')).not.toContain(SECRET);
+  const program = await testProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
+  expect((await program.run('sync', 'inboxes')).stderr).toContain('LOG_LEVELS is set');
+  expect((await program.run('status')).stderr).toMatch(/^warning: LOG_LEVELS is set/);
+  const { exitCode, stdout } = await program.run('doctor');
+  expect({ exitCode, stdout }).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/warning +configuration +LOG_LEVELS/) as string,
+  });
+});
+
+test('address and key are missed only by a command that talks to the service', () => {
+  expect(() => readConfig({}, '/', { service: true })).toThrow(
+    /2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/,
+  );
+  expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
+});
+
+test('further host names of the endpoints are read in lower case, and one with a port is refused', () => {
+  const read = (names: string) =>
+    readConfig({ ...GOOD, HTTP_ALLOWED_HOSTS: names }, '/', { service: true }).http.allowedHosts;
+  expect(read(' Mirror.Example , inbox_mirror')).toEqual(['mirror.example', 'inbox_mirror']);
+  expect(() => read('mirror.example:8787')).toThrow(/HTTP_ALLOWED_HOSTS/);
+  expect(() => read('mirror.example,')).toThrow(/HTTP_ALLOWED_HOSTS/);
+});
+
+test('the key can lie in a file, and its name is told when it cannot be read', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'key'), `${SECRET}\n`);
+  const read = (env: Record<string, string>) =>
+    readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, ...env }, folder, { service: true });
+  expect(read({ INBOX_API_KEY_FILE: 'key' }).key).toBe(SECRET);
+  expect(() => read({ INBOX_API_KEY_FILE: 'nowhere' })).toThrow(
+    /INBOX_API_KEY_FILE: cannot read nowhere \(ENOENT\)/,
+  );
+  expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
+});
+
+test('the address of the database and the secret of the webhook can lie in files, as they hold secrets', () => {
+  const folder = temporaryFolder();
+  const address = 'postgresql://me:pa55w0rd@db.example/mirror';
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  writeFileSync(join(folder, 'address'), `${address}\n`);
+  writeFileSync(join(folder, 'secret'), `${secret}\n`);
+  writeFileSync(join(folder, 'empty'), '\n');
+  const read = (env: Record<string, string>) => readConfig({ ...GOOD, ...env }, folder, { service: true });
+  expect(read({ DATABASE_URL_FILE: 'address' }).databaseUrl).toBe(address);
+  expect(read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'secret' }).webhook?.secret).toBe(
+    secret,
+  );
+  expect(() => read({ DATABASE_URL_FILE: 'address', DATABASE_URL: 'file:a' })).toThrow(
+    /DATABASE_URL and DATABASE_URL_FILE: both/,
+  );
+  expect(() => read({ DATABASE_URL_FILE: 'nowhere' })).toThrow(/DATABASE_URL_FILE: cannot read nowhere/);
+  expect(() => read({ DATABASE_URL_FILE: 'empty' })).toThrow(/DATABASE_URL_FILE: empty is empty/);
+  expect(() => read({ WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET_FILE: 'address' })).toThrow(
+    /WEBHOOK_SECRET_FILE: exp/,
+  );
+});
+
+test('a reserve as large as the whole day is refused', () => {
+  expect(() =>
+    readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true }),
+  ).toThrow(/REQUESTS_RESERVED: expected less/);
+});
+
+test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])(
+  'the address %s is refused',
+  (url) => {
+    expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
+      /INBOX_API_URL/,
+    );
+  },
+);
+
+test.each([
+  ['postgresql://me:pa55w0rd@db.example:5433/mirror?schema=Support_1&sslmode=require', null],
+  ['postgres:///mirror?host=/var/run/postgresql', null],
+  ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],
+  [
+    'postgresql://me:pa55w0rd#1@db.example/mirror',
+    'special characters in user and password are written as %XX',
+  ],
+  ['postgresql://me:pa55w0rd%E9@db.example/mirror', 'no character of UTF-8'],
+  ['postgresql://me%:pa55w0rd@db.example/mirror', 'a % itself is written as %25'],
+  ['postgresql://me:pa55w0rd@db.example', 'names no database'],
+  ['postgresql://me:pa55w0rd@db.example/mirror#here', 'has a #'],
+  ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected the schema to be of letters'],
+  ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected the schema to be of letters'],
+  ['me:pa55w0rd@db.example', 'expected file:PATH'],
+])('DATABASE_URL=%s is taken, or refused without a word of what it says', (url, fault) => {
+  const read = (): string =>
+    readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;
+  if (fault === null) {
+    expect(read()).toBe(url);
+    return;
+  }
+  expect(read).toThrow(fault);
+  expect(read).not.toThrow('pa55w0rd');
+});

@@ -1,0 +1,175 @@
+import { hostname } from 'node:os';
+import SqliteDatabase from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { targetOf } from '../../src/mirror/history/deliveries.ts';
+import { acquireLease } from '../../src/mirror/lease.ts';
+import { openStore } from '../../src/mirror/mirror.ts';
+import { readStatus } from '../../src/mirror/status.ts';
+import { readConfig } from '../../src/session/config/config.ts';
+import { DAEMON_COMMAND } from '../../src/session/live-daemon.ts';
+import { statusAsJson } from '../../src/status/json.ts';
+import { judge, type JudgedStatus, type Observer } from '../../src/status/judge.ts';
+import { served } from '../daemon/http/served.ts';
+import { TestClock } from '../support/clock.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
+import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
+import { freshMirrorFile } from '../support/template.ts';
+
+const MINUTE = 60_000;
+const CONFIG = readConfig({}, '/', { service: false });
+const WRITER = { host: 'test-host', pid: 41, isAlive: () => true };
+
+async function leased(command: string) {
+  const clock = new TestClock();
+  const database = await temporaryDatabase(await freshMirrorFile());
+  const lease = await acquireLease(database, { ...WRITER, command, now: clock.now });
+  return { clock, database, lease, store: openStore(database, lease) };
+}
+
+async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<JudgedStatus> {
+  const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
+  return judge(await readStatus(database, now), {
+    now,
+    config: CONFIG,
+    databaseName: 'mirror.db',
+    self: observer,
+  });
+}
+
+function outageUntil(now: number, until: number) {
+  return { since: new Date(now - 12 * MINUTE), until: new Date(until), cause: 'connection refused' };
+}
+
+test('an outage makes a mirror that is fresh unhealthy, and stands in the JSON with its cause', async () => {
+  const { clock, mirror, status, sync } = await served();
+  await sync();
+  expect((await status()).healthy).toBe(true);
+  const now = clock.now();
+  await mirror.store.writeOutage(outageUntil(now, now + 3 * MINUTE));
+  expect(JSON.parse(statusAsJson(await status()))).toMatchObject({
+    healthy: false,
+    outage: {
+      since: new Date(now - 12 * MINUTE).toISOString(),
+      until: new Date(now + 3 * MINUTE).toISOString(),
+      cause: 'connection refused',
+    },
+  });
+});
+
+test('an outage whose end is more than a minute past is told only while somebody holds the lease', async () => {
+  const { clock, database, lease, store } = await leased(DAEMON_COMMAND);
+  const now = clock.now();
+  await store.writeOutage(outageUntil(now, now - MINUTE - 1));
+  expect((await judged(database, now)).outage).toMatchObject({ cause: 'connection refused' });
+  await lease.release();
+  expect((await judged(database, now)).outage).toBeNull();
+  expect((await judged(database, now - 1)).outage).toMatchObject({ cause: 'connection refused' });
+});
+
+test('a daemon knows its own lease from one that an earlier process of its number left', async () => {
+  const { clock, database } = await leased(DAEMON_COMMAND);
+  const seenBy = async (self: Partial<Observer>) => (await judged(database, clock.now(), self)).leaseHeld;
+  expect(await seenBy({ pid: WRITER.pid, isWriter: true })).toBe(true);
+  expect(await seenBy({ pid: WRITER.pid, isWriter: false })).toBe(false);
+  expect(await seenBy({ pid: 42, isAlive: () => false })).toBe(false);
+  clock.advance(31_000);
+  expect(await seenBy({ pid: WRITER.pid, isWriter: true }), 'it has run out').toBe(false);
+});
+
+test('only a daemon that holds the lease keeps the schedules', async () => {
+  const daemon = await leased(DAEMON_COMMAND);
+  expect((await judged(daemon.database, daemon.clock.now())).daemonRuns).toBe(true);
+  await daemon.lease.release();
+  expect((await judged(daemon.database, daemon.clock.now())).daemonRuns).toBe(false);
+  const command = await leased('inbox-mirror sync');
+  expect(await judged(command.database, command.clock.now())).toMatchObject({
+    leaseHeld: true,
+    daemonRuns: false,
+  });
+});
+
+test('schedules stand in the JSON in the order of the lists, with what is due', async () => {
+  const { clock, database, store } = await leased(DAEMON_COMMAND);
+  const nextAt = new Date(clock.now() + 15 * MINUTE);
+  const schedule = { expression: '*/15 * * * *', timezone: 'UTC', nextAt };
+  await store.writeSchedule({
+    ...schedule,
+    list: 'conversations',
+    dueSince: new Date(clock.now()),
+    dueBefore: null,
+  });
+  await store.writeSchedule({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
+  const shown = { expression: '*/15 * * * *', timezone: 'UTC', next_at: '2026-03-02T08:15:00.000Z' };
+  expect(
+    (JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules,
+  ).toEqual([
+    { list: 'inboxes', ...shown, due_since: null },
+    { list: 'conversations', ...shown, due_since: '2026-03-02T08:00:00.000Z' },
+  ]);
+});
+
+function fromNow(minutes: number): string {
+  return new Date(Date.now() + minutes * MINUTE + 5000).toISOString();
+}
+
+/** As a daemon would leave it that runs beside the test. */
+function playDaemon(program: TestProgram): void {
+  const database = new SqliteDatabase(mirrorFile(program));
+  database
+    .prepare(
+      `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at) VALUES ('writer', 'h', ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(hostname(), process.ppid, DAEMON_COMMAND, fromNow(-60), fromNow(0), fromNow(0.4));
+  database.exec('DELETE FROM schedules');
+  const schedule = database.prepare(
+    `INSERT INTO schedules (list, expression, timezone, next_at) VALUES (?, '0 * * * *', 'UTC', ?)`,
+  );
+  schedule.run('users', fromNow(180));
+  schedule.run('inboxes', fromNow(12));
+  schedule.run('tags', fromNow(-1));
+  database
+    .prepare(`INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, ?, ?, 'connection refused')
+      ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since, outage_until = excluded.outage_until, outage_cause = excluded.outage_cause`)
+    .run(fromNow(-12.2), fromNow(3));
+  database.close();
+}
+
+test('`status` shows the outage and, while a daemon runs, when each kind of list is next read', async () => {
+  const program = await testProgram({ conversations: [5] });
+  await program.run('sync');
+  expect((await program.run('status')).stdout).not.toMatch(/^(service|next) /m);
+  playDaemon(program);
+  const { stdout, exitCode } = await program.run('status');
+  expect(stdout).toMatch(
+    /^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m,
+  );
+  expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags now$/m);
+  expect(exitCode).toBe(5);
+});
+
+test('`status` shows what a webhook has not taken, and when it is tried again', async () => {
+  const program = await testProgram({ conversations: [5] });
+  await program.run('sync');
+  expect((await program.run('status')).stdout).not.toMatch(/^webhook/m);
+  program.env['WEBHOOK_URL'] = 'https://receiver.example/hook?token=t0p';
+  program.env['WEBHOOK_SECRET'] = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  expect((await program.run('status')).stdout).toMatch(/^webhook {2}every change is delivered$/m);
+  const database = new SqliteDatabase(mirrorFile(program));
+  database
+    .prepare(
+      `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES (?, 0, 3, ?, 'HTTP 500', ?)`,
+    )
+    .run(targetOf(program.env['WEBHOOK_URL']), fromNow(18), fromNow(0));
+  database
+    .prepare(
+      `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, new_value, sweep_id) SELECT ?, 'tags', inbox_id, id, 'name', 'x', 1 FROM inbox_tags LIMIT 2`,
+    )
+    .run(fromNow(0));
+  database.close();
+  const { stdout } = await program.run('status');
+  expect(stdout).toMatch(
+    /^webhook {2}2 changes to deliver, not taken 3 times, tried again in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
+  );
+  expect(stdout).not.toContain('t0p');
+});

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
-import { stoppable } from '../core/abortable.ts';
+import { unlessAborted } from '../core/abortable.ts';
 import { MirrorError } from '../core/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../database/migrations.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from '../database/postgresql/address.ts';
@@ -78,19 +78,22 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     if (signal?.aborted !== true) await client.end();
   };
   try {
-    await stoppable(signal, client.connect());
-    await stoppable(signal, client.query(sessionOf(address, SESSION)));
+    await unlessAborted(client.connect(), signal);
+    await unlessAborted(client.query(sessionOf(address, SESSION)), signal);
     // Else a server looks for whoever asks only when it has rows for them. One that cannot look says so.
-    await stoppable(signal, client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal));
+    await unlessAborted(
+      client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal),
+      signal,
+    );
     const texts = async (text: string): Promise<string[]> =>
-      (await stoppable(signal, client.query<[string]>({ text, rowMode: 'array' }))).rows.map(
+      (await unlessAborted(client.query<[string]>({ text, rowMode: 'array' }), signal)).rows.map(
         ([first]) => first,
       );
     const tables = await texts(postgresql.tableNames);
     if (!tables.includes('conversations')) throw noMirrorYet(address.name);
     const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
     refuseNewer(address.name, applied, shippedMigrations(postgresql));
-    await stoppable(signal, client.query('BEGIN READ ONLY'));
+    await unlessAborted(client.query('BEGIN READ ONLY'), signal);
   } catch (error) {
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
@@ -108,7 +111,7 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
       );
       const next = async (rows: number): Promise<Batch> => {
         try {
-          return await stoppable(signal, read(cursor, rows));
+          return await unlessAborted(read(cursor, rows), signal);
         } catch (error) {
           throw signal?.aborted === true
             ? signal.reason
@@ -116,7 +119,7 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
         }
       };
       // Never begun: what gives no rows only does something, and COPY … TO PROGRAM may do it in a read-only transaction, too.
-      if (!(await stoppable(signal, givesRows(client, cursor)))) throw noRows();
+      if (!(await unlessAborted(givesRows(client, cursor), signal))) throw noRows();
       const first = await next(ROWS_AT_FIRST);
       return {
         columns: first.fields.map((field) => ({

@@ -1,55 +1,55 @@
-/** How the stand-in service behaves. Times in milliseconds. */
+/** The behaviour of the sandbox. Times are in milliseconds. */
 export interface SandboxOptions {
-  /** The one key that is let in. */
+  /** The only accepted API key. */
   key: string;
-  /** Keys that are known but lack rights: 403. */
+  /** Keys that exist but lack rights; they get a 403. */
   forbiddenKeys: string[];
   now: () => number;
 
-  /** Same seed, options and clock: same data and same history. */
+  /** The same seed, options and clock give the same data and the same history. */
   seed: number;
-  /** How many inboxes; when left out, the length of `conversations` if that is an array, else 4. */
+  /** The number of inboxes; null: the length of `conversations` if that is an array, else 4. */
   inboxes: number | null;
   usersPerInbox: number;
   tagsPerInbox: number;
-  /** Per inbox: the average (the first inboxes are the busiest), or the exact number of each. */
+  /** Conversations per inbox: the average (the first inboxes get the most), or the exact numbers. */
   conversations: number | number[];
-  /** Share of conversations that stand in the lists of two inboxes. */
+  /** The share of conversations that two inboxes list. */
   sharedShare: number;
   /** The word for a closed conversation, in the world and on the wire (SERVICE-NOTES.md, "Statuses"). */
   closedStatus: 'closed' | 'close';
 
-  /** `data`: lists are wrapped in `data`; `top`: `results` and `pagination` stand at the top (spec §4.1). */
+  /** `data`: lists are wrapped in `data`; `top`: `results` and `pagination` are outermost (spec §4.1). */
   envelope: 'data' | 'top';
-  /** JSON type of ids; `mixed`: numbers in conversations, strings elsewhere. */
+  /** The JSON type of ids; `mixed`: numbers in conversations, strings elsewhere. */
   idType: 'string' | 'number' | 'mixed';
-  /** Form of error bodies (spec §7); null: A for 4xx, B for 429 and 5xx. */
+  /** The form of error bodies (spec §7); null: B for 429 and 5xx, A for any other status. */
   errorForm: 'A' | 'B' | null;
-  /** Whether the tag search wants the whole name or a part of it (spec §4.3 leaves it open). */
+  /** Whether the tag search matches the whole name or a part of it (spec §4.3 does not specify this). */
   tagSearch: 'exact' | 'partial';
 
-  /** Requests per second; 0: no limit. */
+  /** The limit of requests per second; 0: no limit. */
   rate: number;
-  /** Requests in any 24 hours; 0: no limit. */
+  /** The limit of requests in any 24 hours; 0: no limit. */
   perDay: number;
-  /** How a 429 says when to come back; null: not at all, as the service does. */
+  /** The form of the `Retry-After` header on a 429; null: no header, like the service. */
   retryAfter: null | 'seconds' | 'date';
 
-  /** Changes an hour over the whole account. */
+  /** The average number of changes per hour in the whole account. */
   activityPerHour: number;
 
-  /** Least round trip, half of it out and half of it back; 0: no wait at all. */
+  /** The shortest round trip, half of it for each way; 0: no wait. */
   latencyMs: number;
-  /** Added to the round trip, evenly from 0 to this, drawn for each way by itself. */
+  /** The most that jitter adds to a round trip. Each way adds a uniform draw from 0 to half of it. */
   jitterMs: number;
-  /** Share of requests that are answered 500, after they were counted. */
+  /** The share of requests answered with 500. They count towards the limits. */
   errorRate: number;
 }
 
 export const SANDBOX_DEFAULTS: SandboxOptions = {
   key: 'sandbox-key',
   forbiddenKeys: [],
-  // Looked up at each call, so that a test's fake clock is seen.
+  // Resolve `Date.now` at each call, so that a test's fake clock takes effect.
   now: () => Date.now(),
   seed: 1,
   inboxes: null,
@@ -71,12 +71,15 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   errorRate: 0,
 };
 
-/** How many inboxes the options ask for. */
+/** Returns the number of inboxes that the options request. */
 export function inboxCount({ inboxes, conversations }: SandboxOptions): number {
   return inboxes ?? (Array.isArray(conversations) ? conversations.length : 4);
 }
 
-/** How many conversations each inbox gets: as told, or the average skewed by rank (second inbox half of the first, and so on). */
+/**
+ * Returns the number of conversations of each inbox: the exact numbers if given, else the average weighted
+ * by rank. The second inbox gets half as many as the first, the third a third, and so on.
+ */
 export function conversationCounts(options: SandboxOptions): number[] {
   const { conversations } = options;
   const ranks = Array.from({ length: inboxCount(options) }, (_, index) => 1 / (index + 1));

@@ -1,13 +1,13 @@
-import type { Desk } from './http/context.ts';
+import type { Context } from './http/context.ts';
 import { Limits } from './http/limits.ts';
-import { listen, type Listening } from './http/listen.ts';
+import { listen, type SandboxServer } from './http/listen.ts';
 import {
   headerOf,
   Refusal,
   refusalAnswer,
   type SandboxAnswer,
   type SandboxRequest,
-  type Scripted,
+  type ScriptedOutcome,
 } from './http/messages.ts';
 import { route } from './http/routes.ts';
 import { Wire } from './http/wire.ts';
@@ -17,122 +17,123 @@ import { randomStream } from './world/random.ts';
 import { seedWorld } from './world/seed.ts';
 import type { World } from './world/world.ts';
 
-export type { SandboxAnswer, SandboxRequest, Scripted } from './http/messages.ts';
+export type { SandboxAnswer, SandboxRequest, ScriptedOutcome } from './http/messages.ts';
 export type { SandboxOptions } from './options.ts';
 
-/** One request as the service saw it. */
+/** One request as the service received it. */
 export interface Arrival {
-  /** ms, by the options' clock, after the way out. */
+  /** When it arrived at the service, in ms of the options' clock. */
   at: number;
   method: string;
-  /** With the query, without the host: `/v1/inboxes?limit=100`. */
+  /** The path and the query: `/v1/inboxes?limit=100`. */
   path: string;
-  /** null: reset, hung, or not answered yet. */
+  /** null: reset by a script, left hanging by a script, or not answered yet. */
   status: number | null;
 }
 
 export interface Sandbox {
-  /** The truth; tests read and change it. */
+  /** The service's data; tests read and change it. */
   readonly world: World;
   /** Every request, in order of arrival. */
   readonly arrivals: Arrival[];
-  /** Serves a request without a socket. A scripted reset rejects with code ECONNRESET; a scripted hang never settles. */
+  /** Serves a request without a socket. A scripted reset rejects with ECONNRESET; a hang never settles. */
   handle(request: SandboxRequest): Promise<SandboxAnswer>;
-  /** Serves over HTTP on `port` (0: a free one) of `host` (127.0.0.1). */
-  listen(port?: number, host?: string): Promise<Listening>;
+  /** Serves over HTTP on `port` of `host`. Defaults: port 0, which selects a free port, and 127.0.0.1. */
+  listen(port?: number, host?: string): Promise<SandboxServer>;
   /**
-   * Asks `fn` first about every request from now on; the request is already the last of `arrivals`, and if its key is right it
-   * counts for the limits without being judged. A later call takes the place of the earlier; undefined ends it.
+   * Calls `outcomeOf` before every later request is checked, when the request is already the last one in
+   * `arrivals`. A request with a scripted outcome and the right key counts towards the limits but is not
+   * refused by them. A second call replaces the script; undefined removes it.
    */
-  script(fn: ((request: SandboxRequest) => Scripted) | undefined): void;
-  /** Lets the account's life run `ms` ahead of the clock. */
+  script(outcomeOf: ((request: SandboxRequest) => ScriptedOutcome) | undefined): void;
+  /** Moves the account's events `ms` further ahead of the clock. */
   advance(ms: number): void;
-  /** Makes exactly `n` changes at once. */
-  applyEvents(n: number): void;
+  /** Applies exactly `count` random events now. */
+  applyEvents(count: number): void;
 }
 
-/** The service as service-spec.md and SERVICE-NOTES.md describe it, in memory. */
+/** Creates the service that service-spec.md and SERVICE-NOTES.md describe, in memory. */
 export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   const settings: SandboxOptions = { ...SANDBOX_DEFAULTS, ...options };
   const { now } = settings;
   const world = seedWorld(settings);
-  const desk: Desk = { world, wire: new Wire(settings.idType), options: settings };
+  const context: Context = { world, wire: new Wire(settings.idType), options: settings };
   const activity = new Activity(world, settings);
   const limits = new Limits(settings);
-  const faults = randomStream(settings.seed, 'faults');
-  const way = wayOf(settings);
+  const failures = randomStream(settings.seed, 'faults');
+  const travel = oneWayDelay(settings);
   const arrivals: Arrival[] = [];
-  let scripted: ((request: SandboxRequest) => Scripted) | undefined;
+  let script: ((request: SandboxRequest) => ScriptedOutcome) | undefined;
 
   async function receive(request: SandboxRequest): Promise<SandboxAnswer | 'reset' | 'hang'> {
-    await way();
+    await travel();
     const arrival: Arrival = { at: now(), method: request.method, path: request.path, status: null };
     arrivals.push(arrival);
     activity.catchUp();
-    const outcome = script(request, arrival.at) ?? (await judge(request, arrival.at));
+    const outcome = runScript(request, arrival.at) ?? (await respond(request, arrival.at));
     if (typeof outcome === 'object') arrival.status = outcome.status;
-    await way();
+    await travel();
     return outcome;
   }
 
-  function script(request: SandboxRequest, at: number): SandboxAnswer | 'reset' | 'hang' | undefined {
-    const outcome = scripted?.(request);
+  function runScript(request: SandboxRequest, at: number): SandboxAnswer | 'reset' | 'hang' | undefined {
+    const outcome = script?.(request);
     if (outcome === undefined) return undefined;
     const status = typeof outcome === 'object' ? outcome.status : null;
-    if (refusedKey(request) === null) limits.note(at, status !== 429);
+    if (keyRefusal(request, settings) === null) limits.record(at, status !== 429);
     return typeof outcome === 'object' ? { headers: {}, body: '', ...outcome } : outcome;
   }
 
-  async function judge(request: SandboxRequest, at: number): Promise<SandboxAnswer> {
+  async function respond(request: SandboxRequest, at: number): Promise<SandboxAnswer> {
     try {
-      const refused = refusedKey(request);
-      if (refused !== null) throw refused;
-      limits.judge(at);
-      if (settings.errorRate > 0 && faults() < settings.errorRate)
+      const refusal = keyRefusal(request, settings);
+      if (refusal !== null) throw refusal;
+      limits.check(at);
+      if (settings.errorRate > 0 && failures() < settings.errorRate)
         throw new Refusal(500, 'Internal Server Error');
-      return await route(desk, request);
+      return await route(context, request);
     } catch (error) {
       if (error instanceof Refusal) return refusalAnswer(error, settings.errorForm);
       throw error;
     }
   }
 
-  function refusedKey(request: SandboxRequest): Refusal | null {
-    const key = /^bearer +(.+)$/i.exec(headerOf(request, 'authorization') ?? '')?.[1];
-    if (key === settings.key) return null;
-    if (key !== undefined && settings.forbiddenKeys.includes(key))
-      return new Refusal(403, 'Forbidden: the key lacks rights');
-    return new Refusal(
-      401,
-      key === undefined ? 'Unauthorized: no bearer key' : 'Unauthorized: the key is not known',
-    );
-  }
-
   return {
     world,
     arrivals,
-    async handle(request) {
-      const outcome = await receive(request);
-      if (outcome === 'hang') return new Promise(() => {});
-      if (outcome === 'reset')
-        throw Object.assign(new Error('the sandbox reset the connection'), { code: 'ECONNRESET' });
-      return outcome;
-    },
+    handle: async (request) => withoutSocket(await receive(request)),
     listen: (port = 0, host = '127.0.0.1') => listen(receive, port, host),
-    script(fn) {
-      scripted = fn;
+    script(outcomeOf) {
+      script = outcomeOf;
     },
     advance: (ms) => activity.advance(ms),
-    applyEvents: (n) => activity.apply(n),
+    applyEvents: (count) => activity.applyEvents(count),
   };
 }
 
-/** One way between client and service: half the latency, and jitter of its own. */
-function wayOf({ latencyMs, jitterMs, seed }: SandboxOptions): () => Promise<void> {
+/** Returns an outcome to a caller without a socket. @throws an error with code ECONNRESET for a reset */
+function withoutSocket(outcome: SandboxAnswer | 'reset' | 'hang'): SandboxAnswer | Promise<never> {
+  if (outcome === 'hang') return new Promise(() => {});
+  if (outcome === 'reset')
+    throw Object.assign(new Error('the sandbox reset the connection'), { code: 'ECONNRESET' });
+  return outcome;
+}
+
+/** Returns the refusal of a request with a wrong key or without one; null for the right key. */
+function keyRefusal(request: SandboxRequest, { key, forbiddenKeys }: SandboxOptions): Refusal | null {
+  const sent = /^bearer +(.+)$/i.exec(headerOf(request, 'authorization') ?? '')?.[1];
+  if (sent === key) return null;
+  if (sent === undefined) return new Refusal(401, 'Unauthorized: no bearer key');
+  if (forbiddenKeys.includes(sent)) return new Refusal(403, 'Forbidden: the key lacks rights');
+  return new Refusal(401, 'Unauthorized: unknown key');
+}
+
+/** Simulates one way between client and service: half of the latency, and jitter drawn for each way. */
+function oneWayDelay({ latencyMs, jitterMs, seed }: SandboxOptions): () => Promise<void> {
   const random = randomStream(seed, 'jitter');
   return async () => {
     const wait = (latencyMs + jitterMs * random()) / 2;
-    // No timer at all without latency: a test with a fake clock need not turn it.
+    // Without latency there is no timer, so a test with a fake clock need not advance it.
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
   };
 }

@@ -10,41 +10,50 @@ import { type ReadRows, readRows, type Reject } from './resources.ts';
 export interface Page extends ReadRows {
   /** The token of the next page; null on the last. */
   readonly next: string | null;
-  /** The ledger id of the request that brought it, and how many were sent for it. */
+  /** The ledger id of the request that fetched the page, and the number of requests sent for it. */
   readonly requestId: number;
   readonly attempts: number;
 }
 
-/** The answer for one item: null where the service does not know it. */
+/** The answer for one item; null if the service does not know it. */
 export type Found = { readonly item: Item } | null;
 
-/** Why a request is sent, and the signal that calls it off while it waits at the gate. */
+/** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions {
   readonly reason: Reason;
-  /** True for what scheduled work asks for on the way; told by the reason where left out. */
+  /** True if scheduled work needs the request. Default: true only if the reason is `schedule`. */
   readonly scheduled?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The service's reading operations (spec §4.3, SERVICE-NOTES.md), each through the gate. */
+/** The service's read operations (spec §4.3, SERVICE-NOTES.md). Every request passes the gate. */
 export interface Client {
-  /** One page of any list; `token` null for the first. @throws MirrorError `TOKEN_REFUSED` where the service refuses the token */
+  /**
+   * Fetches one page of any list; `token` is null for the first page.
+   * @throws MirrorError `TOKEN_REFUSED` if the service refuses the token
+   */
   listPage(list: ListKey, token: string | null, options: CallOptions): Promise<Page>;
   getInbox(inboxId: string, options: CallOptions): Promise<Found>;
   getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found>;
-  /** `complete` is false where the search has further pages (spec §4.3, operation 4). */
+  /**
+   * Searches by e-mail address (spec §4.3, operation 4).
+   * `complete` is false if the search has further pages or a row that cannot be read.
+   */
   searchUsers(
     inboxId: string,
     email: string,
     options: CallOptions,
   ): Promise<{ users: Item[]; complete: boolean }>;
-  /** As {@link searchUsers}, by name (operation 6: exact or partial is not stated). */
+  /** Like {@link searchUsers}, by name; operation 6 does not specify whether a part of a name matches. */
   searchTags(
     inboxId: string,
     name: string,
     options: CallOptions,
   ): Promise<{ tags: Item[]; complete: boolean }>;
-  /** One smallest request, and only one, to see that address and key are right; the service's clock where it says it. */
+  /**
+   * Checks address and key with exactly one request, for a page of the smallest size.
+   * `serviceTime` is the service's clock, or null if the answer has no valid date.
+   */
   ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }>;
 }
 
@@ -184,7 +193,7 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
   };
 }
 
-/** What was asked and answered, before whatever was wrong with the answer. */
+/** Runs `work` and puts the request and its status before the message of a `MirrorError`. */
 function inContext<Result>(path: string, { status }: Answer, work: () => Result): Result {
   try {
     return work();
@@ -201,12 +210,13 @@ function refusal(path: string, { status, body, location }: Answer): MirrorError 
   if (status >= 300 && status < 400) {
     return new MirrorError(
       'REQUEST_REFUSED',
-      `GET ${path} was redirected (HTTP ${status}) to ${location ?? 'nowhere'}. Redirects are not followed, so that the key goes nowhere else; check INBOX_API_URL.`,
+      `GET ${path} was redirected (HTTP ${status}) to ${location ?? 'an unnamed address'}. ` +
+        'Redirects are not followed, so that the key is sent nowhere else; check INBOX_API_URL.',
       { status },
     );
   }
   const said = readErrorMessage(body);
-  // Another server than the service's says so in words of its own.
+  // The service explains its errors. A 404 without its message probably comes from another server.
   const why = said === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${said}`;
   return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${why}`, { status });
 }

@@ -2,20 +2,20 @@ import { MirrorError } from '../core/errors.ts';
 import { plural } from '../core/humanize.ts';
 import { isExactNumber, parseExact } from '../core/json.ts';
 
-/** The rows and the next token of one list answer. */
+/** The rows of one list answer and the token of the next page; null on the last page. */
 export interface ListAnswer {
   readonly rows: readonly unknown[];
   readonly next: string | null;
 }
 
-/** A JSON answer could not be read at all (empty, cut short, not JSON): worth another try, unlike a wrong shape. */
+/** A body that is not JSON: empty, cut short or other text. A retry may help, unlike for a wrong shape. */
 export class BrokenBody extends Error {
   override readonly name = 'BrokenBody';
 }
 
-/** @throws BrokenBody where the body is empty or not JSON; its message tells the kind and the length, never the content. */
+/** @throws BrokenBody if the body is empty or not JSON; its message gives kind and length, no content */
 export function readBody(body: string): unknown {
-  // Trimming also takes off a byte order mark.
+  // `trim` also removes a byte order mark.
   const text = body.trim();
   if (text === '') throw new BrokenBody('the body was empty');
   try {
@@ -31,8 +31,9 @@ export function readBody(body: string): unknown {
 }
 
 /**
- * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, SERVICE-NOTES.md "List envelope").
- * @throws MirrorError `BAD_ANSWER` that names what came instead. A token that is neither text nor null is no end of a list.
+ * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1; SERVICE-NOTES.md,
+ * "List envelope").
+ * @throws MirrorError `BAD_ANSWER` that describes what came instead; an invalid token does not end a list
  */
 export function readList(body: unknown): ListAnswer {
   const outer = asObject(body);
@@ -47,16 +48,17 @@ export function readList(body: unknown): ListAnswer {
   }
   const next = pagination['next_page'];
   if (next !== null && (typeof next !== 'string' || next === '')) {
+    const got = describeShape(next);
     throw new MirrorError(
       'BAD_ANSWER',
-      `expected pagination.next_page to be a token or null, but got ${describeShape(next)}`,
+      `expected pagination.next_page to be a token or null, but got ${got}`,
     );
   }
   return { rows, next };
 }
 
 /**
- * Reads the one object in `data`; a one-element array is taken too (SERVICE-NOTES.md, "Get a conversation").
+ * Reads the object in `data`, or in a one-element array there (SERVICE-NOTES.md, "Get a conversation").
  * @throws MirrorError `BAD_ANSWER`
  */
 export function readObject(body: unknown): unknown {
@@ -67,7 +69,7 @@ export function readObject(body: unknown): unknown {
   return value;
 }
 
-/** The service's own words in an error body of form A or B (spec §7), or null. */
+/** Returns the message of an error body of form A or B (spec §7); null if the body has none. */
 export function readErrorMessage(body: string): string | null {
   try {
     const object = asObject(parseExact(body));
@@ -88,14 +90,14 @@ function asObject(value: unknown): Record<string, unknown> | null {
     : null;
 }
 
-/** A value's shape in a few words: its keys, its type, never its content. */
+/** Describes a value by its keys or its type, never by its content. */
 function describeShape(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return `an array of ${value.length}`;
   const object = asObject(value);
   if (object === null)
-    return value === '' ? 'an empty text' : `a ${isExactNumber(value) ? 'number' : typeof value}`;
+    return value === '' ? 'an empty string' : `a ${isExactNumber(value) ? 'number' : typeof value}`;
   const keys = Object.keys(object);
   const inner = asObject(object['data']);
   const inside = inner === null ? '' : ` ("data" has ${listKeys(Object.keys(inner))})`;

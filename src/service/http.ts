@@ -4,41 +4,44 @@ import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
 import { duration } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
+/** At most this many bytes in an answer, after decompression. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
 
-/** Node's own agent drops idle sockets after 5 s, and our requests are seconds to hours apart. */
+/** Idle sockets stay open for 60 s. Node's default, 5 s, is shorter than the time between many requests. */
 const KEEP_ALIVE_MS = 60_000;
 
-/** How long to wait for a connection, and for the whole of a request, in milliseconds. */
+/** The longest wait for a connection and for the whole request, in milliseconds. */
 export interface TimeOuts {
   readonly connectMs: number;
   readonly requestMs: number;
 }
 const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: 30_000 };
 
-/** What the service answered, read to its end. The key stands in nothing but a good answer's body. */
+/** A complete answer of the service. Only the body of a 2xx may contain the key. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
   readonly retryAfter: string | undefined;
   readonly location: string | undefined;
-  /** The service's own clock, where it says it. */
+  /** The `Date` header: the service's clock. */
   readonly date: string | undefined;
 }
 
-/** No answer: `message` says what happened to the request, in words, without got's options (they carry the key). */
+/** The request got no answer. `message` is the cause, without got's options, which contain the key. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }
 
-/** Sends one request and retries nothing; the gate does that. */
+/** Sends each request once. Retries are the gate's task. */
 export interface Http {
   /** `path` starts with `/`. @throws NoAnswer */
   get(path: string, query: Readonly<Record<string, string>>): Promise<Answer>;
   close(): void;
 }
 
-/** HTTP to the service at `baseUrl`, with `key()` asked anew for every request, so that a changed key file takes effect. */
+/**
+ * HTTP to the service at `baseUrl`. Every request calls `key()`, so that a changed key file takes effect.
+ */
 export function connect(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
   const agent = {
     http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
@@ -97,7 +100,9 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
   }
 }
 
-/** What is not data ends up in messages, and some servers and proxies repeat in it what they were sent. */
+/**
+ * Removes the key from an error answer: messages quote it, and some servers and proxies echo the request.
+ */
 function withoutEcho(answer: Answer, key: string): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer;
   const { body, location } = answer;
@@ -108,7 +113,9 @@ function withoutEcho(answer: Answer, key: string): Answer {
   };
 }
 
-/** got's errors hold their options, the key among them: only these two words of an error go further. */
+/**
+ * Returns only an error's code and message: got's errors also contain the request's options, with the key.
+ */
 function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): string {
   if (error instanceof TimeoutError) {
     return error.event === 'connect'

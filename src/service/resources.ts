@@ -4,30 +4,30 @@ import { canonicalJson, isExactNumber } from '../core/json.ts';
 import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
 import { epochToIso, threadStart } from './timestamps.ts';
 
-/** An id as its digits, whatever JSON type it came as; up to int64 (SERVICE-NOTES.md, "Ids"). */
+/** An id as text with all its digits, from a string or a number, up to int64 (SERVICE-NOTES.md, "Ids"). */
 const id = z.unknown().transform((value, context) => {
   const text = isExactNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : value;
   if (typeof text === 'string' && /^\d{1,20}$/.test(text)) return text;
-  context.addIssue(`is ${value === undefined ? 'missing' : 'no id of digits'}`);
+  context.addIssue(`is ${value === undefined ? 'missing' : 'not an id of digits'}`);
   return z.NEVER;
 });
 const maybeId = id.nullish().transform((value) => value ?? null);
 const text = z
-  .string('is no text')
+  .string('is not text')
   .nullish()
   .transform((value) => value ?? null);
 
-/** It is indexed, a change of it twice in one index, and PostgreSQL's indexes take no more than 2,700 bytes. */
+/** At most 250 characters: an index holds two statuses of a change, and PostgreSQL allows it 2,700 bytes. */
 const LONGEST_STATUS = 250;
 const status = text.refine((value) => value === null || value.length <= LONGEST_STATUS, 'is too long');
 const boolean = z
-  .boolean('is no boolean')
+  .boolean('is not a boolean')
   .nullish()
   .transform((value) => value ?? null);
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** Epoch seconds or milliseconds, as a number or as text, to ISO 8601. */
+/** ISO 8601 from epoch seconds or milliseconds, which may be a number or text. */
 const instant = z.unknown().transform((value, context): string | null => {
   if (value === null) return null;
   const epoch = isExactNumber(value) ? value.rawJSON : value;
@@ -35,14 +35,14 @@ const instant = z.unknown().transform((value, context): string | null => {
     typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch))
       ? epochToIso(Number(epoch))
       : null;
-  if (iso === null) context.addIssue('is no timestamp');
+  if (iso === null) context.addIssue('is not a timestamp');
   return iso;
 });
 const maybeInstant = instant.optional();
 
-/** An object inside a row. A number that is kept as text is an object to JavaScript only. */
+/** An object inside a row. It rejects an exact number, which is an object in JavaScript but not in JSON. */
 function maybeObject<Shape extends z.ZodRawShape>(shape: Shape) {
-  const inner = z.looseObject(shape, 'is no object').nullish();
+  const inner = z.looseObject(shape, 'is not an object').nullish();
   return z.preprocess((value) => (isExactNumber(value) ? Number.NaN : value), inner).optional();
 }
 
@@ -69,16 +69,16 @@ const tag = z.looseObject({ id, name: text, color_code: text, type: text, create
 const conversation = z.looseObject({
   id,
   status,
-  // Unassigned comes as null, nothing, {} or with a null id (SERVICE-NOTES.md).
+  // Unassigned: null, a missing field, {} or a null id (SERVICE-NOTES.md).
   assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
-  tag_ids: z.array(id, 'is no array').nullish(),
+  tag_ids: z.array(id, 'is not an array').nullish(),
   gmail_thread_id: text,
   private_permalink: text,
 });
 
 type Columns = Readonly<Record<string, Value>>;
 
-/** How each list's row is read: its shape, the columns made of it, and the fields that the specification promises (spec §2). */
+/** How to read a row of each list: its shape, the fields that spec §2 promises, and its columns. */
 const RESOURCES = {
   inboxes: resource(inbox, ['source_user'], ({ source_user, ...row }) => ({
     ...pick('inboxes', row),
@@ -91,7 +91,7 @@ const RESOURCES = {
   tags: resource(tag, ['name', 'color_code', 'type', 'created_at'], (row) => pick('tags', row)),
   conversations: resource(conversation, ['status', 'tag_ids'], (row) => ({
     status: row.status,
-    // Without an id nobody is assigned, whatever type it says.
+    // Without an id the conversation is unassigned, whatever its assignee's type.
     assignee_type: row.assignee?.assignee_id ? row.assignee.assignee_type : null,
     assignee_id: row.assignee?.assignee_id ?? null,
     thread_id: row.gmail_thread_id,
@@ -138,11 +138,13 @@ function pick(list: ListName, row: Record<string, unknown>): Columns {
 
 function explain(error: z.ZodError): string {
   return error.issues
-    .map(({ path, message }) => (path.length === 0 ? 'the row is no object' : `${path.join('.')} ${message}`))
+    .map(({ path, message }) =>
+      path.length === 0 ? 'the row is not an object' : `${path.join('.')} ${message}`,
+    )
     .join('; ');
 }
 
-/** A row that could not be read, with the reason and its JSON less what may not be stored. */
+/** A row that cannot be read: the reason, and its JSON without the fields that may not be stored. */
 export interface Reject {
   readonly reason: string;
   readonly raw: string;
@@ -151,23 +153,23 @@ export interface Reject {
 export interface ReadRows {
   readonly items: Item[];
   readonly rejects: Reject[];
-  /** Fields that the specification promises and rows lacked, with how many rows. */
+  /** Promised fields that rows lacked, with the number of those rows. */
   readonly lacking: Readonly<Record<string, number>>;
 }
 
-/** Opens the conversation to anyone who has it (SERVICE-NOTES.md): kept only where the user asks for it. */
+/** A link that opens the conversation to anyone (SERVICE-NOTES.md); stored only if the user asks for it. */
 const PUBLIC_PERMALINK = 'public_permalink';
 
-/** Only the answer for a single conversation has it; kept, it would make every row look changed at the next listing. */
+/** Lists lack this field of single conversations. If stored, the next listing would look like a change. */
 const DETAIL_FIELD = 'message_ids';
 
-/** What is read of the objects inside a row. */
+/** The fields that the mirror reads from the objects inside a row. */
 const READ_INSIDE: Readonly<Record<string, ReadonlySet<string>>> = {
   source_user: new Set(['id', 'email']),
   assignee: new Set(['assignee_type', 'assignee_id']),
 };
 
-/** Reads the rows of one page or one answer; a row that cannot be read is a reject and harms no other. */
+/** Reads the rows of one answer. An unreadable row becomes a reject and does not affect the others. */
 export function readRows(
   list: ListName,
   rows: readonly unknown[],
@@ -204,7 +206,7 @@ function keep(row: unknown, storePublicPermalink: boolean): unknown {
   return storePublicPermalink && permalink !== undefined ? { ...kept, [PUBLIC_PERMALINK]: permalink } : kept;
 }
 
-/** What is read counts as read (an id as its digits, tags in any order); what nobody knows yet counts as it came. */
+/** Hashes known fields as read (ids as digits, tags in any order) and unknown fields as they came. */
 function contentHash(
   columns: Columns,
   tags: string[] | null,

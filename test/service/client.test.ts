@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import type { MirrorError } from '../../src/core/errors.ts';
 import type { ListKey } from '../../src/core/lists.ts';
-import type { Scripted } from '../../src/sandbox/sandbox.ts';
+import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import { KEY, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -12,12 +12,12 @@ const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 const fresh = async (options: MirrorOptions = {}): Promise<TestMirror> =>
   mirrorOf({ path: await freshMirrorFile(), ...options });
 
-async function scripted(answer: Scripted, options: MirrorOptions = {}): Promise<TestMirror> {
+async function scripted(answer: ScriptedOutcome, options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await fresh(options);
   mirror.sandbox.script(() => answer);
   return mirror;
 }
-const json = (status: number, body: unknown): Scripted => ({ status, body: JSON.stringify(body) });
+const json = (status: number, body: unknown): ScriptedOutcome => ({ status, body: JSON.stringify(body) });
 
 async function errorOf(promise: Promise<unknown>): Promise<MirrorError> {
   return await promise.then(
@@ -96,7 +96,7 @@ test('a page tells its rejects, its next token, its request and what it lacked, 
     next: 'more',
     requestId: 1,
     attempts: 1,
-    rejects: [{ reason: 'id is no id of digits' }],
+    rejects: [{ reason: 'id is not an id of digits' }],
   });
   expect(page.items.map(({ id }) => id)).toEqual(['1']);
   expect(page.lacking['is_joined']).toBe(1);
@@ -209,7 +209,7 @@ test.each([
 
 test('a single item that cannot be read is an error with the reason', async () => {
   const { client } = await scripted(json(200, { data: { id: 8, status: 5 } }));
-  expect((await errorOf(client.getConversation('7', '8', MANUAL))).message).toContain('status is no text');
+  expect((await errorOf(client.getConversation('7', '8', MANUAL))).message).toContain('status is not text');
 });
 
 test.each([
@@ -230,7 +230,7 @@ test.each([
 );
 
 test('a search says whether it is complete', async () => {
-  const page = (results: unknown[], next: string | null): Scripted =>
+  const page = (results: unknown[], next: string | null): ScriptedOutcome =>
     json(200, { results, pagination: { next_page: next } });
   const { client, sandbox } = await fresh();
   sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
@@ -255,7 +255,7 @@ test('a ping costs one request and tells the service’s clock where it says it'
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test.each<[string, Scripted]>([
+test.each<[string, ScriptedOutcome]>([
   ['is refused', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
   ['is a 401', json(401, { Message: `Bearer ${KEY}` })],
   ['is a 500', { status: 500, body: `Authorization: Bearer ${KEY}` }],

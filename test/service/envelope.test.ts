@@ -36,7 +36,7 @@ test.each<[unknown, string]>([
 
 test.each<[unknown, string]>([
   [undefined, 'nothing'],
-  ['', 'an empty text'],
+  ['', 'an empty string'],
   [5, 'a number'],
   [{ token: 'secret' }, 'an object with "token"'],
   [false, 'a boolean'],

@@ -60,7 +60,7 @@ test.each([
 ])('the id %s is none, and its row is a reject with the reason', (id) => {
   const { items, rejects } = read('users', `[{"id":${id},"email":"a@example.com"},{"id":"2"}]`);
 
-  expect(rejects).toMatchObject([{ reason: 'id is no id of digits' }]);
+  expect(rejects).toMatchObject([{ reason: 'id is not an id of digits' }]);
   expect(items.map((item) => item.id)).toEqual(['2']);
 });
 
@@ -103,7 +103,7 @@ test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x1
   'the timestamp %s is none',
   (created) => {
     expect(read('tags', `[{"id":1,"created_at":${created}}]`).rejects).toMatchObject([
-      { reason: 'created_at is no timestamp' },
+      { reason: 'created_at is not a timestamp' },
     ]);
   },
 );
@@ -193,18 +193,22 @@ test('a conversation read singly is equal to the same one in a list', () => {
 
 test.each<[ListName, string, string]>([
   ['users', '{"email":"a@example.com"}', 'id is missing'],
-  ['users', 'null', 'the row is no object'],
-  ['users', '"text"', 'the row is no object'],
-  ['users', '[]', 'the row is no object'],
-  ['users', '5', 'the row is no object'],
-  ['users', '9007199254740993', 'the row is no object'],
-  ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is no text; is_joined is no boolean'],
-  ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is no text'],
+  ['users', 'null', 'the row is not an object'],
+  ['users', '"text"', 'the row is not an object'],
+  ['users', '[]', 'the row is not an object'],
+  ['users', '5', 'the row is not an object'],
+  ['users', '9007199254740993', 'the row is not an object'],
+  ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is not text; is_joined is not a boolean'],
+  ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is not text'],
   ['conversations', `{"id":1,"status":"${'o'.repeat(251)}"}`, 'status is too long'],
-  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is no array'],
-  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is no id of digits'],
-  ['conversations', '{"id":1,"assignee":{"assignee_id":"jane"}}', 'assignee.assignee_id is no id of digits'],
-  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is no boolean'],
+  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is not an array'],
+  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is not an id of digits'],
+  [
+    'conversations',
+    '{"id":1,"assignee":{"assignee_id":"jane"}}',
+    'assignee.assignee_id is not an id of digits',
+  ],
+  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is not a boolean'],
 ])(
   'a wrong row of %s, %s, is one reject with its reason, and the rows beside it are read',
   (list, row, reason) => {

@@ -361,7 +361,7 @@ describe('absence takes a second witness', () => {
       `SELECT reason, ${rawText('id')} AS id, CAST(${rawText('status')} AS TEXT) AS status, CAST(raw AS TEXT) AS raw FROM rejects`,
     );
     expect(rejects).toEqual([
-      expect.objectContaining({ reason: 'status is no text', id: broken, status: '7' }),
+      expect.objectContaining({ reason: 'status is not text', id: broken, status: '7' }),
     ]);
     expect(rejects[0]!.raw).not.toContain('public_permalink');
     expect(rejects[0]!.raw).toContain('private_permalink');

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
-import { stoppable } from '../../core/abortable.ts';
+import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { openReadOnly } from '../../query/open.ts';
 import { readerConfig } from '../../session/reader.ts';
@@ -17,7 +17,7 @@ export interface QueryOptions {
 export async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {
   const most = timeout === undefined ? null : parseTimeout(timeout);
   const config = readerConfig(io);
-  const sql = argument === '-' ? await stoppable(io.signal, text(process.stdin)) : argument;
+  const sql = argument === '-' ? await unlessAborted(text(process.stdin), io.signal) : argument;
   const late = new AbortController();
   const timer = most === null ? undefined : setTimeout(() => late.abort(tooLate(timeout ?? '')), most);
   const signal = AbortSignal.any([io.signal, late.signal]);

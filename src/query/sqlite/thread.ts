@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { stoppable } from '../../core/abortable.ts';
+import { unlessAborted } from '../../core/abortable.ts';
 import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import { noMirrorYet } from '../faults.ts';
@@ -48,7 +48,7 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   const ask = async (what: Ask): Promise<Answer> => {
     const answered = new Promise<Answer>((resolve, reject) => (settle = { resolve, reject }));
     thread.postMessage(what);
-    const answer = await stoppable(signal, answered);
+    const answer = await unlessAborted(answered, signal);
     if ('failure' in answer) throw asItWas(answer);
     return answer;
   };

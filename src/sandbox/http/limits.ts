@@ -4,42 +4,43 @@ import { Refusal } from './messages.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * The service's limits, read strictly (spec §8): an arrival less than 1/rate after the last one is refused, refused ones
- * included, and so is one that finds the cap used up by the last 24 hours. Refused requests do not use up the cap.
+ * The service's limits, read strictly (spec §8). They refuse a request that arrives less than 1/rate after
+ * the previous one, even if the previous one was refused. They also refuse a request once the last 24 hours
+ * hold `perDay` requests. Refused requests do not count towards `perDay`.
  */
 export class Limits {
   readonly #options: Pick<SandboxOptions, 'rate' | 'perDay' | 'retryAfter'>;
-  #last: number | null = null;
-  /** Arrivals of the last 24 hours that count, oldest first. */
+  #lastArrival: number | null = null;
+  /** The arrivals of the last 24 hours that count towards the cap, oldest first. */
   readonly #counted: number[] = [];
 
   constructor(options: Pick<SandboxOptions, 'rate' | 'perDay' | 'retryAfter'>) {
     this.#options = options;
   }
 
-  /** @throws Refusal 429 when the arrival at `at` (ms) exceeds a limit. */
-  judge(at: number): void {
+  /** Records an arrival at `at` (ms). @throws Refusal 429 if it exceeds a limit */
+  check(at: number): void {
     const { rate, perDay } = this.#options;
     const gap = rate > 0 ? 1000 / rate : 0;
-    const tooSoon = rate > 0 && this.#last !== null && at - this.#last < gap;
+    const tooSoon = rate > 0 && this.#lastArrival !== null && at - this.#lastArrival < gap;
     while (this.#counted.length > 0 && at - (this.#counted[0] ?? at) >= DAY_MS) this.#counted.shift();
     const capUsed = perDay > 0 && this.#counted.length >= perDay;
-    this.note(at, !tooSoon && !capUsed);
+    this.record(at, !tooSoon && !capUsed);
     if (!tooSoon && !capUsed) return;
 
     const wait = Math.max(gap, capUsed ? (this.#counted[0] ?? at) + DAY_MS - at : 0);
     const limit = capUsed ? `${perDay} requests in 24 hours` : `${rate} requests per second`;
-    throw new Refusal(429, `Too Many Requests: more than ${limit}`, this.#hint(at, wait));
+    throw new Refusal(429, `Too Many Requests: more than ${limit}`, this.#retryAfterHeader(at, wait));
   }
 
-  /** Remembers an arrival without judging it; `counts` towards the cap or not. */
-  note(at: number, counts: boolean): void {
-    this.#last = at;
+  /** Records an arrival without a check. `counts`: whether it counts towards the cap. */
+  record(at: number, counts: boolean): void {
+    this.#lastArrival = at;
     if (counts && this.#options.perDay > 0) this.#counted.push(at);
   }
 
-  // Both forms know whole seconds only; rounded up, who obeys them is never early.
-  #hint(at: number, wait: number): Record<string, string> {
+  // Both forms carry whole seconds. They are rounded up, so a client that obeys them is never early.
+  #retryAfterHeader(at: number, wait: number): Record<string, string> {
     const { retryAfter } = this.#options;
     if (retryAfter === null) return {};
     if (retryAfter === 'seconds') return { 'retry-after': String(Math.ceil(wait / 1000)) };

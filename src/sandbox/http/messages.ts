@@ -1,4 +1,6 @@
-/** A request as it arrives: `path` starts with `/v1` and carries the query; header names in any case. */
+/**
+ * A request as it arrives. `path` starts with `/v1` and includes the query; header names may have any case.
+ */
 export interface SandboxRequest {
   readonly method: string;
   readonly path: string;
@@ -12,14 +14,16 @@ export interface SandboxAnswer {
   readonly body: string;
 }
 
-/** What a script may make of a request; undefined: behave normally. `reset` breaks the socket, `hang` never answers. */
-export type Scripted =
+/**
+ * A request's outcome set by a script: `reset` breaks the socket, `hang` never answers, undefined: none set.
+ */
+export type ScriptedOutcome =
   | { status: number; headers?: Record<string, string>; body?: string }
   | 'reset'
   | 'hang'
   | undefined;
 
-/** An answer other than success; whoever throws it need not know the form of error bodies. */
+/** An error answer. {@link refusalAnswer} chooses the form of its body. */
 export class Refusal extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,14 +41,17 @@ export function jsonAnswer(status: number, body: unknown): SandboxAnswer {
   return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** The refusal in form A `{errors: [{message}]}` or B `{Message}` (spec §7); null: A for 4xx, B for 429 and 5xx. */
+/**
+ * Writes a refusal in form A, `{errors: [{message}]}`, or B, `{Message}` (spec §7).
+ * `form` null: B for 429 and 5xx, A for any other status.
+ */
 export function refusalAnswer({ status, message, headers }: Refusal, form: 'A' | 'B' | null): SandboxAnswer {
   const chosen = form ?? (status === 429 || status >= 500 ? 'B' : 'A');
   const body = chosen === 'A' ? { errors: [{ message }] } : { Message: message };
   return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
-/** A header's value, whatever the case of its name. */
+/** Returns a header's value. `name` is in lower case; the request may write it in any case. */
 export function headerOf({ headers }: SandboxRequest, name: string): string | undefined {
   if (headers[name] !== undefined) return headers[name];
   return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];

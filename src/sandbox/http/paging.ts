@@ -2,18 +2,18 @@ import { lowerBound } from '../world/ids.ts';
 import { isObject } from './bodies.ts';
 import { Refusal } from './messages.ts';
 
-interface PageWish {
+interface PageRequest {
   limit: number;
   descending: boolean;
-  /** The page starts after this id; null: at the beginning. */
+  /** The page starts after this id; null: at the start of the list. */
   cursor: string | null;
 }
 
 /**
- * The pagination parameters of a query (spec §4.2). The order that stands in a token wins over `sort_order`.
- * @throws Refusal 400 for a limit outside 10–100, a sort field other than `id`, an unknown order, a token that is none.
+ * Reads the pagination parameters of a query (spec §4.2). The order in a token overrides `sort_order`.
+ * @throws Refusal 400 for a limit outside 10–100, a sort field other than `id`, or a bad order or token
  */
-export function pageWish(query: URLSearchParams): PageWish {
+export function readPageRequest(query: URLSearchParams): PageRequest {
   const limit = query.get('limit') ?? '10';
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 10 || Number(limit) > 100)
     throw new Refusal(400, `limit must be from 10 to 100, not '${limit}'`);
@@ -29,10 +29,13 @@ export function pageWish(query: URLSearchParams): PageWish {
   };
 }
 
-/** The page of `sorted` ids (numeric order, ascending) that was wished for, and the token of the next one: null on the last page. */
+/**
+ * Returns the requested page of `sorted`, ids in ascending numeric order, and the token of the next page.
+ * The token is null on the last page.
+ */
 export function pageOf(
   sorted: readonly string[],
-  { limit, descending, cursor }: PageWish,
+  { limit, descending, cursor }: PageRequest,
 ): { ids: string[]; nextPage: string | null } {
   let ids: string[];
   let more: boolean;
@@ -50,7 +53,8 @@ export function pageOf(
   return { ids, nextPage: more && last !== undefined ? writeToken(last, descending) : null };
 }
 
-// As in the published sample cursor (SERVICE-NOTES.md, "sort_by"): a bookmark "after id X" that needs no state and no row X.
+// The form of the published sample cursor (SERVICE-NOTES.md, "sort_by"): "after id X". It needs no state on
+// the server, and it stays valid after row X is removed.
 function writeToken(cursor: string, descending: boolean): string {
   return Buffer.from(
     JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' }),
@@ -72,7 +76,7 @@ function readToken(token: string): { descending: boolean; cursor: string } {
       }
     }
   } catch {
-    // Not base64url of JSON: refused below like any other text.
+    // Not JSON in base64url: refused below, like any other invalid token.
   }
   throw new Refusal(400, 'next_page is not a valid page token');
 }

@@ -4,13 +4,13 @@ import type { SandboxConversation, SandboxInbox, SandboxTag, SandboxUser } from 
 
 type WireId = string | number | ExactNumber;
 
-/** A digit-string id as a JSON number with every digit, past 2^53 too. */
+/** Converts an id to a JSON number that keeps every digit, even past 2^53. */
 function exactNumber(id: string): number | ExactNumber {
   const number = Number(id);
   return Number.isSafeInteger(number) ? number : rawNumber(JSON, id);
 }
 
-// ES2025; TypeScript's library does not describe it yet.
+// `JSON.rawJSON` is ES2025; TypeScript's library does not declare it yet.
 function rawNumber(json: object, digits: string): ExactNumber {
   if (!knowsRawJson(json)) throw new TypeError('JSON.rawJSON is missing: the sandbox needs Node 22 or later');
   return json.rawJSON(digits);
@@ -20,11 +20,13 @@ function knowsRawJson(json: object): json is { rawJSON(text: string): ExactNumbe
   return 'rawJSON' in json;
 }
 
-/** Rows as they go out; `idType` decides the JSON type of ids (SERVICE-NOTES.md, "Ids"). */
+/** Converts rows to the service's JSON. `idType` chooses the JSON type of ids (SERVICE-NOTES.md, "Ids"). */
 export class Wire {
-  /** Ids in strings unless all are numbers. */
+  /** Converts an id to a number if `idType` is `number`, else to a string. */
   readonly id: (id: string) => WireId;
-  /** A conversation's own id and its assignee's: numbers unless all are strings. */
+  /**
+   * Converts a conversation row's id or assignee id: to a string if `idType` is `string`, else to a number.
+   */
   readonly #conversationId: (id: string) => WireId;
 
   constructor(idType: SandboxOptions['idType']) {
@@ -58,7 +60,7 @@ export class Wire {
     public_permalink: conversation.public_permalink,
   });
 
-  /** Nobody has four shapes, since nobody knows which is right; one conversation keeps its own. */
+  /** Writes "unassigned" in one of four shapes: the right one is unknown. A conversation keeps its shape. */
   #assignee({ id, assignee }: SandboxConversation): object {
     if (assignee !== null) {
       return {
@@ -68,7 +70,7 @@ export class Wire {
         },
       };
     }
-    // The last four digits, mixed a little: ids may all be odd.
+    // Derive the shape from the last four digits. Without the division, odd ids would use two shapes only.
     switch (Math.floor(Number(id.slice(-4)) / 3) % 4) {
       case 0:
         return { assignee: null };

@@ -1,18 +1,18 @@
 import { findMessage } from '../world/messages.ts';
 import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
-import { fieldsOf, idText, isObject, jsonBody } from './bodies.ts';
-import type { Desk } from './context.ts';
+import { readFields, idAsText, isObject, readJsonBody } from './bodies.ts';
+import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
 
-// The operations of spec §4.4; their shapes are those of SERVICE-NOTES.md. Each checks everything before it changes anything.
+// The operations of spec §4.4, with the bodies of SERVICE-NOTES.md. Each checks the whole request first.
 
-/** `{name, color_hexcode?, description?}`; 200 with `data`. */
+/** Body: `{name, color_hexcode?, description?}`; answer: 200 with `data`. */
 export function createTag(
-  { world, wire }: Desk,
+  { world, wire }: Context,
   inbox: SandboxInbox,
   request: SandboxRequest,
 ): SandboxAnswer {
-  const { name, color_hexcode: colour = '#3D5A80', description = '' } = jsonBody(request);
+  const { name, color_hexcode: colour = '#3D5A80', description = '' } = readJsonBody(request);
   if (typeof name !== 'string' || name.trim() === '')
     throw new Refusal(400, `required parameter 'name' is missing`);
   if (typeof colour !== 'string' || !/^#[0-9a-f]{6}$/i.test(colour))
@@ -30,14 +30,17 @@ export function createTag(
   });
 }
 
-/** `{status?: {name}, assignee?: {email}, tags?: {to_apply?, to_remove?}}`; 204. A null assignee or e-mail unassigns. */
+/**
+ * Body: `{status?: {name}, assignee?: {email}, tags?: {to_apply?, to_remove?}}`; answer: 204.
+ * A null `assignee` or `email` unassigns the conversation.
+ */
 export function updateConversation(
-  { world, options }: Desk,
+  { world, options }: Context,
   inbox: SandboxInbox,
   conversation: SandboxConversation,
   request: SandboxRequest,
 ): SandboxAnswer {
-  const { status, assignee, tags } = jsonBody(request);
+  const { status, assignee, tags } = readJsonBody(request);
   if (status === undefined && assignee === undefined && tags === undefined) {
     throw new Refusal(400, `one of the parameters 'status', 'assignee', 'tags' is required`);
   }
@@ -85,48 +88,53 @@ function tagIds(
   const wanted = tags[list] ?? [];
   if (!Array.isArray(wanted)) throw new Refusal(400, `tags.${list} must be an array of tag ids`);
   return wanted.map((part) => {
-    const id = idText(part) ?? '';
+    const id = idAsText(part) ?? '';
     if (!inbox.tags.has(id)) throw new Refusal(404, `tag ${id} not found in inbox ${inbox.id}`);
     return id;
   });
 }
 
-/** Multipart `body`, `reply_type?`, and `hiver_message_id` or `gmail_message_id`; 200 with `data`. */
+/**
+ * Multipart body: `body`, `reply_type?`, `hiver_message_id` or `gmail_message_id`; answer: 200 with `data`.
+ */
 export async function createDraft(
-  { world }: Desk,
+  { world }: Context,
   inbox: SandboxInbox,
   request: SandboxRequest,
 ): Promise<SandboxAnswer> {
-  const fields = await fieldsOf(request);
+  const fields = await readFields(request);
   const body = requiredField(fields, 'body');
-  const own = fields.get('hiver_message_id')?.[0];
-  const providers = fields.get('gmail_message_id')?.[0];
-  if (own === undefined && providers === undefined) {
+  const serviceId = fields.get('hiver_message_id')?.[0];
+  const providerId = fields.get('gmail_message_id')?.[0];
+  if (serviceId === undefined && providerId === undefined) {
     throw new Refusal(400, `one of the parameters 'hiver_message_id', 'gmail_message_id' is required`);
   }
-  // The global SMTP id, `<…@…>`, may stand in for the provider's (spec §4.4). The sandbox keeps no mail, so it takes any.
-  const replyTo = providers?.includes('@')
-    ? providers
+  // The global SMTP id, `<…@…>`, may replace the provider's id (spec §4.4). Any is accepted.
+  const replyTo = providerId?.includes('@')
+    ? providerId
     : findMessage(inbox.conversations.values(), {
-        ...(own === undefined ? {} : { hiver_message_id: own }),
-        ...(providers === undefined ? {} : { gmail_message_id: providers }),
+        ...(serviceId === undefined ? {} : { hiver_message_id: serviceId }),
+        ...(providerId === undefined ? {} : { gmail_message_id: providerId }),
       });
   if (replyTo === undefined)
-    throw new Refusal(404, `message ${own ?? providers} not found in inbox ${inbox.id}`);
+    throw new Refusal(404, `message ${serviceId ?? providerId} not found in inbox ${inbox.id}`);
   const [id, draftId] = [world.newId('others'), world.newId('others')];
   const reply_type = fields.get('reply_type')?.[0] ?? 'reply';
   inbox.drafts.push({ id, shared_draft_id: draftId, body, reply_type, reply_to_message_id: replyTo });
   return jsonAnswer(200, { data: { id, shared_draft_id: draftId, reply_to_message_id: replyTo } });
 }
 
-/** Multipart `content`, `mentions[]?`; 201 with `data`. The author is the user the key belongs to: the inbox's source user. */
+/**
+ * Multipart body: `content`, `mentions[]?`; answer: 201 with `data`.
+ * The author is the owner of the key, in the sandbox the inbox's source user.
+ */
 export async function createNote(
-  { world, wire, options }: Desk,
+  { world, wire, options }: Context,
   inbox: SandboxInbox,
   conversation: SandboxConversation,
   request: SandboxRequest,
 ): Promise<SandboxAnswer> {
-  const fields = await fieldsOf(request);
+  const fields = await readFields(request);
   const content = requiredField(fields, 'content');
   const note = {
     id: world.newId('others'),

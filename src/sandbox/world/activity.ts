@@ -4,10 +4,13 @@ import { draw, pick, type Random, randomStream } from './random.ts';
 import type { SandboxConversation, SandboxInbox } from './rows.ts';
 import type { World } from './world.ts';
 
-type Kind = 'open' | 'assign' | 'tag' | 'pend' | 'close' | 'reopen' | 'remove';
+type EventKind = 'open' | 'assign' | 'tag' | 'pend' | 'close' | 'reopen' | 'remove';
 
-/** How often each kind comes, in percent; about as many are closed or removed as are opened, so that the backlog stays level. */
-const KINDS: readonly (readonly [Kind, number])[] = [
+/**
+ * The share of each kind of event, in percent. About as many conversations are closed or removed as are
+ * opened, so the backlog stays level.
+ */
+const EVENT_SHARES: readonly (readonly [EventKind, number])[] = [
   ['open', 28],
   ['assign', 20],
   ['tag', 18],
@@ -17,102 +20,104 @@ const KINDS: readonly (readonly [Kind, number])[] = [
   ['remove', 2],
 ];
 
-/** How many conversations an event of a kind is offered before a new one is opened instead. */
-const TRIES = 30;
+/** An event tries at most 30 conversations to find one that it can change; then it opens a new one. */
+const MAX_CANDIDATES = 30;
 
 /**
- * The account's life: events at random instants, `activityPerHour` on average. What has happened by an instant depends on the
- * seed alone, not on how often the clock was looked at.
+ * Simulates the changes in the account: events at random instants, `activityPerHour` on average. The state
+ * at an instant depends on the seed alone, not on how often `catchUp` was called before.
  */
 export class Activity {
   readonly #world: World;
-  readonly #perHour: number;
-  readonly #closed: string;
+  readonly #eventsPerHour: number;
+  readonly #closedStatus: string;
   readonly #now: () => number;
-  readonly #events: Random;
-  readonly #instants: Random;
+  readonly #random: Random;
+  readonly #timing: Random;
   #nextAt: number;
-  #ahead = 0;
+  #aheadMs = 0;
 
   constructor(world: World, { activityPerHour, closedStatus, now, seed }: SandboxOptions) {
     this.#world = world;
-    this.#perHour = activityPerHour;
-    this.#closed = closedStatus;
+    this.#eventsPerHour = activityPerHour;
+    this.#closedStatus = closedStatus;
     this.#now = now;
-    this.#events = randomStream(seed, 'events');
-    this.#instants = randomStream(seed, 'instants');
-    this.#nextAt = now() + this.#pause();
+    this.#random = randomStream(seed, 'events');
+    this.#timing = randomStream(seed, 'instants');
+    this.#nextAt = now() + this.#nextInterval();
   }
 
-  /** Lets everything happen that is due by now. */
+  /** Applies every event that is due by now. */
   catchUp(): void {
-    const until = this.#now() + this.#ahead;
+    const until = this.#now() + this.#aheadMs;
     while (this.#nextAt <= until) {
-      this.#happen(this.#nextAt);
-      this.#nextAt += this.#pause();
+      this.#applyEvent(this.#nextAt);
+      this.#nextAt += this.#nextInterval();
     }
   }
 
-  /** Runs ahead of the clock by `ms` for good; the limits keep to the clock. */
+  /** Moves all later events `ms` further ahead of the clock. The request limits still follow the clock. */
   advance(ms: number): void {
-    this.#ahead += ms;
+    this.#aheadMs += ms;
     this.catchUp();
   }
 
-  /** Exactly `count` changes at once. */
-  apply(count: number): void {
-    for (let left = count; left > 0; left--) this.#happen(this.#now() + this.#ahead);
+  /** Applies exactly `count` events now. */
+  applyEvents(count: number): void {
+    for (let left = count; left > 0; left--) this.#applyEvent(this.#now() + this.#aheadMs);
   }
 
-  // Waiting times between events that know nothing of each other: exponential.
-  #pause(): number {
-    return this.#perHour > 0 ? (-Math.log(1 - this.#instants()) * 3_600_000) / this.#perHour : Infinity;
+  // Independent events have exponentially distributed intervals.
+  #nextInterval(): number {
+    return this.#eventsPerHour > 0
+      ? (-Math.log(1 - this.#timing()) * 3_600_000) / this.#eventsPerHour
+      : Infinity;
   }
 
-  #happen(at: number): void {
-    const inbox = this.#busyInbox();
+  #applyEvent(at: number): void {
+    const inbox = this.#pickInbox();
     if (inbox === undefined) return;
-    const kind = this.#kind();
+    const kind = this.#pickKind();
     if (kind !== 'open') {
-      for (let left = TRIES; left > 0; left--) {
-        const conversation = this.#recentConversation(inbox);
-        if (conversation !== undefined && this.#change(kind, inbox, conversation)) return;
+      for (let left = MAX_CANDIDATES; left > 0; left--) {
+        const conversation = this.#pickConversation(inbox);
+        if (conversation !== undefined && this.#tryChange(kind, inbox, conversation)) return;
       }
     }
     this.#world.addConversation(inbox.id, {
-      gmail_thread_id: inventThreadId(this.#events, this.#world.instant(at)),
+      gmail_thread_id: inventThreadId(this.#random, this.#world.eventTime(at)),
     });
   }
 
-  /** Changes the conversation; false when this kind of event would change nothing about it. */
-  #change(kind: Kind, inbox: SandboxInbox, conversation: SandboxConversation): boolean {
+  /** Changes the conversation. @returns false if this kind of event does not apply to it */
+  #tryChange(kind: EventKind, inbox: SandboxInbox, conversation: SandboxConversation): boolean {
     const { id, status, assignee, tag_ids: tags } = conversation;
-    const closed = status === this.#closed;
-    const to = (next: string): boolean => {
+    const closed = status === this.#closedStatus;
+    const setStatus = (next: string): boolean => {
       this.#world.setStatus(inbox.id, id, next);
       return true;
     };
     switch (kind) {
       case 'assign': {
         if (closed || inbox.users.size === 0) return false;
-        const userId = pick(this.#events, inbox.users.order, 2);
+        const userId = pick(this.#random, inbox.users.order, 2);
         if (assignee?.assignee_id === userId) return false;
         this.#world.assign(inbox.id, id, userId);
         return true;
       }
       case 'tag': {
         if (inbox.tags.size === 0) return false;
-        const tagId = pick(this.#events, inbox.tags.order, 2);
+        const tagId = pick(this.#random, inbox.tags.order, 2);
         if (tags.includes(tagId)) this.#world.untag(inbox.id, id, tagId);
         else this.#world.tag(inbox.id, id, tagId);
         return true;
       }
       case 'pend':
-        return status === 'open' && to('pending');
+        return status === 'open' && setStatus('pending');
       case 'close':
-        return !closed && to(this.#closed);
+        return !closed && setStatus(this.#closedStatus);
       case 'reopen':
-        return closed && to('open');
+        return closed && setStatus('open');
       case 'remove':
         this.#world.removeConversation(inbox.id, id);
         return true;
@@ -121,18 +126,18 @@ export class Activity {
     }
   }
 
-  #kind(): Kind {
-    let at = this.#events() * KINDS.reduce((sum, [, percent]) => sum + percent, 0);
-    return KINDS.find(([, percent]) => (at -= percent) < 0)?.[0] ?? 'open';
+  #pickKind(): EventKind {
+    let at = this.#random() * EVENT_SHARES.reduce((sum, [, percent]) => sum + percent, 0);
+    return EVENT_SHARES.find(([, percent]) => (at -= percent) < 0)?.[0] ?? 'open';
   }
 
-  #busyInbox(): SandboxInbox | undefined {
+  #pickInbox(): SandboxInbox | undefined {
     const { order } = this.#world.inboxes;
-    return this.#world.inboxes.get(order[draw(this.#events, order.length, 2)] ?? '');
+    return this.#world.inboxes.get(order[draw(this.#random, order.length, 2)] ?? '');
   }
 
-  #recentConversation({ conversations }: SandboxInbox): SandboxConversation | undefined {
+  #pickConversation({ conversations }: SandboxInbox): SandboxConversation | undefined {
     const { order } = conversations;
-    return conversations.get(order[order.length - 1 - draw(this.#events, order.length, 3)] ?? '');
+    return conversations.get(order[order.length - 1 - draw(this.#random, order.length, 3)] ?? '');
   }
 }

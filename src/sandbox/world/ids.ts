@@ -1,12 +1,14 @@
 import { draw, type Random } from './random.ts';
 
-/** Numeric order of ids written as digits without leading zeros, without a BigInt for each comparison. */
+/** Compares ids by number, without a BigInt for each comparison. Ids are digits without leading zeros. */
 function compareIds(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The index of the first of `sorted` ids that is not below `id`; `sorted.length` when all are. */
+/**
+ * Returns the index of the first id in `sorted` that is not below `id`; `sorted.length` if all are below.
+ */
 export function lowerBound(sorted: readonly string[], id: string): number {
   let low = 0;
   let high = sorted.length;
@@ -19,8 +21,9 @@ export function lowerBound(sorted: readonly string[], id: string): number {
 }
 
 /**
- * A Map keyed by id that also knows its ids in numeric order. The order is sorted once, when first asked for, and then kept by
- * binary insertion, whoever changes the map: a test that deletes a row directly still gets right pages.
+ * A Map keyed by id that also lists its ids in numeric order. The first read of `order` sorts the ids; every
+ * later change of the map updates `order` by binary search. Pages therefore stay correct when a test deletes
+ * a row from the map.
  */
 export class IdMap<V> extends Map<string, V> {
   #order: string[] | null = null;
@@ -47,8 +50,8 @@ export class IdMap<V> extends Map<string, V> {
 }
 
 /**
- * Ids that grow with time and, after `jumpAfter` of them, past 2^53: a client that reads them as JavaScript numbers rounds
- * them, and neighbours collide. Below int64 always.
+ * Generates increasing ids. After `jumpAfter` ids it jumps to `jumpTo`, which lies past 2^53: a client that
+ * parses such ids as JavaScript numbers rounds them, and neighbours collide. All ids fit an int64.
  */
 export class IdSequence {
   #next: bigint;
@@ -73,7 +76,7 @@ export class IdSequence {
     this.#step = step;
   }
 
-  take(random: Random): string {
+  next(random: Random): string {
     if (this.#left-- === 0) this.#next = this.#jumpTo;
     const id = String(this.#next);
     this.#next += BigInt(1 + draw(random, this.#step));

@@ -89,15 +89,15 @@ const LAST_NAMES = [
 ];
 const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
-type Made<T> = Omit<T, 'id'>;
+type WithoutId<T> = Omit<T, 'id'>;
 
-/** An inbox; `nth` (from 0) chooses its name. About one in seven has lost its mailbox. */
+/** Invents an inbox; `nth` (from 0) determines its name. One inbox in seven is not authorised. */
 export function inventInbox(
   random: Random,
   nth: number,
   now: number,
   sourceUserId: string,
-): Made<InboxFields> {
+): WithoutId<InboxFields> {
   const round = Math.floor(nth / INBOXES.length);
   const name = `${INBOXES[nth % INBOXES.length]}${round === 0 ? '' : ` ${round + 1}`}`;
   const address = name.toLowerCase().replace(' ', '');
@@ -114,11 +114,11 @@ export function inventInbox(
   };
 }
 
-/** A teammate; `nth` keeps addresses apart in an account of many. */
-export function inventUser(random: Random, nth: number): Made<SandboxUser> {
+/** Invents a user; `nth` (from 0) keeps the e-mail addresses unique. */
+export function inventUser(random: Random, nth: number): WithoutId<SandboxUser> {
   const first = pick(random, FIRST_NAMES);
   const last = pick(random, LAST_NAMES);
-  // NFKD takes accents off, but not the strokes of ø.
+  // NFKD separates accents from their letters, but not the stroke from ø.
   const plain = `${first}.${last}`
     .toLowerCase()
     .replaceAll('ø', 'o')
@@ -128,14 +128,14 @@ export function inventUser(random: Random, nth: number): Made<SandboxUser> {
     first_name: first,
     last_name: last,
     email: `${plain}${nth + 1}@${pick(random, DOMAINS, 2)}`,
-    // 555-0100 to 555-0199 are set aside for fiction.
+    // 555-0100 to 555-0199 are reserved for fiction.
     phone_number: `+1${201 + draw(random, 700)}55501${String(draw(random, 100)).padStart(2, '0')}`,
     is_joined: random() < 0.9,
   };
 }
 
-/** A tag; `nth` (from 0, within its inbox) chooses its name. */
-export function inventTag(random: Random, nth: number, now: number): Made<SandboxTag> {
+/** Invents a tag; `nth` (from 0, within its inbox) determines its name. */
+export function inventTag(random: Random, nth: number, now: number): WithoutId<SandboxTag> {
   const round = Math.floor(nth / TAGS.length);
   return {
     name: `${TAGS[nth % TAGS.length]}${round === 0 ? '' : ` ${round + 1}`}`,
@@ -145,7 +145,7 @@ export function inventTag(random: Random, nth: number, now: number): Made<Sandbo
   };
 }
 
-/** 16 hexadecimal digits, the first 11 of them Unix milliseconds (SERVICE-NOTES.md, "A mail-provider thread id"). */
+/** 16 hex digits; the first 11 are Unix milliseconds (SERVICE-NOTES.md, "A mail-provider thread id"). */
 export function inventThreadId(random: Random, at: number): string {
   return (
     Math.floor(at).toString(16).padStart(11, '0') +
@@ -155,7 +155,7 @@ export function inventThreadId(random: Random, at: number): string {
   );
 }
 
-/** A conversation that has just come in: open, nobody's, without tags. */
+/** Invents a new conversation: open, unassigned and untagged. */
 export function inventConversation(
   random: Random,
   at: number,
@@ -169,6 +169,10 @@ export function inventConversation(
     tag_ids: [],
     gmail_thread_id: inventThreadId(random, at),
     private_permalink: `https://mail.example.com/u/0/#inbox/${inboxId}/conversation/${id}`,
-    public_permalink: `https://share.example.org/c/${draw(random, 2 ** 32).toString(36)}${draw(random, 2 ** 32).toString(36)}`,
+    public_permalink: `https://share.example.org/c/${shareCode(random)}${shareCode(random)}`,
   };
+}
+
+function shareCode(random: Random): string {
+  return draw(random, 2 ** 32).toString(36);
 }

@@ -1,9 +1,10 @@
-/** A stream of numbers in [0, 1), like `Math.random`, but the same for the same seed. */
+/** Returns the next number in [0, 1), like `Math.random`, but the same seed gives the same sequence. */
 export type Random = () => number;
 
 /**
- * A stream for one purpose. Each purpose (data, events, latency …) has its own, so that traffic never alters the data's history.
- * The generator is mulberry32: 32 bits of state, good enough for made-up mail, and short enough to read.
+ * Creates the random stream of one purpose. Each purpose (data, events, jitter …) has a separate stream, so
+ * traffic never alters the history of the data. The generator is mulberry32: 32 bits of state, enough for
+ * invented mail, and short.
  */
 export function randomStream(seed: number, purpose: string): Random {
   let state = seed | 0;
@@ -16,14 +17,20 @@ export function randomStream(seed: number, purpose: string): Random {
   };
 }
 
-/** An integer from 0 to `below - 1`; `skew` above 1 makes small ones likelier (2: the first quarter takes half of all draws). */
+/**
+ * Returns an integer from 0 to `below - 1`. A `skew` above 1 makes small integers likelier; with 2, half of
+ * the draws fall into the first quarter.
+ */
 export function draw(random: Random, below: number, skew = 1): number {
   return Math.floor(below * random() ** skew);
 }
 
-/** One of `from`, the first ones likelier with `skew` above 1. @throws RangeError when there is nothing to pick from. */
+/**
+ * Returns one element; a `skew` above 1 makes the first ones likelier.
+ * @throws RangeError if `from` is empty
+ */
 export function pick<T>(random: Random, from: readonly T[], skew = 1): T {
   const picked = from[draw(random, from.length, skew)];
-  if (picked === undefined) throw new RangeError('nothing to pick from');
+  if (picked === undefined) throw new RangeError('cannot pick from an empty list');
   return picked;
 }

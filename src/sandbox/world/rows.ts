@@ -1,7 +1,7 @@
 import type { IdMap } from './ids.ts';
 
-// The world's rows under the service's field names (spec §2, SERVICE-NOTES.md). Ids are digit text here; wire.ts decides
-// what they look like on the wire. `created_at` and `updated_at` are epoch seconds.
+// The world's rows, with the service's field names (spec §2, SERVICE-NOTES.md). Ids are text of digits here;
+// `Wire` chooses their JSON type. `created_at` and `updated_at` are epoch seconds.
 
 export interface SandboxUser {
   id: string;
@@ -27,7 +27,7 @@ export interface SandboxAssignee {
 
 export interface SandboxConversation {
   id: string;
-  /** null: nobody; on the wire that has four shapes, see wire.ts. */
+  /** null: unassigned. `Wire` writes this in four shapes. */
   assignee: SandboxAssignee | null;
   status: string;
   tag_ids: string[];
@@ -66,10 +66,10 @@ export interface SandboxInbox {
   readonly users: IdMap<SandboxUser>;
   readonly tags: IdMap<SandboxTag>;
   readonly conversations: IdMap<SandboxConversation>;
-  /** What was written through the service, oldest first. */
+  /** The notes and drafts written through the service, oldest first. */
   readonly notes: SandboxNote[];
   readonly drafts: SandboxDraft[];
 }
 
-/** What a test may set on a new inbox; the lists are filled with the other verbs. */
+/** The fields that a test may set on a new inbox. Other methods of the world fill its lists. */
 export type InboxFields = Omit<SandboxInbox, 'users' | 'tags' | 'conversations' | 'notes' | 'drafts'>;

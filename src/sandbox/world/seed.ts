@@ -6,18 +6,21 @@ import { World } from './world.ts';
 
 const DAY_MS = 86_400_000;
 const HISTORY_DAYS = 540;
-// A fake clock that starts at 0 must not lead to threads begun before 1970.
+// With a fake clock that starts at 0, threads would otherwise start before 1970.
 const EARLIEST_END = Date.UTC(2025, 0, 1);
 
-/** The instant (ms) at which the seeded history ends: the start of today, so that a sandbox started twice in a day is the same. */
-function historyEnd(now: number): number {
+/** Returns the end (ms) of the seeded history: the start of today, so that one day gives the same data. */
+function endOfHistory(now: number): number {
   return Math.max(EARLIEST_END, Math.floor(now / DAY_MS) * DAY_MS);
 }
 
-/** A world as the options describe it: busy inboxes and assignees first, older conversations mostly closed. */
+/**
+ * Creates the world that the options describe. The first inboxes and users are the busiest; old
+ * conversations are mostly closed.
+ */
 export function seedWorld(options: SandboxOptions): World {
   const random = randomStream(options.seed, 'data');
-  const end = historyEnd(options.now());
+  const end = endOfHistory(options.now());
   const counts = conversationCounts(options);
   const inboxes = inboxCount(options);
   const world = new World({
@@ -31,15 +34,15 @@ export function seedWorld(options: SandboxOptions): World {
       conversations: counts.reduce((sum, count) => sum + count, 0),
     },
   });
-  // What stands on rows as a date comes from `end`, not from the clock: two runs on one day agree.
-  const birth = Math.floor(end / 1000);
+  // The dates of the rows derive from `end`, not from the clock, so two runs on one day give the same rows.
+  const endSeconds = Math.floor(end / 1000);
   for (let nth = 0; nth < inboxes; nth++) {
     const inbox = world.addInbox();
-    inbox.created_at = birth - (DAY_MS / 1000) * HISTORY_DAYS - draw(random, 10_000_000);
-    inbox.updated_at = inbox.created_at + draw(random, birth - inbox.created_at);
+    inbox.created_at = endSeconds - (DAY_MS / 1000) * HISTORY_DAYS - draw(random, 10_000_000);
+    inbox.updated_at = inbox.created_at + draw(random, endSeconds - inbox.created_at);
     seedUsers(world, random, inbox, options.usersPerInbox);
     for (let tags = 0; tags < options.tagsPerInbox; tags++) {
-      world.addTag(inbox.id, { created_at: inbox.created_at + draw(random, birth - inbox.created_at) });
+      world.addTag(inbox.id, { created_at: inbox.created_at + draw(random, endSeconds - inbox.created_at) });
     }
   }
   seedConversations(world, random, {
@@ -51,7 +54,7 @@ export function seedWorld(options: SandboxOptions): World {
   return world;
 }
 
-/** A third of an inbox's users are teammates of an earlier inbox, with the same id there. */
+/** About a third of an inbox's users also belong to an earlier inbox, with the same id. */
 function seedUsers(world: World, random: Random, inbox: SandboxInbox, count: number): void {
   const colleagues = [...world.inboxes.values()].flatMap(({ users }) => Array.from(users.values()));
   while (inbox.users.size < count) {
@@ -61,34 +64,34 @@ function seedUsers(world: World, random: Random, inbox: SandboxInbox, count: num
   }
 }
 
-interface History {
+interface HistoryOptions {
   counts: readonly number[];
   end: number;
   sharedShare: number;
   closed: string;
 }
 
-/** One account-wide history in order of time, because ids grow with time over all inboxes. */
+/** Adds the conversations of all inboxes in order of time, because ids increase with time across inboxes. */
 function seedConversations(
   world: World,
   random: Random,
-  { counts, end, sharedShare, closed }: History,
+  { counts, end, sharedShare, closed }: HistoryOptions,
 ): void {
   const inboxes = [...world.inboxes.values()];
-  const begun: { at: number; inbox: SandboxInbox }[] = [];
+  const starts: { at: number; inbox: SandboxInbox }[] = [];
   for (const [nth, inbox] of inboxes.entries()) {
     for (let left = counts[nth] ?? 0; left > 0; left--)
-      begun.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
+      starts.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
   }
-  begun.sort((a, b) => a.at - b.at);
+  starts.sort((a, b) => a.at - b.at);
 
   let previous: { inbox: SandboxInbox; conversation: SandboxConversation } | null = null;
-  for (const { at, inbox } of begun) {
+  for (const { at, inbox } of starts) {
     const fields = {
-      ...situation(random, inbox, (end - at) / DAY_MS, closed),
+      ...inventState(random, inbox, (end - at) / DAY_MS, closed),
       gmail_thread_id: inventThreadId(random, at),
     };
-    // The conversation just made, if another inbox's, may stand here too. It is then done with: two inboxes, not three.
+    // Share the previous conversation if another inbox has it; then clear it: at most two inboxes share one.
     if (previous !== null && previous.inbox !== inbox && random() < sharedShare) {
       const { id, gmail_thread_id } = previous.conversation;
       world.addConversation(inbox.id, { ...fields, id, gmail_thread_id });
@@ -99,8 +102,8 @@ function seedConversations(
   }
 }
 
-/** What has become of a conversation after so many days. */
-function situation(random: Random, inbox: SandboxInbox, days: number, closed: string) {
+/** Invents the status, assignee and tags of a conversation that started `days` ago. */
+function inventState(random: Random, inbox: SandboxInbox, days: number, closed: string) {
   const stillOpen = random() < Math.max(0.015, Math.exp(-days / 8));
   const status = !stillOpen ? closed : random() < 0.7 ? 'open' : 'pending';
   const assigned = inbox.users.size > 0 && random() < (status === 'open' ? 0.6 : 0.94);

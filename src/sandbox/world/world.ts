@@ -5,7 +5,9 @@ import type { InboxFields, SandboxConversation, SandboxInbox, SandboxTag, Sandbo
 
 export type { SandboxConversation, SandboxInbox, SandboxTag, SandboxUser } from './rows.ts';
 
-/** How many rows of each kind are seeded; three quarters of the ids stay below 2^53, what comes later lies above. */
+/**
+ * The number of seeded rows of each kind. Three quarters of their ids are below 2^53, all later ids above.
+ */
 interface WorldSize {
   inboxes: number;
   users: number;
@@ -13,10 +15,18 @@ interface WorldSize {
   conversations: number;
 }
 
+interface WorldOptions {
+  random: Random;
+  now: () => number;
+  /** The end (ms) of the seeded history. */
+  historyEnd: number;
+  size: WorldSize;
+}
+
 /**
- * What the service knows. Tests read it as the truth and change it with its verbs; every verb throws a RangeError on an
- * unknown id, does one thing only (a removed tag stays on its conversations, a removed user stays their assignee), and what
- * adds or removes returns the row.
+ * The service's data. Tests read it as the truth and change it through its methods. Every method throws a
+ * RangeError on an unknown id. Each method changes one thing only: a removed tag stays on its conversations,
+ * and a removed user stays their assignee. A method that adds or removes a row returns it.
  */
 export class World {
   readonly inboxes = new IdMap<SandboxInbox>();
@@ -29,17 +39,7 @@ export class World {
   #inboxesMade = 0;
   #usersMade = 0;
 
-  constructor({
-    random,
-    now,
-    historyEnd,
-    size,
-  }: {
-    random: Random;
-    now: () => number;
-    historyEnd: number;
-    size: WorldSize;
-  }) {
+  constructor({ random, now, historyEnd, size }: WorldOptions) {
     this.#random = random;
     this.#now = now;
     this.#historyEnd = historyEnd;
@@ -47,48 +47,53 @@ export class World {
       inboxes: new IdSequence({
         from: 20_117n,
         jumpTo: 2n ** 53n + 1n,
-        jumpAfter: low(size.inboxes),
+        jumpAfter: lowIdCount(size.inboxes),
         step: 90,
       }),
       users: new IdSequence({
         from: 310_045n,
         jumpTo: 2n ** 54n + 1n,
-        jumpAfter: low(size.users),
+        jumpAfter: lowIdCount(size.users),
         step: 400,
       }),
-      tags: new IdSequence({ from: 7_301n, jumpTo: 2n ** 56n + 1n, jumpAfter: low(size.tags), step: 30 }),
-      // Steps of 1 to 3 past 2^53: two neighbours then round to the same number.
+      tags: new IdSequence({
+        from: 7_301n,
+        jumpTo: 2n ** 56n + 1n,
+        jumpAfter: lowIdCount(size.tags),
+        step: 30,
+      }),
+      // Past 2^53, steps of 1 to 3 let two neighbours round to the same JavaScript number.
       conversations: new IdSequence({
         from: 41_000_003n,
         jumpTo: 2n ** 53n + 1n,
-        jumpAfter: low(size.conversations),
+        jumpAfter: lowIdCount(size.conversations),
         step: 3,
       }),
       others: new IdSequence({ from: 900_001n, jumpTo: 2n ** 57n + 1n, jumpAfter: 3, step: 50 }),
     };
   }
 
-  /** A new id of one kind; `others` are notes, drafts and source users. */
+  /** Returns a new id of a kind; `others` are notes, drafts and source users. */
   newId(kind: keyof WorldSize | 'others'): string {
-    return this.#ids[kind].take(this.#random);
+    return this.#ids[kind].next(this.#random);
   }
 
-  /** When (ms) something that happens at `at` happens in the world: a fake clock may stand before the seeded history's end. */
-  instant(at: number = this.#now()): number {
+  /** Returns the time (ms) of an event: `at`, or the seeded history's end if a fake clock is before it. */
+  eventTime(at: number = this.#now()): number {
     return Math.max(at, this.#historyEnd);
   }
 
   inbox(id: string): SandboxInbox {
-    return known(this.inboxes, id, 'inbox');
+    return requireRow(this.inboxes, id, 'inbox');
   }
 
   conversation(inboxId: string, id: string): SandboxConversation {
-    return known(this.inbox(inboxId).conversations, id, `conversation in inbox ${inboxId}`);
+    return requireRow(this.inbox(inboxId).conversations, id, `conversation in inbox ${inboxId}`);
   }
 
   addInbox(partial: Partial<InboxFields> = {}): SandboxInbox {
     const id = partial.id ?? this.newId('inboxes');
-    const made = inventInbox(this.#random, this.#inboxesMade++, this.instant(), this.newId('others'));
+    const made = inventInbox(this.#random, this.#inboxesMade++, this.eventTime(), this.newId('others'));
     const lists = {
       users: new IdMap<SandboxUser>(),
       tags: new IdMap<SandboxTag>(),
@@ -97,7 +102,7 @@ export class World {
     return add(this.inboxes, { id, ...made, ...partial, ...lists, notes: [], drafts: [] });
   }
 
-  /** The inbox and all its lists go; {@link restoreInbox} brings them back as they were. */
+  /** Removes the inbox with all its lists; {@link restoreInbox} adds them again unchanged. */
   removeInbox(id: string): SandboxInbox {
     const inbox = remove(this.inboxes, id, 'inbox');
     this.#removedInboxes.set(id, inbox);
@@ -120,7 +125,7 @@ export class World {
 
   addTag(inboxId: string, partial: Partial<SandboxTag> = {}): SandboxTag {
     const { tags } = this.inbox(inboxId);
-    const made = inventTag(this.#random, tags.size, this.instant());
+    const made = inventTag(this.#random, tags.size, this.eventTime());
     return add(tags, { id: partial.id ?? this.newId('tags'), ...made, ...partial });
   }
 
@@ -128,12 +133,12 @@ export class World {
     return remove(this.inbox(inboxId).tags, id, `tag in inbox ${inboxId}`);
   }
 
-  /** Open, unassigned and untagged unless told otherwise. The same id may stand in several inboxes. */
+  /** Adds a conversation: open, unassigned and untagged by default. Several inboxes may hold the same id. */
   addConversation(inboxId: string, partial: Partial<SandboxConversation> = {}): SandboxConversation {
     const { conversations } = this.inbox(inboxId);
     const id = partial.id ?? this.newId('conversations');
     return add(conversations, {
-      ...inventConversation(this.#random, this.instant(), inboxId, id),
+      ...inventConversation(this.#random, this.eventTime(), inboxId, id),
       ...partial,
     });
   }
@@ -152,37 +157,37 @@ export class World {
     return add(inbox.conversations, remove(removed, id, `removed conversation in inbox ${inboxId}`));
   }
 
-  /** Any text: more statuses than the documented three may come. */
+  /** Accepts any text: the service may have more statuses than the three documented ones. */
   setStatus(inboxId: string, id: string, status: string): void {
     this.conversation(inboxId, id).status = status;
   }
 
   assign(inboxId: string, id: string, userId: string | null): void {
     const conversation = this.conversation(inboxId, id);
-    if (userId !== null) known(this.inbox(inboxId).users, userId, `user in inbox ${inboxId}`);
+    if (userId !== null) requireRow(this.inbox(inboxId).users, userId, `user in inbox ${inboxId}`);
     conversation.assignee = userId === null ? null : { assignee_type: 'user', assignee_id: userId };
   }
 
   tag(inboxId: string, id: string, tagId: string): void {
     const conversation = this.conversation(inboxId, id);
-    known(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
+    requireRow(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
     if (!conversation.tag_ids.includes(tagId)) conversation.tag_ids = [...conversation.tag_ids, tagId];
   }
 
   untag(inboxId: string, id: string, tagId: string): void {
     const conversation = this.conversation(inboxId, id);
     if (!conversation.tag_ids.includes(tagId))
-      known(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
+      requireRow(this.inbox(inboxId).tags, tagId, `tag in inbox ${inboxId}`);
     conversation.tag_ids = conversation.tag_ids.filter((attached) => attached !== tagId);
   }
 }
 
-/** How many ids of a seeded kind stay below 2^53. */
-function low(rows: number): number {
+/** Returns how many ids of a kind with `rows` seeded rows are below 2^53. */
+function lowIdCount(rows: number): number {
   return Math.max(1, Math.floor(rows * 0.75));
 }
 
-function known<T>(rows: ReadonlyMap<string, T>, id: string, what: string): T {
+function requireRow<T>(rows: ReadonlyMap<string, T>, id: string, what: string): T {
   const row = rows.get(id);
   if (row === undefined) throw new RangeError(`no ${what} has the id ${id}`);
   return row;
@@ -190,14 +195,14 @@ function known<T>(rows: ReadonlyMap<string, T>, id: string, what: string): T {
 
 function add<T extends { id: string }>(rows: Map<string, T>, row: T): T {
   if (!/^(?:0|[1-9]\d*)$/.test(row.id))
-    throw new RangeError(`an id is digits without leading zeros, not ${row.id}`);
-  if (rows.has(row.id)) throw new RangeError(`the id ${row.id} is taken`);
+    throw new RangeError(`an id must be digits without leading zeros, not ${row.id}`);
+  if (rows.has(row.id)) throw new RangeError(`the id ${row.id} already exists`);
   rows.set(row.id, row);
   return row;
 }
 
 function remove<T>(rows: Map<string, T>, id: string, what: string): T {
-  const row = known(rows, id, what);
+  const row = requireRow(rows, id, what);
   rows.delete(id);
   return row;
 }

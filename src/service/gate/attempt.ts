@@ -1,13 +1,13 @@
 import { BrokenBody } from '../envelope.ts';
 import type { Answer } from '../http.ts';
 
-/** An answer read by the caller: `items` goes into the ledger. */
+/** The caller's reading of an answer; the ledger records `items`. */
 export interface Reading<Result> {
   readonly result: Result;
   readonly items: number | null;
 }
 
-/** How one request ended: `wrong` is a 2xx that `read` did not take, `lost` one whose arrival nobody knows. */
+/** How one request ended. `wrong`: a 2xx that `read` rejects. `lost`: no answer; its arrival is unknown. */
 export type Attempt<Result> =
   | { readonly kind: 'good'; readonly answer: Answer; readonly reading: Reading<Result> }
   | {
@@ -18,7 +18,7 @@ export type Attempt<Result> =
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
 
-/** Sends one request and sorts its end by what the gate does about it. Never throws: whatever `send` throws is `lost`, with its error. */
+/** Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`. */
 export async function attempt<Result>(
   send: () => Promise<Answer>,
   read: (answer: Answer) => Reading<Result>,

@@ -2,7 +2,7 @@ import { MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { RequestEntry } from '../../core/ledger.ts';
 
-/** `cap` is what the request might bring the account to; `reserved` of `perDay` may be kept from it. */
+/** `cap`: the requests in 24 hours that this work may use; for scheduled work, all but the reserve. */
 export function budgetSpent(
   cap: number,
   { requestsPerDay, requestsReserved }: { requestsPerDay: number; requestsReserved: number },
@@ -13,17 +13,20 @@ export function budgetSpent(
     cap < requestsPerDay ? ` (${requestsReserved} of ${requestsPerDay} are kept for manual commands)` : '';
   return new MirrorError(
     'BUDGET_SPENT',
-    `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
+    `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. ` +
+      `The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
     { resumeAt },
   );
 }
 
-/** `strikes`: 429s in a row. */
+/** `strikes`: the number of 429s in a row. */
 export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
+  const repeated = strikes > 1 ? `, ${strikes} times in a row` : '';
   return new MirrorError(
     'GATE_PAUSED',
-    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ${cause}${strikes > 1 ? `, ${strikes} times in a row` : ''}. ` +
-      'Asking again sooner may get the key blocked; `inbox-mirror doctor --reset-gate` ends the pause by hand.',
+    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ` +
+      `${cause}${repeated}. A request before that may get the key blocked; ` +
+      '`inbox-mirror doctor --reset-gate` ends the pause by hand.',
     { resumeAt },
   );
 }
@@ -31,12 +34,13 @@ export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: 
 export function keyRefused(cause: string, status?: number): MirrorError {
   return new MirrorError(
     'KEY_REFUSED',
-    `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; no request is sent with it again unless you run a command. Check INBOX_API_KEY.`,
+    `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; ` +
+      'no request is sent with it again unless you run a command. Check INBOX_API_KEY.',
     { status },
   );
 }
 
-/** `everything`: no other request was answered meanwhile either. */
+/** `everything`: no other request was answered since the first failure. */
 export function gaveUp(
   { method, path }: RequestEntry,
   tries: number,

@@ -11,13 +11,15 @@ import { type Attempt, attempt, type Reading } from './attempt.ts';
 import { budgetSpent, gatePaused, gaveUp, keyRefused } from './errors.ts';
 import { spaceByArrival, unansweredMs } from './spacing.ts';
 
-/** Who goes first: a person's command, then the asking for suspects, then scheduled sweeps. */
+/** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
+/** At most 4 requests are under way at a time. */
 const IN_FLIGHT = 4;
+/** At most 4 requests are sent for one call, the retries included. */
 const TRIES = 4;
+/** The ledger follows the wall clock when the clock is set by more than this many milliseconds. */
 const WALL_JUMP_MS = 1000;
-
-/** Whoever waits long looks up now and then: a person may have opened the gate, or set the clock. */
+/** A waiting call asks the ledger again after at most 60 s: a person may open the gate or set the clock. */
 const LONGEST_NAP_MS = 60_000;
 
 export interface GateOptions {
@@ -25,16 +27,18 @@ export interface GateOptions {
   readonly clock: Clock;
   readonly requestsPerSecond: number;
   readonly requestsPerDay: number;
-  /** Of the day's requests, those that scheduled work must leave alone. */
+  /** The part of `requestsPerDay` that scheduled work must not use. */
   readonly requestsReserved: number;
   readonly key: () => string;
-  /** Told of everything that makes the gate wait or shut, once each. */
+  /** Called once for each event that makes the gate wait, close or open. */
   readonly onEvent?: (event: GateEvent) => void;
-  /** Told of every request, for metrics. */
+  /** Called after every request, for metrics. */
   readonly onEnded?: (ended: Ended) => void;
-  /** A pause that lasts longer than this is the caller's to know, not to be waited out. Without it, only an open breaker is. */
+  /**
+   * The gate waits out a pause of this length; a longer one throws. Default: only an open breaker throws.
+   */
   readonly patienceMs?: number;
-  /** 0 to 1, for jitter. */
+  /** Returns a number from 0 to 1, for jitter. */
   readonly random?: () => number;
 }
 
@@ -44,24 +48,26 @@ export type GateEvent =
   | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
   | { readonly kind: 'key-refused'; readonly cause: string };
 
-/** One request that has come to its end: `status` is null where no answer came, `waitedMs` is how long the gate kept it. */
+/** A finished request. `status` is null without an answer; `waitedMs` is its time at the gate. */
 export interface Ended {
   readonly status: number | null;
   readonly waitedMs: number;
   readonly durationMs: number;
 }
 
-/** What one request is for, and the signal that calls it off while it still waits. A request that has left is always read. */
+/** One request's purpose, and the signal that cancels it while it waits. A sent request is always read. */
 export interface Call {
   readonly entry: RequestEntry;
-  /** Scheduled work leaves the reserve alone; so does what it asks for on the way. Told by the reason where left out. */
+  /**
+   * True if scheduled work needs the request: it may not use the reserve. Default: the reason is `schedule`.
+   */
   readonly scheduled?: boolean;
-  /** Requests in all, where failing again is no news: 1 for a check. */
+  /** At most this many requests for the call, the retries included. A check uses 1. */
   readonly tries?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer that the gate lets through, with the ledger id of its request and how many were sent for it. */
+/** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */
 export type Passed<Result> = {
   readonly requestId: number;
   readonly attempts: number;
@@ -71,9 +77,11 @@ export type Passed<Result> = {
 /** The only way out to the service: spacing, day budget, back-off, breaker (DESIGN.md, "The gate"). */
 export interface Gate {
   /**
-   * Sends when it may, and again where that helps. `read` is called for a 2xx and throws `BrokenBody` for one worth a retry.
-   * Other 3xx and 4xx come back with `ok: false`.
-   * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN`, `ANSWER_FAILED`, the signal's reason, or what `read` throws
+   * Sends the request as soon as the limits allow, and retries it where a retry can help. For a 2xx it calls
+   * `read`, which throws `BrokenBody` if the answer is worth a retry. A 3xx, or a 4xx that the gate does not
+   * handle, returns `ok: false`.
+   * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN` or `ANSWER_FAILED`
+   * @throws the signal's reason, or any other error of `read`
    */
   request<Result>(
     call: Call,
@@ -82,7 +90,9 @@ export interface Gate {
   ): Promise<Passed<Result>>;
 }
 
-/** A request that is in the ledger: `start` (monotonic) is when it leaves, `notedAt` when the ledger's instant was read. */
+/**
+ * A request in the ledger. `start` is when it leaves, `notedAt` the ledger's instant; both are monotonic.
+ */
 interface Slot {
   readonly id: number;
   readonly probe: boolean;
@@ -103,12 +113,14 @@ export function createGate(options: GateOptions): Gate {
   const spacing = spaceByArrival(gapMs);
   const turnstile = new Bottleneck({ maxConcurrent: 1 });
   const inFlight = new Set<Promise<unknown>>();
-  /** Ledger ids of our own requests, with the monotonic time up to which another process would have to keep away from them. */
+  /**
+   * This process's ledger ids, each with the monotonic time until which other processes keep away from it.
+   */
   const own = new Map<number, number>();
   let lastBoot: number | null = null;
   let lastGoodAt = Number.NEGATIVE_INFINITY;
 
-  /** The wall clock, once the ledger goes by it too. */
+  /** Reads the wall clock, after the ledger has followed any setting of it. */
   async function wallClock(): Promise<number> {
     for (;;) {
       const boot = clock.boot();
@@ -125,7 +137,7 @@ export function createGate(options: GateOptions): Gate {
     return [...own.keys()];
   }
 
-  /** Waits in line, in order of priority; nobody else takes a slot meanwhile. Whoever is called off while waiting leaves at once. */
+  /** Queues the calls by priority and runs one `work` at a time. A cancelled call stops waiting at once. */
   async function pass<Result>(call: Call, work: () => Promise<Result>): Promise<Result> {
     call.signal?.throwIfAborted();
     const mayLeave = new AbortController();
@@ -136,7 +148,7 @@ export function createGate(options: GateOptions): Gate {
     return await unlessAborted(turn, call.signal, mayLeave.signal);
   }
 
-  /** Sleeps, but is woken by the next answer: it can bring the next start forward. */
+  /** Sleeps for `ms`, or until the next answer if that is earlier: it can bring the next start forward. */
   async function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
     if (inFlight.size === 0) {
       await clock.sleep(ms, signal);
@@ -150,7 +162,7 @@ export function createGate(options: GateOptions): Gate {
     await asleep;
   }
 
-  /** Waits until a request may leave and notes it in the ledger. Only inside {@link pass}. */
+  /** Waits until a request may leave and records it in the ledger. Call it only inside {@link pass}. */
   async function takeSlot({ entry, scheduled = entry.reason === 'schedule', signal }: Call): Promise<Slot> {
     const cap = options.requestsPerDay - (scheduled ? options.requestsReserved : 0);
     for (;;) {
@@ -186,7 +198,7 @@ export function createGate(options: GateOptions): Gate {
     }
   }
 
-  /** A short pause is waited out; an open breaker, or a service that asks for a long wait, is the caller's to know. */
+  /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async function refuseLongPause(now: number): Promise<void> {
     const { strikes, pausedUntil, cause } = await ledger.state();
     if (pausedUntil === null) return;
@@ -195,8 +207,8 @@ export function createGate(options: GateOptions): Gate {
   }
 
   /**
-   * Sends one request in its slot and notes how it ended. What follows for the gate stands in the ledger before the answer does: from
-   * then on others may go, in this process and in others.
+   * Sends one request in its slot and records its end. A pause or a refused key enters the ledger before the
+   * request's end does, because the end lets further requests leave, in this process and in others.
    */
   async function sendIn<Result>(
     slot: Slot,
@@ -233,7 +245,8 @@ export function createGate(options: GateOptions): Gate {
   async function strike(requestId: number, answer: Answer): Promise<void> {
     const now = await wallClock();
     const hint = retryAfter(answer.retryAfter, now);
-    const cause = `the service answered 429 Too Many Requests${hint === null ? '' : ` and asked to wait ${duration(hint)}`}`;
+    const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
+    const cause = `the service answered 429 Too Many Requests${asked}`;
     const until = (strikes: number): number => now + pauseAfter429(strikes, hint, random());
     const paused = await ledger.pause(requestId, until, cause, now);
     if (paused === null || paused.pausedUntil === null) return;
@@ -269,7 +282,7 @@ export function createGate(options: GateOptions): Gate {
         if (ended.kind === 'throttled') await refuseLongPause(clock.now());
 
         failedSince = Math.min(failedSince, clock.monotonic());
-        // Of 429s too: where others are served, this one must not knock for ever.
+        // 429s count as tries: a request must not be repeated for ever while others are answered.
         if (attempts >= tries) throw gaveUp(call.entry, attempts, ended.cause, failedSince > lastGoodAt);
         if (ended.kind === 'throttled') continue;
         const waitMs = pauseAfterFailure(attempts, random());
@@ -282,7 +295,7 @@ export function createGate(options: GateOptions): Gate {
 
 function ignore(): void {}
 
-/** True where the service did its part, whatever came of it here: it is up and lets us in. */
+/** True if the service is up and accepts the key, even if its answer cannot be used. */
 function wasServed({ kind }: Attempt<unknown>): boolean {
   return kind === 'good' || kind === 'refused' || kind === 'wrong';
 }

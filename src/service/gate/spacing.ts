@@ -1,32 +1,38 @@
-/** Answers seen before the round trips are trusted to tell how they spread. */
+/** Before 10 answers are in, every request waits for the last answer; then the seen round trips count. */
 const TRUSTED_AFTER = 10;
-/** Round trips that count as "lately". */
+/** The latest 50 round trips count. */
 const REMEMBERED = 50;
-/** By so much, over the number of round trips seen, the spread is taken for wider than it was seen: simulated, one early arrival in a million. */
+/** The slack is 20 spreads divided by the round trips seen: simulated, one early arrival in a million. */
 const UNSEEN = 20;
+/** The smallest and the largest margin for uncertain round trips, in milliseconds. */
 const MARGIN_MS = { least: 20, most: 500 };
+/** At most 5 s of distance from a request whose arrival is unknown. */
 const LONGEST_UNKNOWN_MS = 5000;
 
-/** Milliseconds to keep away from the start of a request whose arrival is unknown: five gaps, at most 5 s. */
+/** Milliseconds to wait after a start whose arrival is unknown: five gaps, up to 5 s, but at least a gap. */
 export function unansweredMs(gapMs: number): number {
   return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
-/** When the next request may start, so that two never ARRIVE at the service closer than a gap (DESIGN.md, "The gate"). */
+/** Keeps any two ARRIVALS at the service at least a gap apart (DESIGN.md, "The gate"). */
 export interface Spacing {
-  /** Monotonic milliseconds; infinite while the answer to the last request must be awaited. */
+  /** When the next request may start, in monotonic ms; infinite while it must wait for the last answer. */
   earliest(): number;
   started(at: number): void;
   answered(start: number, at: number): void;
-  /** The request timed out or broke: it may have arrived, or may arrive yet. */
+  /** The request timed out or broke: it may have arrived, or may still arrive. */
   lost(start: number): void;
 }
 
 /**
- * Spaces requests by arrival. An answer proves that its request has arrived, so until ten answers are in, the next one waits
- * for the answer and a gap. After that it may start before `answer + gap` by what a round trip surely takes, the fastest seen less some
- * slack; and while no answer is in, a gap, the spread seen and the slack after the last one's start. The slack is for the spread not seen yet: the
- * fewer round trips, the more. Without it 2 % of the requests arrive early at steady jitter, and nearly half of all runs of 20 draw a 429.
+ * Spaces requests by arrival. An answer proves that its request has arrived. Until ten answers are in, the
+ * next request starts a gap after the last answer. From then on it starts at the earlier of two times:
+ *
+ * - a gap after the last answer, less a sure round trip (the fastest one seen minus the slack);
+ * - a gap, the spread seen and the slack after the last start.
+ *
+ * The slack allows for spread not seen yet: the fewer round trips, the larger it is. Without it, 2 % of the
+ * requests arrive early at steady jitter, and nearly half of all runs of 20 requests draw a 429.
  */
 export function spaceByArrival(gapMs: number): Spacing {
   const roundTrips: number[] = [];

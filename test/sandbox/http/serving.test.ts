@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createSandbox, type Scripted } from '../../../src/sandbox/sandbox.ts';
+import { createSandbox, type ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { ask, KEY, pageIn, UNLIMITED } from './ask.ts';
 
 afterEach(() => {
@@ -35,7 +35,7 @@ test('an address that is taken is an error, and after a close it is free', async
 test('a script is asked first and may answer, reset, hang or leave the request alone', async () => {
   const sandbox = createSandbox({ ...UNLIMITED });
   const serving = await sandbox.listen();
-  const script: Scripted[] = [
+  const script: ScriptedOutcome[] = [
     { status: 503, headers: { 'x-cause': 'script' }, body: '<html>' },
     'reset',
     'hang',

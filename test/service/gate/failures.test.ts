@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { MirrorError } from '../../../src/core/errors.ts';
-import type { Scripted } from '../../../src/sandbox/sandbox.ts';
+import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { benchOf, gapsOf, OK, times } from './bench.ts';
 
-const FAILURES: [string, Scripted][] = [
+const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500, body: '{"Message":"Internal Server Error"}' }],
   ['a 503 page', { status: 503, body: '<html>' }],
   ['a time-out said by the service', { status: 408 }],

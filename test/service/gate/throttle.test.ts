@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import type { Grant } from '../../../src/core/ledger.ts';
 import { keyFingerprint } from '../../../src/core/secrets.ts';
-import type { Scripted } from '../../../src/sandbox/sandbox.ts';
+import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
@@ -11,7 +11,7 @@ const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null,
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
 /** Answers the n-th arrival with the n-th of these, then as the sandbox would. */
-function answerWith({ sandbox }: Bench, ...answers: readonly Scripted[]): void {
+function answerWith({ sandbox }: Bench, ...answers: readonly ScriptedOutcome[]): void {
   sandbox.script(() => answers[sandbox.arrivals.length - 1]);
 }
 

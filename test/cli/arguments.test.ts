@@ -15,7 +15,7 @@ test.each([
   ['2 h', '2026-11-21T10:00:00.000Z'],
   ['7d', '2026-11-14T12:00:00.000Z'],
   ['90s', '2026-11-21T11:58:30.000Z'],
-])('%s is %s', (text, instant) => {
+])('--since %s means %s', (text, instant) => {
   expect(parseSince(text, NOW).toISOString()).toBe(instant);
 });
 
@@ -29,6 +29,6 @@ test.each([
   '5',
   '-2h',
   '2026-11-21T08:30 CET',
-])('%j is refused in words', (text) => {
+])('--since %j is refused with the accepted forms', (text) => {
   expect(() => parseSince(text, NOW)).toThrow('--since: expected a date, an instant or a length of time');
 });

@@ -16,12 +16,12 @@ import { freshMirrorFile } from '../support/template.ts';
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
-/** How many changes flow, and with which seed processes are killed while they do. */
+/** At least this many changes flow; the seed decides when processes are killed. */
 const CHANGES = Number(process.env['CHANGES'] ?? 2000);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 
-/** A status, a tag that goes and one that comes. */
+/** A round changes the status of each row, removes one tag and adds another. */
 const CHANGES_A_ROW = 3;
 const ROUNDS = Math.ceil(CHANGES / ROWS / CHANGES_A_ROW);
 
@@ -29,7 +29,7 @@ function idsOf(lines: readonly string[]): number[] {
   return lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as { id: number }).id);
 }
 
-/** A daemon that is started again whenever it has been killed, as by a service manager. */
+/** A daemon that is restarted after each SIGKILL, as a service manager does. */
 class Service {
   readonly #program: TestProgram;
   #daemon: DaemonProcess;
@@ -57,7 +57,10 @@ class Service {
     if ((await daemon.ended) === 'SIGKILL' && !this.#over) [this.#daemon, this.#address] = this.#start();
   }
 
-  /** SIGKILL, if there are any left; what has not answered yet is spared, or it would never come to anything. @returns whether it was */
+  /**
+   * Sends SIGKILL while kills are left. Spares a daemon that does not answer yet: else none would serve.
+   * @returns whether the signal was sent
+   */
   kill(): boolean {
     if (this.#left === 0 || !this.#daemon.log.some(({ msg }) => msg.startsWith('answering'))) return false;
     this.#left -= 1;
@@ -65,12 +68,12 @@ class Service {
     return this.#daemon.process.kill('SIGKILL');
   }
 
-  /** Where the present one answers, or the next one will. */
+  /** The address of the running daemon, or of the one that is starting. */
   address(): Promise<string> {
     return this.#address;
   }
 
-  /** Ends it as a service manager does; one that was killed just now is waited for. */
+  /** Sends SIGTERM; after a SIGKILL, stops the replacement. @returns the exit code or the signal */
   async stop(): Promise<number | string> {
     this.#left = 0;
     for (;;) {
@@ -83,26 +86,26 @@ class Service {
   }
 }
 
-/** What becomes of a delivery: its sender may be dead before it was taken in, or after that and before it is answered. */
+/** The daemon is killed before the receiver stores a delivery, before it answers, or not at all. */
 type Fate = 'lost' | 'unanswered' | 'answered';
 
-/** A receiver that checks every signature. */
+/** A webhook receiver that verifies every signature. */
 async function receiver(fate: () => Fate): Promise<{ url: string; taken: number[][]; faults: unknown[] }> {
   const taken: number[][] = [];
   const faults: unknown[] = [];
   const server = createServer((request, response) => {
     void (async () => {
-      // Null where it was killed while it sent.
+      // Null where the sender was killed while it sent the body.
       const body = await text(request).catch(() => null);
-      const comes = fate();
-      if (body === null || comes === 'lost') return;
+      const outcome = fate();
+      if (body === null || outcome === 'lost') return;
       try {
         const verified = new Webhook(SECRET).verify(body, request.headers as Record<string, string>);
         taken.push((verified as { data: { changes: { id: number }[] } }).data.changes.map(({ id }) => id));
       } catch (error) {
         faults.push(error);
       }
-      if (comes === 'answered') response.writeHead(204).end();
+      if (outcome === 'answered') response.writeHead(204).end();
     })();
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
@@ -110,15 +113,18 @@ async function receiver(fate: () => Fate): Promise<{ url: string; taken: number[
   return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook`, taken, faults };
 }
 
-/** `changes --follow` in processes that are killed at random, each going on after the last whole line of the one before, until it has `all`. */
+/**
+ * Runs `changes --follow` in processes that are killed at random, until they have printed `all` changes.
+ * Each process resumes after the last whole line of the one before.
+ */
 async function follow({ env, folder }: TestProgram, random: Random, all: Promise<number>): Promise<number[]> {
   const seen: number[] = [];
   let total = Number.POSITIVE_INFINITY;
   onTestFinished(() => void (total = 0));
-  let look = (): void => undefined;
+  let check = (): void => undefined;
   void (async () => {
     total = await all;
-    look();
+    check();
   })();
   while (seen.length < total) {
     const args = [BIN, 'changes', '--follow', '--format', 'ndjson', '--since-id', String(seen.at(-1) ?? 0)];
@@ -126,20 +132,20 @@ async function follow({ env, folder }: TestProgram, random: Random, all: Promise
     const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
     onTestFinished(() => void child.kill('SIGKILL'));
     const enough = seen.length + 1 + Math.floor((random() * CHANGES) / 3);
-    look = () => void (seen.length >= Math.min(enough, total) && child.kill('SIGKILL'));
+    check = () => void (seen.length >= Math.min(enough, total) && child.kill('SIGKILL'));
     let rest = '';
     child.stdout.on('data', (data: Buffer) => {
       const lines = (rest + data.toString()).split('\n');
       rest = lines.pop() ?? '';
       seen.push(...idsOf(lines));
-      look();
+      check();
     });
     await once(child, 'close');
   }
   return seen;
 }
 
-/** `GET /changes` of whichever daemon answers, until it has `all`; an answer that is cut off counts for nothing. */
+/** Polls `GET /changes` of the running daemon until `all` changes have arrived. Drops incomplete answers. */
 async function poll(service: Service, random: Random, all: Promise<number>): Promise<number[]> {
   const seen: number[] = [];
   let total = Number.POSITIVE_INFINITY;
@@ -159,7 +165,7 @@ async function poll(service: Service, random: Random, all: Promise<number>): Pro
 }
 
 test(
-  'while changes flow and daemon and consumers are killed at random, cursors give each exactly once, and the webhook each at least once, in order',
+  'despite random kills, cursors get each change exactly once and the webhook at least once, in order',
   async () => {
     const [kills, follows, polls] = ['daemon', 'follower', 'poller'].map((name) =>
       randomStream(SEED, name),
@@ -170,7 +176,7 @@ test(
     const flows = (): boolean => round > 0 && round <= ROUNDS;
     let cut = 0;
     const { url, taken, faults } = await receiver(() => {
-      // One at the least.
+      // From the second round on, the first kill is certain.
       if (!flows() || kills() > (cut === 0 && round > 1 ? 1 : 0.1) || service?.kill() !== true)
         return 'answered';
       cut += 1;
@@ -200,13 +206,14 @@ test(
     await expect.poll(() => count(database, complete), { timeout: 15_000 }).toBeGreaterThan(0);
     await expect.poll(() => count(database, 'webhooks'), { timeout: 15_000 }).toBe(1);
 
-    // Before the first page of each sweep every row changes, but not before the sweep in which they did has been read beyond it: a killed daemon
-    // asks for its page again. The sweep after the last round says that all is read.
+    // Every row changes before the first page of each sweep. A killed daemon may request that page again, so
+    // the next round waits until a later page is requested. The sweep after the last round proves that the
+    // daemon has read every change.
     const flowed = Promise.withResolvers<void>();
     let beyond = true;
     program.sandbox.script(({ path }) => {
       if (!path.includes('/conversations')) return undefined;
-      // One at the least, in the midst of what it does with the page.
+      // In the second round the first kill is certain. It hits the daemon while it processes the page.
       if (flows() && kills() < (round === 2 && service?.kills === 0 ? 1 : 0.1))
         setTimeout(() => service?.kill(), kills() * 30);
       if (path.includes('next_page')) beyond = true;
@@ -218,7 +225,7 @@ test(
       }
       return undefined;
     });
-    // One order after the other, so that no second passes between two sweeps; the last is for the sweep that says so.
+    // Queued orders leave no idle second between sweeps. The last one is for the sweep after the last round.
     for (let order = 0; order <= ROUNDS + 1; order += 1)
       await database.execute(
         `INSERT INTO sync_requests (kind, lists, ordered, state, requested_by, requested_at) VALUES ('sync', '["conversations"]', $1, 'open', 'test', $2)`,

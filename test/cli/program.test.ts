@@ -7,17 +7,17 @@ import { expect, test } from 'vitest';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
-/** One page of inboxes; users, tags and conversations of two inboxes. */
+/** Requests for one page of inboxes, then for users, tags and conversations of two inboxes. */
 const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
 
-/** Writes to the mirror as nobody else would: to bring about what time would bring. */
+/** Edits the mirror directly, to reach a state that would take hours. */
 function tamper(program: TestProgram, sql: string): void {
   const database = new SqliteDatabase(mirrorFile(program));
   database.exec(sql);
   database.close();
 }
 
-test('the help names every command, and an unknown one exits 2', async () => {
+test('--help names every command, and an unknown command or list exits 2', async () => {
   const program = await testProgram();
   const help = await program.run('--help');
   expect(help.exitCode).toBe(0);
@@ -33,7 +33,7 @@ test('the help names every command, and an unknown one exits 2', async () => {
   });
 });
 
-test('sync mirrors everything, says what it cost, and query reads it in every format', async () => {
+test('sync mirrors every list and prints its cost, and query reads the rows in every format', async () => {
   const program = await testProgram(SMALL);
   const sync = await program.run('sync');
   expect(sync.exitCode).toBe(0);
@@ -63,7 +63,7 @@ test('sync mirrors everything, says what it cost, and query reads it in every fo
   ).toBe('{"n":"Infinity","2026":1,"2025":2}\n');
 });
 
-test('query cannot write, and says what is wrong with SQL', async () => {
+test('query refuses to write and reports an SQL error', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync', 'inboxes');
   for (const sql of [
@@ -89,7 +89,7 @@ test('query cannot write, and says what is wrong with SQL', async () => {
   ).toEqual([]);
 });
 
-test('query refuses two JSON fields of one name, and a table ends where nobody reads on', async () => {
+test('query refuses two JSON fields of one name and prints at most 10,000 rows as a table', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync', 'inboxes');
   const twice = 'SELECT 1 AS a, 2 AS a';
@@ -105,7 +105,7 @@ test('query refuses two JSON fields of one name, and a table ends where nobody r
   expect((await program.run('query', many, '--format', 'csv')).stdout.split('\n')).toHaveLength(200_002);
 });
 
-test('query and status without a mirror say how to make one', async () => {
+test('query and status without a mirror exit 2 and name the command that makes one', async () => {
   const program = await testProgram();
   for (const argv of [['query', 'SELECT 1'], ['status']]) {
     expect(await program.run(...argv)).toMatchObject({
@@ -116,7 +116,7 @@ test('query and status without a mirror say how to make one', async () => {
   expect(readdirSync(program.folder)).toEqual([]);
 });
 
-test('a refused key exits 3 after exactly one request, and once more when a person tries again', async () => {
+test('sync with a refused key exits 3 after exactly one request, at each run', async () => {
   const program = await testProgram(SMALL, { INBOX_API_KEY: 'wrong-key' });
   expect(await program.run('sync')).toMatchObject({
     exitCode: 3,
@@ -130,7 +130,7 @@ test('a refused key exits 3 after exactly one request, and once more when a pers
   expect((await program.run('sync')).exitCode).toBe(0);
 });
 
-test('an exhausted budget exits 4, says when it can go on, and then does', async () => {
+test('sync exits 4 when the day budget is spent, prints when it can resume, and resumes then', async () => {
   const program = await testProgram(SMALL, { REQUESTS_PER_DAY: '5', REQUESTS_RESERVED: '0' });
   const first = await program.run('sync');
   expect(first.exitCode).toBe(4);
@@ -143,7 +143,7 @@ test('an exhausted budget exits 4, says when it can go on, and then does', async
   expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
 });
 
-test('Ctrl-C stops between pages and exits 130, and the next run reads only what is left', async () => {
+test('Ctrl-C stops sync between pages with exit code 130; the next run reads only the rest', async () => {
   const program = await testProgram(SMALL);
   const stopped = await program.runUntil(() => program.sandbox.arrivals.length === 4, 'sync');
   expect(stopped).toMatchObject({
@@ -159,7 +159,7 @@ test('Ctrl-C stops between pages and exits 130, and the next run reads only what
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });
 
-test('an outage exits 4 and names what failed; a failed list exits 1 and does not stop the others', async () => {
+test('sync exits 1 for a failed list, names the cause and completes the other lists', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   program.sandbox.script(({ path }) =>
@@ -171,7 +171,7 @@ test('an outage exits 4 and names what failed; a failed list exits 1 and does no
   expect((await program.run('status')).exitCode).toBe(5);
 });
 
-test('a complete sync ends what a narrower one had begun, which then begins anew', async () => {
+test('a full sync ends an interrupted narrower sync, whose next run reads every page again', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   const before = program.sandbox.arrivals.length;
@@ -184,7 +184,7 @@ test('a complete sync ends what a narrower one had begun, which then begins anew
   expect(program.sandbox.arrivals.length - sent, 'pages of both inboxes').toBe(4);
 });
 
-test('status tells each list, the budget and the gate, exits 0 where all is fresh and 5 where something is stale', async () => {
+test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a list is stale', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   const fresh = await program.run('status');
@@ -219,7 +219,7 @@ test('status tells each list, the budget and the gate, exits 0 where all is fres
   expect(lists.filter(({ state }) => state === 'stale').map(({ list }) => list)).toEqual(['tags', 'tags']);
 });
 
-test('a dry resync forecasts and sends nothing; a real one reads every page', async () => {
+test('resync --dry-run prints a forecast and sends no request; resync reads every page', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   const dry = await program.run('resync', '--dry-run', '--json');
@@ -236,7 +236,7 @@ test('a dry resync forecasts and sends nothing; a real one reads every page', as
   expect(program.sandbox.arrivals).toHaveLength(2 * SMALL_REQUESTS);
 });
 
-test('sync of one list of one inbox reads just that', async () => {
+test('sync of one list of one inbox reads only that list, and an unknown inbox exits 2', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   const [inbox] = program.sandbox.world.inboxes.keys();
@@ -269,7 +269,7 @@ test('lookup finds a user by e-mail and a tag by name', async () => {
   });
 });
 
-test('doctor checks everything with one request, and resets the gate', async () => {
+test('doctor runs every check with one request, and --reset-gate ends a pause of the gate', async () => {
   const program = await testProgram(SMALL);
   const healthy = await program.run('doctor', '--json');
   expect(healthy.exitCode).toBe(0);
@@ -295,7 +295,7 @@ test('doctor checks everything with one request, and resets the gate', async () 
   expect((await program.run('sync')).exitCode).toBe(0);
 });
 
-test('doctor names a service that is out of reach, after one request', async () => {
+test('doctor exits 4 and names the cause when the service is out of reach', async () => {
   const program = await testProgram(SMALL, { INBOX_API_URL: 'http://127.0.0.1:1/v1' });
   const dead = program.run('doctor');
   expect(await dead).toMatchObject({
@@ -304,7 +304,7 @@ test('doctor names a service that is out of reach, after one request', async () 
   });
 });
 
-test('a service that asks to wait for hours stops a command with exit code 4, and the next command sends nothing', async () => {
+test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends no request', async () => {
   const program = await testProgram(SMALL);
   program.sandbox.script(() => ({ status: 429, headers: { 'retry-after': '7200' } }));
   const first = await program.run('sync');
@@ -318,14 +318,14 @@ test('a service that asks to wait for hours stops a command with exit code 4, an
   expect((await program.run('status')).stdout).toMatch(/gate     paused, ends in 2 h/);
 });
 
-test('the key is in no file of the mirror', async () => {
+test('no file of the mirror contains the key', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   for (const name of readdirSync(program.folder))
     expect(readFileSync(join(program.folder, name)).includes(SECRET), name).toBe(false);
 });
 
-test('demo mirrors, asks, changes, syncs again and leaves its file, in under 20 seconds', async () => {
+test('demo mirrors, queries, changes, syncs again and keeps its file, in under 20 seconds', async () => {
   const program = await testProgram();
   for (const name of Object.keys(program.env)) delete program.env[name];
   const startedAt = performance.now();
@@ -337,7 +337,7 @@ test('demo mirrors, asks, changes, syncs again and leaves its file, in under 20 
   expect(readdirSync(program.folder)).toContain('demo.db');
 });
 
-test('demo takes the place of an earlier demo, and of nothing else', async () => {
+test('demo overwrites the database of an earlier demo and no other database', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
   expect(await program.run('demo', '--database', 'mirror.db')).toMatchObject({
@@ -351,7 +351,7 @@ test('demo takes the place of an earlier demo, and of nothing else', async () =>
   expect((await program.run('demo')).exitCode).toBe(0);
 });
 
-test('a file that is no database, and a folder that is not there, are named', async () => {
+test('sync exits 1 and names a file that is not a database or a folder that does not exist', async () => {
   const program = await testProgram();
   writeFileSync(
     mirrorFile(program),
@@ -368,7 +368,7 @@ test('a file that is no database, and a folder that is not there, are named', as
   });
 });
 
-test('a Node that is too old gets one sentence', async () => {
+test('the launcher exits 2 and reports a Node.js that is too old', async () => {
   const launcher = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
   const asOld = `Object.defineProperty(process, 'versions', { value: { node: '18.19.1' } }); require(${JSON.stringify(launcher)})`;
   await expect(promisify(execFile)(process.execPath, ['-e', asOld])).rejects.toMatchObject({

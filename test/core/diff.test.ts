@@ -17,23 +17,23 @@ const known = (columns: Record<string, Value>, tags: string[] | null = null, del
   deleted,
 });
 
-test('a new item is one presence row, whatever it holds', () => {
+test('a new item gives one presence change, whatever it contains', () => {
   expect(diff('conversations', undefined, item({ status: 'open' }, ['1']))).toEqual([
     { field: 'presence', from: 'missing', to: 'present' },
   ]);
 });
 
-test('what went is the opposite', () => {
+test('a deleted item gives one presence change from present to missing', () => {
   expect(presence('missing')).toEqual({ field: 'presence', from: 'present', to: 'missing' });
 });
 
-test('an unchanged item has no difference', () => {
+test('an unchanged item gives no change', () => {
   expect(
     diff('conversations', known({ status: 'open' }, ['1', '2']), item({ status: 'open' }, ['1', '2'])),
   ).toEqual([]);
 });
 
-test('a changed column is told from what to what, and null as null', () => {
+test('a changed column gives a change with its old and new value, null included', () => {
   expect(
     diff('conversations', known({ status: 'open', assignee_id: '7' }), item({ status: 'closed' })),
   ).toEqual([
@@ -42,7 +42,7 @@ test('a changed column is told from what to what, and null as null', () => {
   ]);
 });
 
-test('a boolean is told as SQL shows it', () => {
+test('a boolean value becomes the text true or false in a change', () => {
   const users = { first_name: null, last_name: null, email: null, phone_number: null };
   const before: Known = { columns: { ...users, is_joined: false }, tags: null, deleted: false };
   const now: Item = { id: '1', columns: { ...users, is_joined: true }, tags: null, raw: '{}', hash: '' };
@@ -50,11 +50,11 @@ test('a boolean is told as SQL shows it', () => {
   expect(diff('users', before, now)).toEqual([{ field: 'is_joined', from: 'false', to: 'true' }]);
 });
 
-test('an item that does not say its tags loses none', () => {
+test('an item without a list of tags loses no tags', () => {
   expect(diff('conversations', known({}, ['1']), item({}, null))).toEqual([]);
 });
 
-test('an item that comes back tells that, and what differs from before', () => {
+test('a returning item gives a presence change and one for each column and tag that differs', () => {
   expect(
     diff('conversations', known({ status: 'open' }, ['1'], true), item({ status: 'closed' }, ['2'])),
   ).toEqual([
@@ -65,7 +65,7 @@ test('an item that comes back tells that, and what differs from before', () => {
   ]);
 });
 
-test('the differences, applied to what was known, give what came', () => {
+test('applying the changes to the old item gives the new item', () => {
   const value = fc.option(fc.string());
   const columns = fc.record(
     Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, value])),

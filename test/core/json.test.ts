@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson, isExactNumber, parseExact } from '../../src/core/json.ts';
 
-/** JSON numbers as text, from a single digit to 25 of them, with and without fraction and exponent. */
+/** JSON numbers as text: 1 to 25 digits, with or without fraction and exponent. */
 const digits = fc.stringMatching(/^(0|[1-9][0-9]{0,24})$/);
 const fraction = fc.oneof(fc.constant(''), fc.stringMatching(/^\.[0-9]{1,25}$/));
 const exponent = fc.oneof(fc.constant(''), fc.stringMatching(/^[eE][+-]?[0-9]{1,3}$/));
@@ -10,7 +10,7 @@ const number = fc.tuple(fc.constantFrom('', '-'), digits, fraction, exponent).ma
 const integer = fc.tuple(fc.constantFrom('', '-'), digits).map((parts) => parts.join(''));
 const space = fc.constantFrom('', '', ' ', '\n', '\t', '\r\n  ');
 
-/** JSON text whose canonical spelling is itself but for spaces: `numbers` as they are, keys unique and none that JavaScript would reorder. */
+/** JSON text without spaces and with spaces. Keys are unique, and JavaScript does not reorder them. */
 const jsonOf = (numbers: fc.Arbitrary<string>): fc.Arbitrary<{ spaced: string; plain: string }> => {
   const { value } = fc.letrec<{ value: { spaced: string; plain: string } }>((tie) => {
     const leaf = fc
@@ -36,7 +36,7 @@ const jsonOf = (numbers: fc.Arbitrary<string>): fc.Arbitrary<{ spaced: string; p
   return fc.tuple(space, value).map(([gap, { spaced, plain }]) => ({ spaced: gap + spaced + gap, plain }));
 };
 
-test('any JSON comes back with every digit, every fraction and every exponent, wherever a number stands', () => {
+test('parseExact keeps every digit, fraction and exponent of each number in any JSON', () => {
   fc.assert(
     fc.property(jsonOf(number), ({ spaced, plain }) => {
       expect(JSON.stringify(parseExact(spaced))).toBe(plain);
@@ -45,7 +45,7 @@ test('any JSON comes back with every digit, every fraction and every exponent, w
   );
 });
 
-test('any JSON of whole numbers comes back with every digit', () => {
+test('parseExact keeps every digit of each whole number in any JSON', () => {
   fc.assert(
     fc.property(jsonOf(integer), ({ spaced, plain }) => {
       expect(JSON.stringify(parseExact(spaced))).toBe(plain);
@@ -68,35 +68,35 @@ test.each([
   '{"a":-0}',
   '{"a":[-0.0]}',
   '{"__proto__":9223372036854775807}',
-])('%s comes back as it was', (text) => {
+])('parseExact keeps %s unchanged', (text) => {
   expect(JSON.stringify(parseExact(text))).toBe(text.replaceAll(/\s/g, ''));
 });
 
-test('of a name that stands twice the last value counts, with its own digits', () => {
+test('the last value of a repeated key wins, with its exact digits', () => {
   expect(JSON.stringify(parseExact('{"a":9007199254740993,"a":1}'))).toBe('{"a":1}');
   expect(JSON.stringify(parseExact('{"a":1,"a":9007199254740993}'))).toBe('{"a":9007199254740993}');
 });
 
-test('a number that JavaScript holds exactly stays a number, also beside one that it does not', () => {
+test('a number that JavaScript can hold exactly stays a number, even beside one that it cannot', () => {
   expect(parseExact('{"a":5,"b":[1.5,2],"c":9007199254740993}')).toMatchObject({ a: 5, b: [1.5, 2] });
 });
 
-test('digits in a text are left alone', () => {
+test('digits inside a string stay unchanged', () => {
   expect(parseExact('{"a":"x:9007199254740993"}')).toEqual({ a: 'x:9007199254740993' });
 });
 
-test('an exact number is told from an object that only looks like one', () => {
+test('isExactNumber rejects an object that only looks like an exact number', () => {
   expect(isExactNumber(parseExact('9007199254740993'))).toBe(true);
   expect(isExactNumber({ rawJSON: '9007199254740993' })).toBe(false);
   expect(isExactNumber(1)).toBe(false);
 });
 
-test('what is not JSON is refused on the quick way and on the exact one', () => {
+test('invalid JSON is refused by the fast path and by the exact one', () => {
   expect(() => parseExact('{"a":')).toThrow(SyntaxError);
   expect(() => parseExact('{"a":9007199254740993')).toThrow(SyntaxError);
 });
 
-test('equal content in any order of names has one canonical text, with every digit', () => {
+test('equal content has the same canonical text in any order of keys, with every digit', () => {
   expect(canonicalJson(parseExact('{"b":{"z":9007199254740993,"y":[{"d":1,"c":2}]},"a":1}'))).toBe(
     '{"a":1,"b":{"y":[{"c":2,"d":1}],"z":9007199254740993}}',
   );
@@ -109,7 +109,7 @@ test('equal content in any order of names has one canonical text, with every dig
   );
 });
 
-test('what no PostgreSQL text can hold comes as U+FFFD: null characters and halves of pairs, in values and keys; whole pairs and escaped backslashes stay', () => {
+test('null characters and lone surrogates become U+FFFD, as PostgreSQL text cannot hold them', () => {
   expect(
     parseExact(
       String.raw`{"a\u0000":"\u0000\u0000b","c":"\uD83D\uDE00 \ud83d \uDE00","d":"\\u0000","e":9007199254740993,"f":"\\\u0000"}`,
@@ -123,7 +123,7 @@ test('what no PostgreSQL text can hold comes as U+FFFD: null characters and halv
   });
 });
 
-test('a number without measure, which no database takes, comes as text', () => {
+test('a number beyond the range of databases becomes a string', () => {
   expect(parseExact('[1e9999, 1E-12345, 1e999]')).toEqual(['1e9999', '1E-12345', parseExact('1e999')]);
   expect(parseExact(`[${'1'.repeat(2000)}]`)).toEqual(['1'.repeat(2000)]);
 });

@@ -4,7 +4,7 @@ import { keyFingerprint, withoutKey } from '../../src/core/secrets.ts';
 
 const key = fc.stringMatching(/^[\x21-\x7e]{8,40}$/);
 
-test('no form in which a message, a JSON line or a URL would write the key is left in a text', () => {
+test('withoutKey removes the key in its plain, JSON-escaped and URL-encoded form', () => {
   fc.assert(
     fc.property(key, fc.string(), fc.string(), (secret, before, after) => {
       for (const form of [
@@ -21,14 +21,14 @@ test('no form in which a message, a JSON line or a URL would write the key is le
   );
 });
 
-test('the rest of the text stays as it is', () => {
+test('withoutKey leaves the rest of the text unchanged', () => {
   expect(withoutKey('Bearer s3cret/key was refused', 's3cret/key')).toBe('Bearer [key] was refused');
   expect(withoutKey('nothing here', 's3cret/key')).toBe('nothing here');
   expect(withoutKey('no key is set', null)).toBe('no key is set');
   expect(withoutKey('no key is set', '')).toBe('no key is set');
 });
 
-test('a fingerprint tells two keys apart, is the same each time, and holds nothing of the key', () => {
+test('a fingerprint differs between keys, is stable and does not contain the key', () => {
   fc.assert(
     fc.property(key, key, (one, other) => {
       fc.pre(one !== other);

@@ -8,7 +8,7 @@ const NOW = Date.parse('2026-03-02T08:00:00.000Z');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-test('an instant in seconds and the same in milliseconds are one', () => {
+test('an epoch in seconds and the same one in milliseconds give the same instant', () => {
   expect(epochToIso(1_709_036_168)).toBe('2024-02-27T12:16:08.000Z');
   expect(epochToIso(1_709_036_168_000)).toBe('2024-02-27T12:16:08.000Z');
   fc.assert(
@@ -24,13 +24,13 @@ test('a fraction of a second is kept to the millisecond', () => {
 });
 
 test.each([1e15, 1e18, -1e15, -62_167_219_200, Number.NaN, Number.POSITIVE_INFINITY, 1e300])(
-  '%d is no instant that a database could hold and sort',
+  'the epoch %d gives null: a database could not store and sort its instant',
   (epoch) => {
     expect(epochToIso(epoch)).toBeNull();
   },
 );
 
-test('every instant is text of one length, so that text sorts as time', () => {
+test('every instant is text of the same length, so that text sorts as time', () => {
   fc.assert(
     fc.property(fc.double(), (epoch) => {
       const text = epochToIso(epoch);
@@ -39,7 +39,7 @@ test('every instant is text of one length, so that text sorts as time', () => {
   );
 });
 
-test("a thread's beginning is read from its id", () => {
+test("a thread's start is read from its id", () => {
   const started = Date.parse('2024-02-27T12:16:08.123Z');
   expect(threadStart(`${started.toString(16)}abcde`)).toBe('2024-02-27T12:16:08.123Z');
   expect(threadStart(`${started.toString(16)}abcde`.toUpperCase())).toBe('2024-02-27T12:16:08.123Z');
@@ -54,11 +54,11 @@ test.each([
   '0000000000000001',
   'ffffffffffffffff',
   '18e0d2f3a4b5c6dg',
-])('the thread id %s tells no beginning', (id) => {
+])('the thread id %s gives no start', (id) => {
   expect(threadStart(id)).toBeNull();
 });
 
-test('the pauses after 429 are 5 s, 30 s, 3 min, 18 min, then an hour, never shorter and at most 20 % longer', () => {
+test('pauses after 429s last 5 s, 30 s, 3 min, 18 min, then 1 h, and at most 20 % longer', () => {
   const ladder = [5000, 30_000, 3 * MINUTE, 18 * MINUTE, HOUR, HOUR];
   fc.assert(
     fc.property(
@@ -73,7 +73,7 @@ test('the pauses after 429 are 5 s, 30 s, 3 min, 18 min, then an hour, never sho
   );
 });
 
-test('a hint is honoured as it is the first time; later it only lengthens the pause; beyond a day it is a day', () => {
+test('Retry-After sets the first pause, can only lengthen later ones, and is capped at a day', () => {
   expect(pauseAfter429(1, 1000, 0.5)).toBe(1000);
   expect(pauseAfter429(2, 1000, 0)).toBe(30_000);
   expect(pauseAfter429(2, 45_000, 0)).toBe(45_000);
@@ -81,7 +81,7 @@ test('a hint is honoured as it is the first time; later it only lengthens the pa
   expect(pauseAfter429(9, Number.MAX_SAFE_INTEGER, 1)).toBe(24 * HOUR);
 });
 
-test('the pauses after failures are 2, 4 and 8 s, at most 20 % longer', () => {
+test('pauses after failures last 2, 4 and 8 s, and at most 20 % longer', () => {
   expect([1, 2, 3].map((failures) => pauseAfterFailure(failures, 0))).toEqual([2000, 4000, 8000]);
   expect(pauseAfterFailure(3, 1)).toBeCloseTo(9600);
 });
@@ -94,7 +94,7 @@ test.each([
   ['Mon Mar  2 08:00:40 2026', 40_000],
   ['99999999999999999999999', Number.MAX_SAFE_INTEGER],
   ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
-])('Retry-After %s is a wait of %d ms', (header, wait) => {
+])('Retry-After %s means a wait of %d ms', (header, wait) => {
   expect(retryAfter(header, NOW)).toBe(wait);
 });
 
@@ -110,11 +110,11 @@ test.each([
   'Mon, 02 Mar 2026 08:00:00 GMT',
   'Mon, 02 Mar 2026 07:59:59 GMT',
   'Mon, 99 Foo 2026 08:00:40 GMT',
-])('Retry-After %s is no hint', (header) => {
+])('Retry-After %s is ignored', (header) => {
   expect(retryAfter(header, NOW)).toBeNull();
 });
 
-test('whatever a server sends as Retry-After, the wait is null or a positive number', () => {
+test('any Retry-After gives null or a positive number of milliseconds', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -140,11 +140,11 @@ test.each([
   [HOUR - 400, '1 h'],
   [24 * HOUR - 5000, '1 d'],
   [52 * HOUR, '2 d 4 h'],
-])('%d ms are %s', (ms, words) => {
+])('%d ms are printed as "%s"', (ms, words) => {
   expect(duration(ms)).toBe(words);
 });
 
-test('a length of time in words is off by at most half of its smaller unit', () => {
+test('a printed duration is off by at most half of its smaller unit', () => {
   const units: Record<string, number> = { d: 24 * HOUR, h: HOUR, min: MINUTE, s: 1000 };
   const read = (words: string): number =>
     [...words.matchAll(/(\d+) (\w+)/g)].reduce(
@@ -160,14 +160,14 @@ test('a length of time in words is off by at most half of its smaller unit', () 
   );
 });
 
-test('how long ago, and how long until', () => {
+test('a printed instant is never, just now, some time ago or in some time', () => {
   expect(ago(null, NOW)).toBe('never');
   expect(ago(new Date(NOW - 500), NOW)).toBe('just now');
   expect(ago(new Date(NOW - 3 * MINUTE), NOW)).toBe('3 min ago');
   expect(ago(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
 });
 
-test('counts have their thousands apart and their nouns in number', () => {
+test('a printed count separates thousands, and its noun agrees in number', () => {
   expect(count(12_345)).toBe('12,345');
   expect(plural(1, 'request')).toBe('1 request');
   expect(plural(0, 'request')).toBe('0 requests');

@@ -11,7 +11,7 @@ function mostInADay({ sandbox }: TestHouse): number {
   return Math.max(...times.map((at) => times.filter((other) => other > at - DAY && other <= at).length));
 }
 
-/** How old a list of each kind was at the most when it was complete again, in hours, since `from` (service's time). */
+/** The most hours between two complete sweeps of a list, by kind, for sweeps that end after `from`. */
 async function oldest({ database }: TestHouse, from: number): Promise<Record<ListName, number>> {
   const rows = await database.query<{ list: ListName; inbox_id: string | null; finished_at: Date }>(
     `SELECT list, inbox_id, finished_at FROM sweeps WHERE state = 'complete' ORDER BY id`,
@@ -27,7 +27,7 @@ async function oldest({ database }: TestHouse, from: number): Promise<Record<Lis
   return ages;
 }
 
-test('where the schedules want far more than the day has, the reserve is left alone, no list starves, and ages are as foretold', async () => {
+test('schedules beyond the day budget spare the reserve and keep lists within forecast ages', async () => {
   const limits = { ...LIMITS, pageSize: 10, requestsPerDay: 120, requestsReserved: 20 };
   const house = await daemonHouse({
     sandbox: { conversations: [150, 50, 20], perDay: 120, activityPerHour: 4 },
@@ -53,7 +53,7 @@ test('where the schedules want far more than the day has, the reserve is left al
   }
 });
 
-test('a list that is larger than the whole day is finished in the end, and the others are read meanwhile', async () => {
+test('the daemon completes a list larger than the day budget and reads the others meanwhile', async () => {
   const limits = { pageSize: 10, requestsPerDay: 70, requestsReserved: 10 };
   const house = await daemonHouse({
     sandbox: { conversations: [800, 20], perDay: 70 },

@@ -11,14 +11,14 @@ const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } }
 const WHOLE = 1 + 2 + 2 + 3;
 const CONVERSATIONS = 3;
 
-/** The machine's clock in ever-running time: what nobody can set. */
+/** Requests that arrive within `span` ms of monotonic time, which no setting of the clock changes. */
 async function requestsIn(house: TestHouse, span: number): Promise<number> {
   const from = house.sandbox.arrivals.length;
   await house.clock.sleep(span);
   return house.sandbox.arrivals.length - from;
 }
 
-/** The longest that the list of conversations went without being complete, in minutes of the service's clock. */
+/** The longest time between two sweeps of the same conversations, in minutes of the service's clock. */
 function longestGap(house: TestHouse, inboxes: number): number {
   const first = house.sandbox.arrivals
     .filter(({ path }) => /conversations\?limit=\d+$/.test(path))
@@ -30,21 +30,21 @@ function longestGap(house: TestHouse, inboxes: number): number {
 describe.each([
   ['back', -3 * HOUR],
   ['forward', 3 * HOUR],
-])('the clock three hours %s', (_way, jump) => {
-  test('while the daemon runs delays no list by more than one pass and wastes at most one', async () => {
+])('a clock jump three hours %s', (_way, jump) => {
+  test('while the daemon runs delays lists by at most one pass and wastes at most one pass', async () => {
     const house = await daemonHouse(SMALL);
     const { clock } = house;
     await house.start();
     await clock.sleep(2 * HOUR + 7 * MINUTE);
     clock.setWall(jump);
-    // A jump of whole hours leaves the quarters where they were: as many slots as ever, and what became due in the hours that were left out.
+    // A jump of whole hours keeps the quarter-hour slots. One more pass makes up for the skipped slots.
     expect(await requestsIn(house, 2 * HOUR)).toBeLessThanOrEqual(8 * CONVERSATIONS + 3 + WHOLE);
     expect(longestGap(house, 2)).toBeLessThanOrEqual(31);
     expect(await house.late()).toEqual([]);
     expect(house.said(40)).toEqual([]);
   });
 
-  test('while the machine is off: everything is read once, and then as ever', async () => {
+  test('while the machine is off makes the daemon read every list once, then as scheduled', async () => {
     const house = await daemonHouse(SMALL);
     const { clock } = house;
     const first = await house.start();
@@ -58,7 +58,7 @@ describe.each([
     expect(await house.late()).toEqual([]);
   });
 
-  test('while an order is under way does not make it read a list again', async () => {
+  test('while an order is under way does not make the daemon read its lists again', async () => {
     const house = await daemonHouse({
       sandbox: { conversations: [120, 40] },
       limits: { pageSize: 10 },
@@ -79,7 +79,7 @@ describe.each([
     await expectEqualToService(house);
   });
 
-  test('while the machine is off does not make an order read again what it has read', async () => {
+  test('while the machine is off does not make an order read its pages again', async () => {
     const house = await daemonHouse({
       sandbox: { conversations: [120, 40] },
       limits: { pageSize: 10 },
@@ -97,12 +97,12 @@ describe.each([
     await clock.sleep(2 * MINUTE);
     expect(await readOrder(database, id)).toMatchObject({ state: 'done', error: null });
     const pages = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations'));
-    // Two requests can have been under way; the small list may be due again when the clock came up ahead.
+    // Two requests may be in flight at the kill. With the clock ahead, the small list may be due again.
     expect(pages.length).toBeLessThanOrEqual(12 + 4 + 2 + (jump > 0 ? 4 : 0));
     await expectEqualToService(house);
   });
 
-  test('while the machine is off keeps nobody waiting in an outage', async () => {
+  test('while the machine is off does not prolong an outage', async () => {
     const house = await daemonHouse(SMALL);
     const { clock, sandbox } = house;
     const first = await house.start();
@@ -118,7 +118,7 @@ describe.each([
     expect(await house.late()).toEqual([]);
   });
 
-  test('while the service is out of reach moves the outage along', async () => {
+  test('while the service is out of reach shifts the outage by the same time', async () => {
     const house = await daemonHouse(SMALL);
     const { clock, sandbox } = house;
     await house.start();
@@ -137,7 +137,7 @@ describe.each([
     expect(await house.late()).toEqual([]);
   });
 
-  test('while the budget is spent unlocks nothing and keeps nobody waiting for longer', async () => {
+  test('while the budget is spent neither unlocks requests nor delays them', async () => {
     const house = await daemonHouse({
       ...SMALL,
       limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
@@ -155,7 +155,7 @@ describe.each([
   });
 });
 
-test('a clock that goes back and then forward, again and again, costs no more than its jumps', async () => {
+test('a clock that jumps back and forward three times costs at most one pass a jump', async () => {
   const house = await daemonHouse(SMALL);
   const { clock } = house;
   await house.start();
@@ -170,34 +170,31 @@ test('a clock that goes back and then forward, again and again, costs no more th
 });
 
 test.each([
-  ['spring, 23 hours long', '2026-03-28T23:00:00Z', 23],
-  ['autumn, 25 hours long', '2026-10-24T22:00:00Z', 25],
-] as const)(
-  'on the day of %s in Berlin every schedule runs as often as its wall clock says',
-  async (_day, midnight, hours) => {
-    const clock = new TestClock(Date.parse(midnight) - 30_000);
-    const house = await daemonHouse({
-      clock,
-      sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
-      timezone: 'Europe/Berlin',
-      schedules: { users: '30 2 * * *' },
-    });
-    await house.start();
-    await clock.sleep(30_000 - 1000);
-    const before = await house.database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
-    await clock.sleep(hours * HOUR);
-    const ran = async (list: string): Promise<number> =>
-      await count(
-        house.database,
-        `sweeps WHERE list = $1 AND id > $2 AND reason = 'schedule' AND state = 'complete'`,
-        list,
-        before[0]!.last,
-      );
-    expect({
-      inboxes: await ran('inboxes'),
-      conversations: await ran('conversations'),
-      tags: await ran('tags'),
-      users: await ran('users'),
-    }).toEqual({ inboxes: hours, conversations: 4 * hours, tags: 4, users: hours === 23 ? 0 : 2 });
-  },
-);
+  ['the 23-hour day in spring', '2026-03-28T23:00:00Z', 23],
+  ['the 25-hour day in autumn', '2026-10-24T22:00:00Z', 25],
+] as const)('on %s in Berlin the daemon keeps to the wall clock', async (_day, midnight, hours) => {
+  const clock = new TestClock(Date.parse(midnight) - 30_000);
+  const house = await daemonHouse({
+    clock,
+    sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
+    timezone: 'Europe/Berlin',
+    schedules: { users: '30 2 * * *' },
+  });
+  await house.start();
+  await clock.sleep(30_000 - 1000);
+  const before = await house.database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
+  await clock.sleep(hours * HOUR);
+  const ran = async (list: string): Promise<number> =>
+    await count(
+      house.database,
+      `sweeps WHERE list = $1 AND id > $2 AND reason = 'schedule' AND state = 'complete'`,
+      list,
+      before[0]!.last,
+    );
+  expect({
+    inboxes: await ran('inboxes'),
+    conversations: await ran('conversations'),
+    tags: await ran('tags'),
+    users: await ran('users'),
+  }).toEqual({ inboxes: hours, conversations: 4 * hours, tags: 4, users: hours === 23 ? 0 : 2 });
+});

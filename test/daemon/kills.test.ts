@@ -8,7 +8,7 @@ import { expectEqualToService } from '../support/truth.ts';
 const KILLS = 20;
 const HISTORIES = histories(2);
 
-/** Each kill comes before so many statements of the daemon's, and it is started again so many minutes later. */
+/** A daemon is killed before its statement number `statement` and restarted `minutes` later. */
 const kills = fc.array(
   fc.record({ statement: fc.integer({ min: 1, max: 250 }), minutes: fc.integer({ min: 0, max: 30 }) }),
   {
@@ -18,7 +18,7 @@ const kills = fc.array(
 );
 
 test(
-  'killed 20 times in a day it converges, never above a limit, and no page is read again but those that were under way',
+  'a daemon killed 20 times in a day converges within the limits and rereads only pages in flight',
   async () => {
     await fc.assert(
       fc.asyncProperty(kills, async (moments) => {

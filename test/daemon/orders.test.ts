@@ -8,7 +8,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const POLL = 5000;
 
-/** 30 pages of one list and 4 of another, beside five short ones. */
+/** Two long lists, of 30 and 4 pages, and five short ones. */
 const LONG = { sandbox: { conversations: [300, 40] }, limits: { pageSize: 10 }, pollMs: POLL };
 const SHORT = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 }, pollMs: 30_000 };
 
@@ -21,8 +21,8 @@ async function ended(house: TestHouse, id: number, most = HOUR) {
   throw new Error(`order ${id} has not ended: ${JSON.stringify(await readOrder(house.database, id))}`);
 }
 
-/** What was asked for more than once. */
-function askedAgain(paths: readonly string[]): string[] {
+/** The paths that were requested more than once. */
+function requestedTwice(paths: readonly string[]): string[] {
   return [...Map.groupBy(paths, (path) => path)]
     .filter(([, times]) => times.length > 1)
     .map(([path]) => path);
@@ -32,8 +32,8 @@ async function openSweeps({ database }: TestHouse): Promise<number> {
   return await count(database, `sweeps WHERE state IN ('running', 'paused')`);
 }
 
-describe('an order in the middle of a scheduled sweep', () => {
-  test('a resync begins the list anew and reads each page once; both finish, and the status shows both on the way', async () => {
+describe('an order placed during a scheduled sweep', () => {
+  test('restarts the sweep where it is a resync, reads each page once, and shows in status', async () => {
     const house = await daemonHouse(LONG);
     const { clock, sandbox } = house;
     await house.start();
@@ -53,7 +53,7 @@ describe('an order in the middle of a scheduled sweep', () => {
     const since = sandbox.arrivals
       .filter(({ at }) => at > order!.startedAt!.getTime() - 500)
       .map(({ path }) => path);
-    expect(askedAgain(since)).toEqual([]);
+    expect(requestedTwice(since)).toEqual([]);
     expect(since).toHaveLength(1 + 2 + 2 + 30 + 4);
     expect(await openSweeps(house)).toBe(0);
     const asked = sandbox.arrivals.length;
@@ -62,7 +62,7 @@ describe('an order in the middle of a scheduled sweep', () => {
     await expectEqualToService(house);
   });
 
-  test('a sync goes on with the pages that the scheduled sweep has read', async () => {
+  test('resumes the sweep at its next page where it is a sync', async () => {
     const house = await daemonHouse(LONG);
     const { clock, sandbox } = house;
     const { id: inbox } = nthInbox(sandbox, 0);
@@ -76,13 +76,13 @@ describe('an order in the middle of a scheduled sweep', () => {
     expect(await ended(house, id)).toMatchObject({ state: 'done' });
     await clock.sleep(10 * MINUTE);
     const paths = askedSince(sandbox, 0).filter((path) => path.startsWith(`/inboxes/${inbox}/conversations`));
-    expect(askedAgain(paths)).toEqual([]);
+    expect(requestedTwice(paths)).toEqual([]);
     expect(paths).toHaveLength(30);
     expect(await openSweeps(house)).toBe(0);
     await expectEqualToService(house);
   });
 
-  test('one for other lists goes in front of the scheduled sweeps, which go on beside it', async () => {
+  test('goes ahead of scheduled sweeps of other lists, which continue beside it', async () => {
     const house = await daemonHouse(LONG);
     const { clock, sandbox, database } = house;
     await house.start();
@@ -95,15 +95,17 @@ describe('an order in the middle of a scheduled sweep', () => {
       startedAt!.toISOString(),
       finishedAt!.toISOString(),
     );
-    // One stood at the gate's head already, and one goes when the order has asked for all its pages and their answers are on the way.
+    // One scheduled request may be first at the gate. Another may leave before the order's last answers.
     expect(reasons.filter(({ reason }) => reason === 'schedule').length).toBeLessThanOrEqual(2);
     await clock.sleep(2 * MINUTE);
-    expect(askedAgain(askedSince(sandbox, 0).filter((path) => path.includes('/conversations')))).toEqual([]);
+    expect(requestedTwice(askedSince(sandbox, 0).filter((path) => path.includes('/conversations')))).toEqual(
+      [],
+    );
     expect(await openSweeps(house)).toBe(0);
   });
 });
 
-test('two orders are carried out one after the other, the same one placed twice once', async () => {
+test('the daemon carries out two orders in turn, and an order that was placed twice only once', async () => {
   const house = await daemonHouse(SHORT);
   await house.start();
   await house.clock.sleep(5 * MINUTE);
@@ -119,7 +121,7 @@ test('two orders are carried out one after the other, the same one placed twice 
 });
 
 test.each(['stopped', 'killed'] as const)(
-  'an order that is half done when the daemon is %s goes on where it was',
+  'the daemon resumes a half-done order at its next page after it was %s',
   async (how) => {
     const house = await daemonHouse(LONG);
     const { clock, sandbox } = house;
@@ -128,22 +130,25 @@ test.each(['stopped', 'killed'] as const)(
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(20_000);
+    const endedAt = clock.now();
     if (how === 'stopped') await first.stop();
     else first.killSwitch.throw();
+    // At 08:15 a scheduled sweep reads the conversations a second time; the order must be over by then.
+    expect(clock.now()).toBe(endedAt);
     expect((await readOrder(house.database, id))?.state).toBe('running');
     expect((await house.status()).openPasses).toMatchObject([{ id, ordered: true }]);
     await clock.sleep(5 * MINUTE);
     await house.start();
     expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
     const pages = askedSince(sandbox, from);
-    // Four requests can be under way when it dies.
-    expect(askedAgain(pages).length).toBeLessThanOrEqual(how === 'stopped' ? 0 : 4);
+    // Four requests can be in flight when the daemon is killed.
+    expect(requestedTwice(pages).length).toBeLessThanOrEqual(how === 'stopped' ? 0 : 4);
     expect(await openSweeps(house)).toBe(0);
     await expectEqualToService(house);
   },
 );
 
-test('an order that nobody has begun waits for the next daemon', async () => {
+test('an order placed while no daemon runs waits for the next one', async () => {
   const house = await daemonHouse(SHORT);
   const id = await house.order();
   await house.clock.sleep(HOUR);
@@ -154,8 +159,8 @@ test('an order that nobody has begun waits for the next daemon', async () => {
   );
 });
 
-describe('an order goes on by itself', () => {
-  test('when an outage is over', async () => {
+describe('the daemon resumes an order by itself', () => {
+  test('when an outage ends', async () => {
     const house = await daemonHouse(SHORT);
     const { clock, sandbox } = house;
     await house.start();
@@ -177,7 +182,7 @@ describe('an order goes on by itself', () => {
     await expectEqualToService(house);
   });
 
-  test('in an outage by one list a try, not by all of them at once', async () => {
+  test('with one list a retry during an outage, not with all at once', async () => {
     const house = await daemonHouse(SHORT);
     const { clock, sandbox } = house;
     await house.start();
@@ -186,11 +191,11 @@ describe('an order goes on by itself', () => {
     await house.order({ lists: ['users', 'tags', 'conversations'] });
     const from = sandbox.arrivals.length;
     await clock.sleep(60 * MINUTE);
-    // A try is four requests; in an hour there are the first, of all lists side by side, and eight or so more.
+    // A try is four requests. Four lists try first, side by side; about nine tries of one list follow.
     expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(4 * 4 + 9 * 4 + 8);
   });
 
-  test('when the service has asked for a long pause', async () => {
+  test('after a long pause that the service asked for', async () => {
     const house = await daemonHouse(SHORT);
     const { clock, sandbox } = house;
     await house.start();
@@ -210,7 +215,7 @@ describe('an order goes on by itself', () => {
     expect(sandbox.arrivals.filter(({ status }) => status === 429)).toHaveLength(1);
   });
 
-  test('when the day has budget again, and takes the reserve with it', async () => {
+  test('when the day budget has room again, and spends the reserve on it', async () => {
     const house = await daemonHouse({
       ...SHORT,
       limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
@@ -221,12 +226,12 @@ describe('an order goes on by itself', () => {
     await clock.sleep(4 * HOUR);
     expect(sandbox.arrivals.length).toBeLessThanOrEqual(32);
     const id = await house.order({ kind: 'resync' });
-    const again = await house.order({ lists: ['users', 'tags'] });
+    const second = await house.order({ lists: ['users', 'tags'] });
     await clock.sleep(2 * HOUR);
     expect(sandbox.arrivals).toHaveLength(40);
-    expect(await readOrder(house.database, again)).toMatchObject({ finishedAt: null });
+    expect(await readOrder(house.database, second)).toMatchObject({ finishedAt: null });
     expect(await ended(house, id, 30 * HOUR)).toMatchObject({ state: 'done' });
-    expect(await ended(house, again, 30 * HOUR)).toMatchObject({ state: 'done' });
+    expect(await ended(house, second, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
     expect(
       house.said().filter(({ msg }) => msg === 'order waits for the day budget').length,
@@ -234,7 +239,7 @@ describe('an order goes on by itself', () => {
   });
 });
 
-test('an order with a refused key fails with that code, and the daemon goes on when the key changes', async () => {
+test('an order with a refused key fails with KEY_REFUSED; a new key lets the daemon work on', async () => {
   const house = await daemonHouse(SHORT);
   const { clock, sandbox } = house;
   await house.start();
@@ -251,7 +256,7 @@ test('an order with a refused key fails with that code, and the daemon goes on w
   expect(await house.late()).toEqual([]);
 });
 
-test('an order for an inbox that there is not fails, and the next one is carried out', async () => {
+test('an order for an unknown inbox fails, and the daemon carries out the next one', async () => {
   const house = await daemonHouse(SHORT);
   await house.start();
   await house.clock.sleep(MINUTE);
@@ -261,7 +266,7 @@ test('an order for an inbox that there is not fails, and the next one is carried
   expect(await ended(house, await house.order({ lists: ['tags'] }))).toMatchObject({ state: 'done' });
 });
 
-test('a list that fails for an order is named in its report and does not stop the others', async () => {
+test('an order with a failing list names it in its report and completes the others', async () => {
   const house = await daemonHouse(SHORT);
   const { clock, sandbox } = house;
   const { id: inbox } = nthInbox(sandbox, 1);

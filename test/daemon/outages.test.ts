@@ -6,7 +6,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 
-/** Minutes until `done` holds; a test that waits for ever would not say why. */
+/** Minutes until `done` holds, at most `most`: a test then fails with a figure, not with a time-out. */
 async function minutesUntil(
   house: TestHouse,
   done: () => Promise<boolean> | boolean,
@@ -21,7 +21,7 @@ async function minutesUntil(
 
 const isFresh = async (house: TestHouse): Promise<boolean> => (await house.late()).length === 0;
 
-test('an hour without the service costs few requests and few lines, stands in the status, and needs nobody at its end', async () => {
+test('an hour of outage costs few requests and log lines, shows in status and ends by itself', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   await house.start();
@@ -44,7 +44,7 @@ test('an hour without the service costs few requests and few lines, stands in th
   await expectEqualToService(house);
 });
 
-test('an outage is remembered over a restart: the next daemon does not knock at once', async () => {
+test('a restarted daemon remembers an outage and does not retry at once', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   const first = await house.start();
@@ -77,13 +77,13 @@ test('an hour of 429s costs at most 8 requests, restarts included', async () => 
   expect(house.said().length - lines).toBeLessThanOrEqual(10);
   expect((await house.status()).gate.strikes).toBeGreaterThanOrEqual(3);
   sandbox.script(undefined);
-  // The breaker's pause of an hour and a fifth is seen through.
+  // The daemon waits out the breaker's pause of at most 72 minutes.
   expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(75);
   expect(sandbox.arrivals.slice(from).filter(({ status }) => status === 429).length).toBeLessThanOrEqual(8);
 });
 
 test.each(['conversations', 'inboxes'] as const)(
-  'where only a page of %s fails, every other list stays fresh and that one is tried less and less often',
+  'when only a page of %s fails, other lists stay fresh and that one is retried less and less often',
   async (list) => {
     const house = await daemonHouse(SMALL);
     const { clock, sandbox } = house;
@@ -111,13 +111,13 @@ test.each(['conversations', 'inboxes'] as const)(
     const waits = tried.slice(1).map((at, index) => at - tried[index]!);
     expect(waits.slice(0, 4).every((wait, index) => wait >= 5 * 2 ** index)).toBe(true);
     expect(Math.max(...waits)).toBeLessThanOrEqual(62);
-    const told = house
+    const warnings = house
       .said()
       .slice(lines)
       .filter(({ level }) => level >= 40);
-    expect(told.filter(({ msg }) => msg.includes('out of reach')).length).toBeLessThanOrEqual(1);
+    expect(warnings.filter(({ msg }) => msg.includes('out of reach')).length).toBeLessThanOrEqual(1);
     expect(
-      told.some(
+      warnings.some(
         (line) => line.msg.includes('a list cannot be read') && String(line['list']).startsWith(list),
       ),
     ).toBe(true);
@@ -127,7 +127,7 @@ test.each(['conversations', 'inboxes'] as const)(
   },
 );
 
-test('a list that the service refuses is tried once a slot, and the others do not wait for it', async () => {
+test('the daemon tries a list that the service refuses once a slot and keeps the others fresh', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   const { id } = nthInbox(sandbox, 1);
@@ -142,7 +142,7 @@ test('a list that the service refuses is tried once a slot, and the others do no
   expect((await house.late()).map((line) => line.split(':')[0])).toEqual([`conversations ${id}`]);
 });
 
-test('a refused key shuts the gate with one request, and another key opens it without a restart', async () => {
+test('a refused key closes the gate after one request; a new key opens it without a restart', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   house.key = 'a wrong key';

@@ -13,7 +13,7 @@ async function scheduled({ database }: TestHouse, list: ListName): Promise<numbe
   return await count(database, `sweeps WHERE list = $1 AND reason = 'schedule' AND state = 'complete'`, list);
 }
 
-test('slots that passed while no daemon ran are made good once', async () => {
+test('a daemon that starts makes up for all missed slots with one pass', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   const first = await house.start();
@@ -27,7 +27,7 @@ test('slots that passed while no daemon ran are made good once', async () => {
   expect(await house.late()).toEqual([]);
 });
 
-test('a restart within a slot forgets nothing and repeats nothing', async () => {
+test('a daemon restarted within a slot reads each page of that slot exactly once', async () => {
   const house = await daemonHouse({ ...SMALL, pollMs: 1000 });
   const { clock, sandbox } = house;
   const first = await house.start();
@@ -45,7 +45,7 @@ test('a restart within a slot forgets nothing and repeats nothing', async () => 
   expect(sandbox.arrivals.length).toBe(WHOLE);
 });
 
-test('lists that a command has just read are not read again because a daemon starts', async () => {
+test('a daemon that starts without stored schedules does not reread what was just read', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   const order = await house.order();
@@ -59,7 +59,7 @@ test('lists that a command has just read are not read again because a daemon sta
   expect(sandbox.arrivals.length).toBe(WHOLE);
 });
 
-test('a schedule that is different is kept from its next slot on', async () => {
+test('the daemon follows a changed schedule from its next slot on', async () => {
   const house = await daemonHouse(SMALL);
   const { clock } = house;
   const first = await house.start();
@@ -72,7 +72,7 @@ test('a schedule that is different is kept from its next slot on', async () => {
   expect(await scheduled(house, 'conversations')).toBe(2);
 });
 
-test('an inbox that is new is read as soon as it is known', async () => {
+test('the daemon reads the lists of a new inbox as soon as it knows the inbox', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   await house.start();
@@ -85,10 +85,10 @@ test('an inbox that is new is read as soon as it is known', async () => {
   );
 });
 
-describe('what is due', () => {
+describe('markDue', () => {
   const NOON = Date.parse('2026-03-02T12:00:00Z');
 
-  /** The schedules as SQL would keep them, and how often they were written. */
+  /** Keeps schedules in memory and records each write. */
   function kept() {
     const schedules = new Map<ListName, Schedule>();
     const written: Schedule[] = [];
@@ -106,7 +106,7 @@ describe('what is due', () => {
 
   const crons = cronsOf(SCHEDULES, 'UTC');
 
-  test('is everything at first, then a kind at each of its slots', async () => {
+  test('marks every kind of list at first, then each kind at its slots', async () => {
     const store = kept();
     expect(await markDue(store, crons, NOON + 1)).toBe(true);
     expect(store.of('conversations')).toMatchObject({
@@ -125,7 +125,7 @@ describe('what is due', () => {
     expect(store.written).toHaveLength(5);
   });
 
-  test('of many slots that were missed is the last', async () => {
+  test('marks only the last of many missed slots', async () => {
     const store = kept();
     await markDue(store, crons, NOON + 1);
     await markDue(store, crons, NOON + 50 * HOUR + 20 * MINUTE);
@@ -136,7 +136,7 @@ describe('what is due', () => {
     expect(store.of('users')).toMatchObject({ dueSince: new Date(NOON + 48 * HOUR + 20 * MINUTE) });
   });
 
-  test('does not lie in the future when the clock is set back, nor wait for it', async () => {
+  test('leaves no kind due in the future when the clock is set back', async () => {
     const store = kept();
     await markDue(store, crons, NOON + 1);
     const back = NOON - 3 * HOUR;
@@ -147,7 +147,7 @@ describe('what is due', () => {
     });
   });
 
-  test('stays as it is when a schedule is another one, or its zone', async () => {
+  test('keeps what is due when a schedule or its time zone changes', async () => {
     const store = kept();
     await markDue(store, crons, NOON + 1);
     const before = store.of('tags')?.dueSince;

@@ -10,7 +10,7 @@ import { expectEqualToService } from '../support/truth.ts';
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage = vm.runInNewContext('gc') as () => void;
 
-/** Bytes in use, when nothing is left to collect. */
+/** Heap bytes in use after garbage collection. */
 async function heap(): Promise<number> {
   for (let times = 0; times < 3; times += 1) {
     collectGarbage();
@@ -19,7 +19,7 @@ async function heap(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-/** Watches every list that the service has, by what the daemon says of its sweeps. */
+/** Tracks the freshness of every list of the service by the events of the daemon's sweeps. */
 function watch(house: TestHouse) {
   const crons = cronsOf(house.schedules, house.timezone);
   const completeAt = new Map<string, number>();
@@ -52,7 +52,7 @@ function watch(house: TestHouse) {
   };
 }
 
-test('three days of a busy account: within every limit, each list within its promise at every minute, about as many requests as planned, no growth', async () => {
+test('over three busy days the daemon stays within its limits, promises, plan and memory', async () => {
   const house = await daemonHouse({
     sandbox: { conversations: [25, 15], activityPerHour: 4, usersPerInbox: 60, tagsPerInbox: 8 },
     limits: { pageSize: 50 },
@@ -77,12 +77,13 @@ test('three days of a busy account: within every limit, each list within its pro
     }
     const sent = sandbox.arrivals.length - from;
     expect(sent).toBeGreaterThanOrEqual(plan.wanted * 0.98);
-    // What goes missing is asked for singly, and a list that grows has a page more in the evening.
+    // Each suspect costs a request of its own, and a growing list may have another page by evening.
     expect(sent).toBeLessThan(plan.wanted * 1.5);
     watcher.forget();
     heaps.push(await heap());
   }
-  // Over a week it goes up and down by 1.5 MB and comes to nothing; half a kilobyte kept for each page and look would be more than this.
+  // Over a week the heap varies by 1.5 MB and does not grow. Half a kilobyte kept a page and poll would
+  // exceed this limit.
   expect(heaps[2]! - heaps[1]!).toBeLessThan(3_000_000);
   expect(sandbox.arrivals.filter(({ status }) => status !== 200 && status !== 404)).toEqual([]);
   const times = sandbox.arrivals.map(({ at }) => at);

@@ -15,7 +15,7 @@ const OPEN = {
 };
 const later = (ms: number): Date => new Date(NOW + ms);
 
-test('a short pause is no trouble, a long one or an open breaker is', () => {
+test('a pause of over two minutes or an open breaker is trouble, a shorter pause is not', () => {
   const paused = (strikes: number, ms: number) =>
     troubleOf({ ...OPEN, strikes, pausedUntil: later(ms), cause: '429' }, null, 'key', NOW);
   expect(paused(1, 5000)).toBeNull();
@@ -25,26 +25,26 @@ test('a short pause is no trouble, a long one or an open breaker is', () => {
   expect(paused(3, 0), 'it is over').toBeNull();
 });
 
-test('a refused key is trouble for that key alone', () => {
+test('a refused key is trouble only while that key is in use', () => {
   const gate = { ...OPEN, refusedKey: 'old', cause: 'HTTP 401' };
   expect(troubleOf(gate, null, 'old', NOW)).toEqual({ why: 'key', cause: 'HTTP 401', until: null });
   expect(troubleOf(gate, null, 'new', NOW)).toBeNull();
 });
 
-test('an outage is tried again after as long as it has lasted, from half a minute to a quarter of an hour', () => {
+test('an outage is retried after as long as it has lasted, at least 30 s and at most 15 min', () => {
   const first = prolonged(null, 'reset', NOW);
   expect(first).toEqual({ since: later(0), until: later(MINUTE / 2), cause: 'reset' });
   const after = (ms: number) => prolonged(first, 'reset', NOW + ms).until.getTime() - NOW - ms;
   expect([after(40_000), after(5 * MINUTE), after(60 * MINUTE)]).toEqual([40_000, 5 * MINUTE, 15 * MINUTE]);
 });
 
-test('an outage from the future, left by a clock that was ahead, is tried at once', () => {
+test('an outage in the future, left by a clock that was ahead, is retried at once', () => {
   const outage = { since: later(170 * MINUTE), until: later(180 * MINUTE), cause: 'reset' };
   expect(troubleOf(OPEN, outage, 'key', NOW)).toBeNull();
   expect(prolonged(outage, 'reset', NOW)).toMatchObject({ since: later(0), until: later(MINUTE / 2) });
 });
 
-test('a list rests twice as long each time it fails, up to an hour, and begins anew when it was read', () => {
+test('a failing list rests twice as long each time, up to an hour; a success resets that', () => {
   const rests = new Rests();
   const key: ListKey = { list: 'tags', inboxId: '1' };
   const lasts = Array.from({ length: 6 }, () => rests.begin(key, { now: 0, inOutage: false }) / MINUTE);
@@ -54,7 +54,7 @@ test('a list rests twice as long each time it fails, up to an hour, and begins a
   expect(rests.begin(key, { now: 0, inOutage: false })).toBe(5 * MINUTE);
 });
 
-test('after an outage the lists that failed in it are not to blame, unless it was a single one', () => {
+test('the end of an outage ends the rests of lists that failed in it, unless only one did', () => {
   const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
   const resting = (rests: Rests) =>
     keys.filter((key) => rests.isResting(key, 1)).map(({ inboxId }) => inboxId);

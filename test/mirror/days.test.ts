@@ -13,13 +13,13 @@ function hours(timezone: string, day: string): unknown {
   ]);
 }
 
-test('in Berlin the day on which clocks go forward has 23 hours, and the one on which they go back 25', () => {
+test('a day in Berlin has 23 hours when clocks go forward and 25 when they go back', () => {
   expect(hours('Europe/Berlin', '2026-03-28')).toEqual([['2026-03-28', '2026-03-27T23:00:00.000Z', 24]]);
   expect(hours('Europe/Berlin', '2026-03-29')).toEqual([['2026-03-29', '2026-03-28T23:00:00.000Z', 23]]);
   expect(hours('Europe/Berlin', '2026-10-25')).toEqual([['2026-10-25', '2026-10-24T22:00:00.000Z', 25]]);
 });
 
-test('a day may begin at one in the morning, at a quarter past an hour of UTC, or not take place', () => {
+test('a day can start at 01:00, start at a quarter past a UTC hour, or be skipped', () => {
   // Cairo's clocks go forward at midnight, Kathmandu is 5:45 ahead, and Apia skipped 30 December 2011.
   expect(hours('Africa/Cairo', '2026-04-24')).toEqual([['2026-04-24', '2026-04-23T22:00:00.000Z', 23]]);
   expect(hours('Asia/Kathmandu', '2026-01-01')).toEqual([['2026-01-01', '2025-12-31T18:15:00.000Z', 24]]);
@@ -31,7 +31,7 @@ test('a day may begin at one in the morning, at a quarter past an hour of UTC, o
   expect(samoa.map(({ day }) => day)).not.toContain('2011-12-30');
 });
 
-test('days follow each other without gap or overlap, and show their own date from first to last millisecond', () => {
+test('days have no gaps or overlaps, and their first and last millisecond show their date', () => {
   const zones = fc.constantFrom(
     'UTC',
     'Europe/Berlin',

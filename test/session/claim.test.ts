@@ -8,7 +8,7 @@ import { quickMirror } from '../support/template.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 
-test('the lease is renewed through hours in which there is nothing to do', async () => {
+test('the daemon renews its lease through hours without work', async () => {
   const { clock, database, lease } = await quickMirror();
   const kept = keepLease(lease, { database, clock });
   for (let minute = 0; minute < 180; minute += 1) {
@@ -22,7 +22,7 @@ test('the lease is renewed through hours in which there is nothing to do', async
   expect(kept.lost.aborted).toBe(false);
 });
 
-test('a lease that another process has taken is told once, and not renewed again', async () => {
+test('a lease that another process has taken is reported as lost and not renewed', async () => {
   const { clock, database, lease } = await quickMirror();
   const kept = keepLease(lease, { database, clock });
   await clock.sleep(MINUTE);
@@ -32,7 +32,7 @@ test('a lease that another process has taken is told once, and not renewed again
   expect((await readLease(database))?.holder).toBe('another');
 });
 
-test('a daemon whose lease is taken over ends with that error, and what it had applied is kept', async () => {
+test('a daemon whose lease is taken over ends with LEASE_LOST, and its applied pages stay', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, database } = house;
   const { ended, stop } = await house.start();
@@ -44,12 +44,12 @@ test('a daemon whose lease is taken over ends with that error, and what it had a
   expect((await readLease(database))?.holder, 'it is not released in the name of another').toBe('another');
 });
 
-test('a database that cannot be used for a while is waited out, with few lines', async () => {
+test('the daemon waits out a database that fails for a while, and logs only two lines', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, database } = house;
   const daemon = await house.start();
   await clock.sleep(20 * MINUTE);
-  // Whoever waits for a lock here waits in real time.
+  // A wait for the lock would take real time.
   await daemon.database.query('PRAGMA busy_timeout = 0');
   const other = new SqliteDatabase(database.name);
   other.exec('BEGIN IMMEDIATE');
@@ -58,11 +58,11 @@ test('a database that cannot be used for a while is waited out, with few lines',
   other.exec('ROLLBACK');
   other.close();
   await clock.sleep(2 * MINUTE);
-  const told = house
+  const reported = house
     .said()
     .slice(lines)
     .filter(({ msg }) => msg.includes('database'));
-  expect(told.map(({ level, msg }) => `${level} ${msg}`)).toEqual([
+  expect(reported.map(({ level, msg }) => `${level} ${msg}`)).toEqual([
     expect.stringMatching(/^50 the database cannot be used/),
     expect.stringMatching(/^30 the database can be used again/),
   ]);
@@ -73,18 +73,18 @@ test('a database that cannot be used for a while is waited out, with few lines',
 test.each([
   ['nothing is due', {}, 0],
   ['the budget is spent', { requestsPerDay: 10, requestsReserved: 0 }, 20],
-])('where %s a look is one question to the database', async (_why, limits, plans) => {
+])('while %s the daemon polls the database with one query', async (_why, limits, plans) => {
   const house = await daemonHouse({ ...SMALL, limits: { ...SMALL.limits, ...limits }, pollMs: 1000 });
   const { clock } = house;
   const { killSwitch } = await house.start();
   await clock.sleep(17 * MINUTE);
   const asked = killSwitch.statements;
   await clock.sleep(10 * MINUTE);
-  // The lease is renewed with each look here.
+  // In this test the lease is renewed at each poll.
   expect(killSwitch.statements - asked).toBeLessThanOrEqual(2 * 600 + plans * 12 + 1);
 });
 
-test('what is older than 30 days goes; changes and the sweeps that found them stay, and so does all that is still in use', async () => {
+test('housekeeping drops rows older than 30 days, but no changes and no row still in use', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, store, sandbox } = mirror;
   const inbox = nthInbox(sandbox, 0);
@@ -104,7 +104,7 @@ test('what is older than 30 days goes; changes and the sweeps that found them st
   const rates = await store.completeSweeps({ list: 'conversations', inboxId: inbox.id });
 
   const gone = await store.housekeep(clock.now());
-  // Of four lists five sweeps each are old: one of each is among the two newest, and three have found something.
+  // Five old passes over four lists made 20 requests and 5 orders.
   expect(gone).toMatchObject({ requests: 20, orders: 5, pages: 0 });
   expect(await count(database, 'requests')).toBe(4);
   expect(await changesIn(database)).toEqual(changes);
@@ -133,7 +133,7 @@ test('what is older than 30 days goes; changes and the sweeps that found them st
   expect(deleted!.previously_seen_at!.getTime()).toBeGreaterThan(Date.parse(seen!.at));
 });
 
-test('pages that only superseded sweeps kept go, those of open sweeps and of the two last complete ones stay', async () => {
+test('housekeeping drops pages of superseded sweeps, not of open or the two latest sweeps', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] }, pageSize: 10 });
   const { database, store, clock } = mirror;
   await mirror.sync();
@@ -150,9 +150,9 @@ test('pages that only superseded sweeps kept go, those of open sweeps and of the
   expect(await count(database, 'sweep_pages')).toBe(before - 1);
 });
 
-test('a daemon tidies once a day, and a failure to do so does not end it', async () => {
-  const seldom = { conversations: '0 */6 * * *', inboxes: '0 */6 * * *' };
-  const house = await daemonHouse({ ...SMALL, schedules: seldom, pollMs: 10 * MINUTE });
+test('the daemon runs housekeeping once a day and survives a failure of it', async () => {
+  const everySixHours = { conversations: '0 */6 * * *', inboxes: '0 */6 * * *' };
+  const house = await daemonHouse({ ...SMALL, schedules: everySixHours, pollMs: 10 * MINUTE });
   const { clock, database } = house;
   const daemon = await house.start();
   await clock.sleep(DAY);
@@ -163,9 +163,9 @@ test('a daemon tidies once a day, and a failure to do so does not end it', async
   other.exec('ROLLBACK');
   other.close();
   await clock.sleep(DAY);
-  // That there was nothing to tidy is told at debug.
-  const told = house.said(20).filter(({ msg }) => msg.startsWith('housekeeping'));
-  expect(told.map(({ msg }) => msg.split(/[ ;]/)[1])).toEqual(['done', 'failed', 'done']);
+  // A run that drops nothing is logged at level debug.
+  const reported = house.said(20).filter(({ msg }) => msg.startsWith('housekeeping'));
+  expect(reported.map(({ msg }) => msg.split(/[ ;]/)[1])).toEqual(['done', 'failed', 'done']);
   await daemon.stop();
   expect(await daemon.ended).toBeUndefined();
 });

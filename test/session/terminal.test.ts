@@ -6,7 +6,7 @@ import { renderOnTerminal } from '../support/terminal.ts';
 
 const terminal = (columns: number) => ({ write: () => undefined, isTTY: true, columns });
 
-test('a terminal breaks lines between words, a pipe gets them whole, and colours take no room', () => {
+test('lines are wrapped between words on a terminal, whole in a pipe, and colours have no width', () => {
   const text = 'next     inboxes in 59 min, users in 2 h';
   expect(wrapped(terminal(30), text, 9)).toBe('next     inboxes in 59 min,\n         users in 2 h');
   expect(wrapped(terminal(40), `\u001B[31m${text}\u001B[39m`)).toBe(`\u001B[31m${text}\u001B[39m`);
@@ -18,7 +18,7 @@ test('a terminal breaks lines between words, a pipe gets them whole, and colours
   expect(wrapped(terminal(30), `kept\n  ${'x'.repeat(40)} y`)).toBe(`kept\n  ${'x'.repeat(40)}\ny`);
 });
 
-test('on a terminal the log tells its figures in the sentence, and leaves out what is nothing', () => {
+test('on a terminal the log prints its figures in the sentence and omits zeros', () => {
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
@@ -35,7 +35,7 @@ test('on a terminal the log tells its figures in the sentence, and leaves out wh
   ]);
 });
 
-test('on 80 columns no sentence of status, tables, doctor or changes runs into the margin', async () => {
+test('on 80 columns status, tables, doctor and changes wrap every sentence', async () => {
   const program = await testProgram({ inboxes: 2, conversations: 30 });
   await program.run('sync');
   program.sandbox.applyEvents(20);

@@ -41,7 +41,7 @@ function outageUntil(now: number, until: number) {
   return { since: new Date(now - 12 * MINUTE), until: new Date(until), cause: 'connection refused' };
 }
 
-test('an outage makes a mirror that is fresh unhealthy, and stands in the JSON with its cause', async () => {
+test('an outage makes a fresh mirror unhealthy, and the JSON shows it with its cause', async () => {
   const { clock, mirror, status, sync } = await served();
   await sync();
   expect((await status()).healthy).toBe(true);
@@ -57,7 +57,7 @@ test('an outage makes a mirror that is fresh unhealthy, and stands in the JSON w
   });
 });
 
-test('an outage whose end is more than a minute past is told only while somebody holds the lease', async () => {
+test('an outage that ended over a minute ago is reported only while a process holds the lease', async () => {
   const { clock, database, lease, store } = await leased(DAEMON_COMMAND);
   const now = clock.now();
   await store.writeOutage(outageUntil(now, now - MINUTE - 1));
@@ -67,7 +67,7 @@ test('an outage whose end is more than a minute past is told only while somebody
   expect((await judged(database, now - 1)).outage).toMatchObject({ cause: 'connection refused' });
 });
 
-test('a daemon knows its own lease from one that an earlier process of its number left', async () => {
+test('a daemon distinguishes its lease from one of an earlier process with the same pid', async () => {
   const { clock, database } = await leased(DAEMON_COMMAND);
   const seenBy = async (self: Partial<Observer>) => (await judged(database, clock.now(), self)).leaseHeld;
   expect(await seenBy({ pid: WRITER.pid, isWriter: true })).toBe(true);
@@ -77,7 +77,7 @@ test('a daemon knows its own lease from one that an earlier process of its numbe
   expect(await seenBy({ pid: WRITER.pid, isWriter: true }), 'it has run out').toBe(false);
 });
 
-test('only a daemon that holds the lease keeps the schedules', async () => {
+test('the status reports a running daemon only while a daemon holds the lease', async () => {
   const daemon = await leased(DAEMON_COMMAND);
   expect((await judged(daemon.database, daemon.clock.now())).daemonRuns).toBe(true);
   await daemon.lease.release();
@@ -89,7 +89,7 @@ test('only a daemon that holds the lease keeps the schedules', async () => {
   });
 });
 
-test('schedules stand in the JSON in the order of the lists, with what is due', async () => {
+test('the JSON shows schedules in the order of the lists, with what is due', async () => {
   const { clock, database, store } = await leased(DAEMON_COMMAND);
   const nextAt = new Date(clock.now() + 15 * MINUTE);
   const schedule = { expression: '*/15 * * * *', timezone: 'UTC', nextAt };
@@ -113,7 +113,7 @@ function fromNow(minutes: number): string {
   return new Date(Date.now() + minutes * MINUTE + 5000).toISOString();
 }
 
-/** As a daemon would leave it that runs beside the test. */
+/** Writes the rows that a daemon running beside the test would leave. */
 function playDaemon(program: TestProgram): void {
   const database = new SqliteDatabase(mirrorFile(program));
   database
@@ -148,7 +148,7 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   expect(exitCode).toBe(5);
 });
 
-test('`status` shows what a webhook has not taken, and when it is tried again', async () => {
+test('`status` shows what a webhook has not accepted, and when the daemon retries', async () => {
   const program = await testProgram({ conversations: [5] });
   await program.run('sync');
   expect((await program.run('status')).stdout).not.toMatch(/^webhook/m);

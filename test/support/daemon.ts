@@ -84,7 +84,7 @@ export interface RunningDaemon {
   readonly database: Database;
   /** How `run` ended: undefined for well. */
   readonly ended: Promise<unknown>;
-  /** As SIGTERM does. */
+  /** As SIGTERM does. The clock does not move meanwhile. */
   stop(): Promise<void>;
   /** As SIGKILL does: nothing of it ever answers again, and its open transaction is rolled back. */
   readonly killSwitch: KillSwitch;
@@ -229,9 +229,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       (error: unknown) => error,
     );
     let over = false;
-    const stop = async (): Promise<void> => {
-      if (over || killSwitch.dead) return;
-      over = true;
+    const end = async (): Promise<void> => {
       stopped.abort();
       const error = await ended;
       await daemon.stop();
@@ -240,6 +238,12 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       alive.delete(pid);
       await own.close();
       if (error !== undefined && !isMirrorError(error, 'LEASE_LOST')) throw error;
+    };
+    const stop = async (): Promise<void> => {
+      if (over || killSwitch.dead) return;
+      over = true;
+      // A stop takes a few real milliseconds. Unheld, the clock would jump ten seconds at a time through lease renewals.
+      await clock.hold(end);
     };
     onTestFinished(stop);
     return { daemon, store, database: own, ended, stop, killSwitch };

@@ -34,7 +34,7 @@ async function linesOf(program: TestProgram, ...argv: string[]): Promise<Line[]>
     .map((line) => JSON.parse(line) as Line);
 }
 
-test('changes are told oldest first, in each format alike', async () => {
+test('the changes command prints the oldest change first, in every format', async () => {
   const program = await withHistory();
   const lines = await linesOf(program);
   expect(lines.length).toBeGreaterThan(20);
@@ -49,7 +49,7 @@ test('changes are told oldest first, in each format alike', async () => {
   );
 });
 
-test('filters hold together, and a cursor goes on without loss or repeat', async () => {
+test('the changes command combines its filters, and a cursor resumes without loss or repeat', async () => {
   const program = await withHistory();
   const all = await linesOf(program);
   const status = await linesOf(program, '--list', 'conversations', '--field', 'status');
@@ -66,7 +66,7 @@ test('filters hold together, and a cursor goes on without loss or repeat', async
   expect(await linesOf(program, '--since-id', String(all.at(-1)?.id))).toEqual([]);
 });
 
-test('a mirror without changes says so, in the form that was asked for', async () => {
+test('the changes command prints an empty result of a mirror without changes, in every format', async () => {
   const program = await testProgram({ inboxes: 1 });
   await program.run('sync');
   expect((await program.run('changes')).stdout).toBe('(no changes)\n');
@@ -81,19 +81,19 @@ test.each([
   [['--limit', 'many'], '--limit: expected a whole number'],
   [['--list', 'mails'], 'inboxes, users, tags, conversations'],
   [['--follow', '--format', 'json'], '--format ndjson'],
-])('%j is refused with a sentence', async (argv, sentence) => {
+])('the changes command refuses %j with exit code 2 and a reason', async (argv, sentence) => {
   const program = await testProgram();
   const { exitCode, stderr } = await program.run('changes', ...argv);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(sentence)]);
 });
 
-test('before the first sync there is a sentence, and no database is made', async () => {
+test('before the first sync the changes command exits 2 and reports that there is no mirror', async () => {
   const program = await testProgram();
   const { exitCode, stderr } = await program.run('changes');
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('no mirror')]);
 });
 
-test('a consumer that is killed at random and goes on by its last id has each change of another process exactly once', async () => {
+test('a consumer that is killed and resumes after its last id gets each change exactly once', async () => {
   const program = await testProgram({ inboxes: 2, conversations: 40 });
   await program.run('sync');
   const seen: number[] = [];

@@ -7,7 +7,7 @@ import { mirrorFile, testProgram, type TestProgram } from '../../support/program
 import { startQuery } from '../../support/query-process.ts';
 import { renderOnTerminal } from '../../support/terminal.ts';
 
-/** Longer than any test waits, and no row of it comes before its end. */
+/** Runs longer than any test waits and yields no row before it ends. */
 const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
 const MANY = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n, 'a text that is long enough to fill pipes' AS t FROM c`;
 
@@ -19,7 +19,7 @@ beforeEach(async () => {
   await (await openDatabase(url)).close();
 });
 
-/** The line of the SQL that an error shows, with a mark where its caret is. */
+/** The SQL line that an error prints, with a mark at its caret. */
 async function marked(sql: string): Promise<string | null> {
   const { exitCode, stderr } = await program.run('query', sql);
   expect(exitCode, stderr).toBe(2);
@@ -27,8 +27,8 @@ async function marked(sql: string): Promise<string | null> {
   return caret.trim() === '^' ? `${line.slice(2, caret.length - 1)}»${line.slice(caret.length - 1)}` : null;
 }
 
-describe('an error points at its place in the SQL', () => {
-  test('which is the first at fault, not the first of that name', async () => {
+describe('an SQL error', () => {
+  test('points at the first fault, not at the first occurrence of the name', async () => {
     for (const sql of [
       'SELECT * »FORM conversations',
       `SELECT 'FORM' AS f /* FORM */ »FORM conversations`,
@@ -48,7 +48,7 @@ describe('an error points at its place in the SQL', () => {
       expect(await marked(sql.replace('»', ''))).toBe(sql);
   });
 
-  test('with line and column, whatever stands before it, and a long line is cut around it', async () => {
+  test('names line and column, and cuts a long line around the fault', async () => {
     const { stderr } = await program.run('query', `SELECT 1,\n\t'日本😀', statsu\nFROM conversations`);
     expect(stderr).toBe(
       `error: The SQL cannot be run: no such column: statsu.\n  line 2, column 9:\n   '日本😀', statsu\n${' '.repeat(13)}^\nPerhaps you meant "status".\n`,
@@ -62,7 +62,7 @@ describe('an error points at its place in the SQL', () => {
     expect(line.slice(caret.indexOf('^'))).toMatch(/^HERE/);
   });
 
-  test('and names what is near', async () => {
+  test('suggests the nearest name, or the tables command where none is near', async () => {
     const hint = async (sql: string): Promise<string | undefined> =>
       (await program.run('query', sql)).stderr.trim().split('\n').at(-1);
     expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
@@ -72,7 +72,7 @@ describe('an error points at its place in the SQL', () => {
     );
   });
 
-  test('what is no single statement is told in a sentence of its own', async () => {
+  test('explains why a text is not a single statement', async () => {
     expect((await program.run('query', ' \n')).stderr).toBe(
       'error: There is no SQL here: the text is empty.\n',
     );
@@ -82,7 +82,7 @@ describe('an error points at its place in the SQL', () => {
   });
 });
 
-test('rows go out no faster than their reader takes them', async () => {
+test('query writes rows no faster than their reader accepts them', async () => {
   let isFull = false;
   let rows = 0;
   const stdout = {
@@ -110,8 +110,8 @@ test('rows go out no faster than their reader takes them', async () => {
   expect(rows).toBe(20_001);
 });
 
-describe('a query that takes long', () => {
-  test('ends at its --timeout with a sentence and 1', async () => {
+describe('a long query', () => {
+  test('stops at its --timeout, prints why and exits 1', async () => {
     const query = startQuery(url, ENDLESS, '--timeout', '0.8s');
     const { by, after } = await query.ended;
     expect(by, query.errors()).toBe(1);
@@ -121,10 +121,10 @@ describe('a query that takes long', () => {
     expect(after).toBeLessThan(5000);
   });
 
-  test('ends at Ctrl-C with 130, and so does one whose rows nobody takes', async () => {
+  test('stops at Ctrl-C and exits 130, even where its reader accepts no rows', async () => {
     const [silent, stuck] = [startQuery(url, ENDLESS), startQuery(url, MANY, '--format', 'csv')];
     await once(stuck.process.stdout!, 'readable');
-    // By then the other, begun before it, has long been at work.
+    // The other query started earlier, so it runs by now.
     for (const query of [silent, stuck]) {
       const asked = performance.now();
       query.process.kill('SIGINT');
@@ -133,7 +133,7 @@ describe('a query that takes long', () => {
     }
   });
 
-  test('ends without a word when its reader has seen enough', async () => {
+  test('exits 0 and prints no error when its reader closes the pipe', async () => {
     const query = startQuery(url, MANY, '--format', 'ndjson');
     await once(query.process.stdout!, 'data');
     query.process.stdout!.destroy();
@@ -141,7 +141,7 @@ describe('a query that takes long', () => {
     expect(query.errors()).toBe('');
   });
 
-  test('a --timeout that is no length of time is refused', async () => {
+  test('is refused where its --timeout is not a valid length of time', async () => {
     for (const timeout of ['0', 'soon', '-1', '2d', '25h'])
       expect(await program.run('query', 'SELECT 1', `--timeout=${timeout}`)).toMatchObject({
         exitCode: 2,
@@ -152,7 +152,7 @@ describe('a query that takes long', () => {
 });
 
 describe('a table on a terminal', () => {
-  test('is cut to its width, numbers excepted, and says how to see all', async () => {
+  test('is cut to the width except for numbers, and names the option that shows all', async () => {
     const sql = `SELECT 12345678901 AS number, '${'long '.repeat(30)}' AS words, '日本語' AS signs`;
     const lines = (await renderOnTerminal(program, 40, 'query', sql)).split('\n');
     expect(lines[1]).toBe('12345678901  long long long lon…  日本語');
@@ -160,7 +160,7 @@ describe('a table on a terminal', () => {
     expect((await program.run('query', sql)).stdout).toContain('long '.repeat(30).trim());
   });
 
-  test('shows each row as a block where its columns do not fit, and nothing in it commands the terminal', async () => {
+  test('prints rows as blocks where columns do not fit, and replaces control characters', async () => {
     const columns = Array.from(
       { length: 9 },
       (_, index) => `'value ${index}' || char(27) || '[31m' AS column_${index}`,

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startDaemon } from '../../support/daemon-process.ts';
 import { mirrorFile, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
 
-/** Rows of the mirror, read beside the daemon. */
+/** Reads rows of the mirror while the daemon runs. */
 function read(program: TestProgram, sql: string): unknown[] {
   const database = new Sqlite(mirrorFile(program), { readonly: true });
   try {
@@ -19,7 +19,7 @@ function read(program: TestProgram, sql: string): unknown[] {
 
 const LEASES = `SELECT pid FROM leases WHERE name = 'writer'`;
 
-/** A sandbox whose answers wait until they are let go, once `hold` is called. */
+/** After `hold()` the sandbox answers no request. The promise resolves when the first one arrives. */
 function holding(program: TestProgram): { hold(): Promise<void> } {
   let arrived: (() => void) | null = null;
   program.sandbox.script(() => {
@@ -30,8 +30,8 @@ function holding(program: TestProgram): { hold(): Promise<void> } {
   return { hold: () => new Promise((resolve) => (arrived = resolve)) };
 }
 
-describe('a start', () => {
-  test('says what it will do, reads everything, answers, and ends with 0 on SIGTERM with its lease released', async () => {
+describe('start', () => {
+  test('prints its plan, reads every list, serves HTTP, and on SIGTERM frees the lease', async () => {
     const program = await testProgram({ inboxes: 2, conversations: 30 });
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
@@ -39,7 +39,7 @@ describe('a start', () => {
       .poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 })
       .toBe(7);
     expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
-    // Nothing is promised of lists that nobody has seen.
+    // The plan counts only known lists: before the first sweep that is the list of inboxes.
     expect(daemon.stdout()).toContain('As far as is known the schedules need about 24 requests a day');
     const ready = await fetch(`${String(address)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([200, { ready: true, lists: 7, not_fresh: [] }]);
@@ -48,13 +48,13 @@ describe('a start', () => {
     const since = performance.now();
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended).toBe(0);
-    // With nothing in hand there is nothing to wait for.
+    // No page is in hand, so the daemon does not use its grace period.
     expect(performance.now() - since).toBeLessThan(4000);
     expect(daemon.log.at(-1)?.msg).toBe('stopped');
     expect(read(program, LEASES)).toEqual([]);
   });
 
-  test('on a port that is taken, or with a schedule that is none, exits 2 with a sentence that names the variable', async () => {
+  test('exits 2 and names the variable when the port is taken or a schedule is invalid', async () => {
     const program = await testProgram();
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
@@ -72,7 +72,7 @@ describe('a start', () => {
     ]);
   });
 
-  test('of schedules that do not fit the budget says by how much, and what they will really give', async () => {
+  test('prints by how much the schedules exceed the budget, and the worst age of each list', async () => {
     const program = await testProgram(
       { inboxes: 1, conversations: 900 },
       { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000' },
@@ -90,7 +90,7 @@ describe('a start', () => {
 });
 
 describe('a signal', () => {
-  test('while a page hangs is obeyed within 5 s; the page was asked for, is not applied, and nothing is half-written', async () => {
+  test('sent while a page hangs stops the daemon within 8 s and applies nothing of the page', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 30 });
     const service = holding(program);
     const asked = service.hold();
@@ -105,7 +105,7 @@ describe('a signal', () => {
     expect(read(program, `SELECT id FROM inboxes`)).toEqual([]);
   });
 
-  test('for the second time ends it at once', async () => {
+  test('sent a second time ends the daemon at once with exit code 130', async () => {
     const program = await testProgram();
     const service = holding(program);
     const asked = service.hold();
@@ -117,7 +117,7 @@ describe('a signal', () => {
     expect(await daemon.ended).toBe(130);
   });
 
-  test('SIGHUP reads the key file again: a refused key is replaced without a restart', async () => {
+  test('of type SIGHUP makes the daemon read a new key from the key file and continue', async () => {
     const program = await testProgram({ inboxes: 1 });
     const { INBOX_API_KEY: _key, ...env } = program.env;
     const keyFile = join(program.folder, 'key');
@@ -136,7 +136,7 @@ describe('a signal', () => {
 });
 
 describe('a second start on the same mirror', () => {
-  test('stands by and says so, takes over when the first is killed, and answers from then on as the active one', async () => {
+  test('stands by, then takes over as the active daemon when the first is killed', async () => {
     const program = await testProgram({ inboxes: 1 });
     const first = startDaemon(program);
     await first.said(/conversations of inbox \d+ complete/);
@@ -154,13 +154,13 @@ describe('a second start on the same mirror', () => {
     await second.said(/^took over/);
     await second.said(/^started/);
     expect(await roleOf()).toBe('active');
-    // Everything was fresh: what was read is not read again.
+    // Every list is still fresh, so the second daemon reads none again.
     expect(program.sandbox.arrivals.length).toBe(arrived);
     second.process.kill('SIGTERM');
     expect(await second.ended).toBe(0);
   });
 
-  test('takes the port over too, where it is the same one', async () => {
+  test('takes over the port as well when both use the same one', async () => {
     const program = await testProgram({ inboxes: 1 });
     const free = createServer().listen(0, '127.0.0.1');
     await once(free, 'listening');
@@ -178,7 +178,7 @@ describe('a second start on the same mirror', () => {
   });
 });
 
-test('a daemon whose lease was taken over stops writing, stands by, and leaves the mirror to the other', async () => {
+test('a daemon whose lease another process takes over stands by and does not take it back', async () => {
   const program = await testProgram({ inboxes: 1 });
   const daemon = startDaemon(program, { SCHEDULE_INBOXES: '* * * * * *' });
   await daemon.said(/^started/);
@@ -199,7 +199,7 @@ test('a daemon whose lease was taken over stops writing, stands by, and leaves t
   });
 });
 
-test('a mirror that is deleted or replaced under it ends it with a sentence: its ledger is gone, and nothing more is sent', async () => {
+test('the daemon exits 1 and reports the cause when its mirror file is deleted', async () => {
   const program = await testProgram({ inboxes: 1 });
   const daemon = startDaemon(program);
   await daemon.said(/conversations of inbox \d+ complete/);
@@ -208,7 +208,7 @@ test('a mirror that is deleted or replaced under it ends it with a sentence: its
   expect(daemon.errors()).toContain('was deleted or replaced while the daemon ran');
 });
 
-test('a reader of its plan that has seen enough does not end it', async () => {
+test('the daemon keeps running when the reader of its plan closes the pipe', async () => {
   const program = await testProgram({ inboxes: 1 });
   const daemon = startDaemon(program);
   daemon.process.stdout?.destroy();
@@ -218,9 +218,9 @@ test('a reader of its plan that has seen enough does not end it', async () => {
   expect(read(program, LEASES)).toEqual([]);
 });
 
-test('a bug ends it with 1, its cause in the log; what was applied is whole', async () => {
+test('a bug ends the daemon with exit code 1, is logged with its cause and spares the mirror', async () => {
   const program = await testProgram({ inboxes: 1 });
-  // A fault of ours, from outside: something in this process throws where nobody catches.
+  // Simulates a bug: a signal handler in the daemon throws, and no code catches the error.
   const plant = join(program.folder, 'plant.cjs');
   writeFileSync(
     plant,
@@ -238,7 +238,7 @@ test('a bug ends it with 1, its cause in the log; what was applied is whole', as
   expect(existsSync(mirrorFile(program))).toBe(true);
 });
 
-test('sync beside a daemon hands the work over, shows the same report, and exits as if it had done it', async () => {
+test('sync beside a daemon places an order, prints the usual report and exits 0', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 250 }, { PAGE_SIZE: '10' });
   const daemon = startDaemon(program);
   await daemon.said(/conversations of inbox \d+ complete/);
@@ -248,11 +248,11 @@ test('sync beside a daemon hands the work over, shows the same report, and exits
   expect(await daemon.said(/^order done/)).toMatchObject({ order: 1 });
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
-  // With no daemon the same words do the work themselves.
+  // Without a daemon the same command does the work itself.
   expect((await program.run('sync', 'conversations')).stderr).not.toContain('daemon');
 });
 
-test('a .env that is wrong costs nothing: no database is made', async () => {
+test('start with a faulty .env exits 2 and creates no database', async () => {
   const program = await testProgram();
   delete program.env['INBOX_API_URL'];
   appendFileSync(join(program.folder, '.env'), 'INBOX_API_URL=not-an-address\n');

@@ -29,10 +29,10 @@ interface Followable {
   readonly id: number;
   readonly events: PassEvent[];
   readonly notes: string[];
-  readonly said: string[];
-  /** Follows the order; `onLook` is called at each look, with the milliseconds since the first. A daemon that lives renews its lease then. */
+  readonly messages: string[];
+  /** Follows the order. Each poll calls `onPoll` with the ms so far; a living daemon renews its lease. */
   follow(
-    onLook?: (elapsed: number) => unknown,
+    onPoll?: (elapsed: number) => unknown,
     options?: { joined?: boolean; signal?: AbortSignal },
   ): Promise<Followed>;
   daemonDies(): Promise<void>;
@@ -40,8 +40,8 @@ interface Followable {
 }
 
 /**
- * A mirror whose holder is a daemon on another machine, and an order for it. Both live by the same clock. `before` brings about what was
- * there before the order.
+ * A mirror whose lease a daemon on another machine holds, and an order for that daemon. Both have the same
+ * clock. `before` prepares the mirror before the order is placed.
  */
 async function followable(
   options: MirrorOptions = {},
@@ -54,20 +54,20 @@ async function followable(
   const { id } = await placeOrder(database, SYNC, clock.now());
   const events: PassEvent[] = [];
   const notes: string[] = [];
-  const said: string[] = [];
+  const messages: string[] = [];
   let lives = true;
   return {
     mirror,
     id,
     events,
     notes,
-    said,
-    async follow(onLook = () => undefined, { joined = false, signal = new AbortController().signal } = {}) {
+    messages,
+    async follow(onPoll = () => undefined, { joined = false, signal = new AbortController().signal } = {}) {
       const began = clock.monotonic();
       const note = (text: string): void => {
         if (text !== notes.at(-1)) notes.push(text);
         if (lives) mirror.lease.renew(database).catch(() => undefined);
-        onLook(clock.monotonic() - began);
+        onPoll(clock.monotonic() - began);
       };
       const deps = {
         database,
@@ -77,7 +77,7 @@ async function followable(
         note,
         onEvent: (event: PassEvent) => events.push(event),
       };
-      return await followOrder({ ...deps, say: (text) => said.push(text) }, { id, joined });
+      return await followOrder({ ...deps, say: (text) => messages.push(text) }, { id, joined });
     },
     async daemonDies() {
       lives = false;
@@ -109,8 +109,8 @@ async function begin({ mirror: { store, clock }, id }: Followable): Promise<void
 const reportsIn = (events: readonly PassEvent[]): ListReport[] =>
   events.flatMap((event) => (event.kind === 'list-done' ? [event.report] : []));
 
-test('the progress of an order is told in the events of a pass, as its sweeps leave it in the database', async () => {
-  // A request a second, so that there are looks between two pages.
+test('the command reports an order with the events of a pass, read from its sweeps', async () => {
+  // At one request a second the command polls between two pages.
   const { mirror, id, events, follow } = await followable({ gate: { requestsPerSecond: 1 } });
   const pass = mirror.sync({ orderId: id });
   const followed = await follow();
@@ -134,7 +134,7 @@ test('the progress of an order is told in the events of a pass, as its sweeps le
   expect(pages.length, 'a long list is seen to grow').toBeGreaterThan(3);
 });
 
-test('lists that were complete before somebody joins are told as they stand', async () => {
+test('the command reports lists that were complete before it began to follow', async () => {
   const followed = await followable();
   const { mirror, id, events, follow } = followed;
   await mirror.sync({ orderId: id });
@@ -148,7 +148,7 @@ test('lists that were complete before somebody joins are told as they stand', as
   ]);
 });
 
-test('what was swept before the order, and a scheduled sweep of a list that is complete, are no progress of it', async () => {
+test('sweeps before the order and scheduled sweeps of a complete list are not its progress', async () => {
   const world = await followable({}, async ({ sync, clock, store }) => {
     await sync();
     const [inbox] = await store.liveInboxes();
@@ -161,12 +161,12 @@ test('what was swept before the order, and a scheduled sweep of a list that is c
   await begin(world);
   await store.finishSweep(await store.openSweep(key, 'manual', clock.now()), clock.now());
   const stop = new AbortController();
-  let looks = 0;
+  let polls = 0;
   await follow(
     () => {
-      looks += 1;
-      if (looks === 1) void store.openSweep(key, 'schedule', clock.now());
-      if (looks === 3) stop.abort(new Error('seen'));
+      polls += 1;
+      if (polls === 1) void store.openSweep(key, 'schedule', clock.now());
+      if (polls === 3) stop.abort(new Error('seen'));
     },
     { signal: stop.signal },
   );
@@ -176,7 +176,7 @@ test('what was swept before the order, and a scheduled sweep of a list that is c
   ]);
 });
 
-test('an order that waits behind another says behind which', async () => {
+test('the command names the order that its order waits behind', async () => {
   const earlier = { ...SYNC, lists: ['tags'], requestedBy: 'inbox-mirror sync tags' } as const;
   const world = await followable({}, ({ database, clock }) => placeOrder(database, earlier, clock.now()));
   const { mirror, notes, follow } = world;
@@ -186,7 +186,7 @@ test('an order that waits behind another says behind which', async () => {
   expect(notes).toEqual([`Order 2 waits behind order 1, \`inbox-mirror sync tags\`, ordered ${at}.`]);
 });
 
-test('a pause that a command would wait out is told and waited out', async () => {
+test('the command reports a short pause of the gate and waits it out', async () => {
   const world = await followable();
   const { mirror, notes, follow } = world;
   const { clock, store, client } = mirror;
@@ -233,7 +233,7 @@ test.each([
     },
   ],
   [
-    'the day’s budget',
+    'the spent day budget',
     'BUDGET_SPENT',
     "the day's budget of 100 requests is spent",
     async ({ mirror: { database, clock } }: Followable) => {
@@ -245,7 +245,7 @@ test.each([
       }
     },
   ],
-])('an order that %s parks for minutes is left to the daemon', async (_what, code, reason, park) => {
+])('the command leaves the order to the daemon when %s parks it', async (_what, code, reason, park) => {
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);
@@ -264,7 +264,7 @@ test.each([
   expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running' });
 });
 
-test('an outage whose next try is always near is left too, after two minutes', async () => {
+test('the command leaves an order after two minutes of an outage, however near each retry is', async () => {
   const world = await followable();
   const { mirror, follow } = world;
   const { store, clock } = mirror;
@@ -283,7 +283,7 @@ test('an outage whose next try is always near is left too, after two minutes', a
   expect(elapsed).toBeLessThan(125_000);
 });
 
-test('an order that ends a moment after a wait began has ended, and is not parked', async () => {
+test('the command reports an order as ended, not parked, when it ends just after a wait began', async () => {
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);
@@ -299,15 +299,15 @@ test('an order that ends a moment after a wait began has ended, and is not parke
   expect(followed.kind).toBe('ended');
 });
 
-test('a daemon that dies is told once; the order is followed for a minute more, then left', async () => {
+test('the command reports a dead daemon once and leaves the order after another minute', async () => {
   const world = await followable();
-  const { mirror, said, follow, daemonDies } = world;
+  const { mirror, messages, follow, daemonDies } = world;
   await begin(world);
   await daemonDies();
   let elapsed = 0;
   const followed = await follow((now) => (elapsed = now));
   const sentence = 'The daemon has stopped; the order goes on when it is started again.';
-  expect(said).toEqual([sentence]);
+  expect(messages).toEqual([sentence]);
   expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED', message: sentence } });
   if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
   expect(elapsed).toBeGreaterThan(58_000);
@@ -317,7 +317,7 @@ test('a daemon that dies is told once; the order is followed for a minute more, 
   });
 });
 
-test('a daemon that is started again within the minute is followed on', async () => {
+test('the command keeps following an order when the daemon restarts within a minute', async () => {
   const world = await followable();
   const { follow, daemonDies, daemonReturns } = world;
   await begin(world);
@@ -331,22 +331,22 @@ test('a daemon that is started again within the minute is followed on', async ()
   expect(followed).toMatchObject({ kind: 'ended', order: { state: 'done' } });
 });
 
-test('an order that no daemon began is taken back some seconds after the daemon has gone', async () => {
+test('the command withdraws an order that no daemon began, 5 s after the daemon has died', async () => {
   const world = await followable();
-  const { mirror, id, said, follow, daemonDies } = world;
+  const { mirror, id, messages, follow, daemonDies } = world;
   await daemonDies();
   let elapsed = 0;
   expect(await follow((now) => (elapsed = now))).toEqual({ kind: 'not-begun' });
   expect(elapsed).toBeGreaterThan(4000);
   expect(elapsed).toBeLessThan(6000);
-  expect(said).toEqual([]);
+  expect(messages).toEqual([]);
   expect(await readOrder(mirror.database, id)).toMatchObject({
     state: 'abandoned',
     error: expect.stringContaining('withdrawn') as string,
   });
 });
 
-test('somebody else’s order is not taken back: it stays for whoever begins it', async () => {
+test('the command does not withdraw an order that another command has placed', async () => {
   const world = await followable();
   const { mirror, id, follow, daemonDies } = world;
   await daemonDies();
@@ -354,7 +354,7 @@ test('somebody else’s order is not taken back: it stays for whoever begins it'
   expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'open' });
 });
 
-test('only what nobody has begun can be withdrawn, whoever is first', async () => {
+test('an order that a daemon has begun cannot be withdrawn', async () => {
   const world = await followable();
   const { mirror, id } = world;
   await begin(world);
@@ -362,7 +362,7 @@ test('only what nobody has begun can be withdrawn, whoever is first', async () =
   expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running', finishedAt: null });
 });
 
-test('an order that a daemon began at the last moment is not taken back', async () => {
+test('the command does not withdraw an order that a daemon begins at the last moment', async () => {
   const world = await followable();
   const { follow, daemonDies, mirror, id } = world;
   await daemonDies();
@@ -378,7 +378,7 @@ test('an order that a daemon began at the last moment is not taken back', async 
   expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED' } });
 });
 
-test('Ctrl-C tells what becomes of the order: the daemon goes on, now or when it is started', async () => {
+test('on Ctrl-C the command reports that the daemon resumes the order, now or after a restart', async () => {
   for (const dies of [false, true]) {
     const world = await followable();
     await begin(world);
@@ -392,7 +392,7 @@ test('Ctrl-C tells what becomes of the order: the daemon goes on, now or when it
   }
 });
 
-test('several pages seen at once count as many requests, pages read before as none', () => {
+test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
   const progress = new Progress(
     { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 },
     0,
@@ -409,7 +409,7 @@ test('several pages seen at once count as many requests, pages read before as no
   expect(progress.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
 });
 
-test('without bars a long list gives a sign of life every thirty pages, however many are seen at once', () => {
+test('without bars the display logs a long list about every thirty pages', () => {
   const lines: string[] = [];
   const output = { write: (line: string) => lines.push(line) };
   const display = passDisplay(output, () => 0);
@@ -427,7 +427,7 @@ test('without bars a long list gives a sign of life every thirty pages, however 
   expect(lines.map((line) => (JSON.parse(line) as { page: number }).page)).toEqual([35, 70]);
 });
 
-test('without bars a note is written once, as long as it stays the same', () => {
+test('without bars the display prints a note once for as long as it stays the same', () => {
   const lines: string[] = [];
   const display = passDisplay({ write: (line: string) => lines.push(line) }, () => 0);
   for (const note of ['a', 'a', '', 'a', 'b']) display.note(note);

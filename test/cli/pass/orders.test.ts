@@ -21,25 +21,25 @@ const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
 const PLAIN = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
 
-/** A process of this machine that lives and is not this one. */
+/** A living process of this machine other than this one. */
 const DAEMON_PID = process.ppid;
 
 interface Running {
-  /** Resolves when the program has said this. */
-  said(text: string): Promise<void>;
+  /** Resolves when the program has printed `text`. */
+  printed(text: string): Promise<void>;
   interrupt(): void;
   readonly ended: Promise<Ran>;
 }
 
 interface World {
   readonly program: TestProgram;
-  /** The daemon's own connection. */
+  /** The daemon's connection. */
   readonly database: Database;
   readonly clock: ReturnType<typeof systemClock>;
   start(...argv: string[]): Running;
-  /** A daemon that holds the mirror and does nothing of itself. */
+  /** Holds the lease like a daemon, and does nothing else. */
   daemon(): Promise<{ lease: Lease; store: Store }>;
-  /** Does the oldest order as the daemon would. */
+  /** Carries out the oldest order as the daemon does. */
   carryOut(store: Store): Promise<PassReport>;
 }
 
@@ -88,7 +88,7 @@ function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
   const waiting: { text: string; resolve: () => void }[] = [];
   let stdout = '';
   let stderr = '';
-  const tell = (): void => {
+  const notify = (): void => {
     for (const { text, resolve } of waiting) if ((stdout + stderr).includes(text)) resolve();
   };
   const io = {
@@ -97,13 +97,13 @@ function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
     stdout: {
       write(text: string) {
         stdout += text;
-        tell();
+        notify();
       },
     },
     stderr: {
       write(text: string) {
         stderr += text;
-        tell();
+        notify();
       },
     },
     signal: stop.signal,
@@ -115,15 +115,15 @@ function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
   return {
     ended,
     interrupt: () => stop.abort(new MirrorError('STOPPED', 'Stopped by SIGINT.')),
-    said: async (text) => {
-      const said = new Promise<void>((resolve) => {
+    printed: async (text) => {
+      const printed = new Promise<void>((resolve) => {
         waiting.push({ text, resolve });
-        tell();
+        notify();
       });
-      const first = await Promise.race([said, ended]);
+      const first = await Promise.race([printed, ended]);
       if (first !== undefined && !(first.stdout + first.stderr).includes(text))
         throw new Error(
-          `it ended with ${first.exitCode} and never said "${text}": ${first.stdout}${first.stderr}`,
+          `it ended with ${first.exitCode} and never printed "${text}": ${first.stdout}${first.stderr}`,
         );
     },
   };
@@ -132,11 +132,11 @@ function startProgram({ env, folder }: TestProgram, argv: string[]): Running {
 const rows = async (database: Database): Promise<unknown[]> =>
   await database.query(`SELECT id, kind, state, ordered, accept_deletes FROM sync_requests ORDER BY id`);
 
-test('sync beside a daemon sends nothing, follows the daemon’s work and reports it as its own', async () => {
+test('sync beside a daemon sends no request and prints the report of the daemon’s pass', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { store } = await daemon();
   const sync = start('sync');
-  await sync.said('The daemon does this as order 1; Ctrl-C leaves it at work.');
+  await sync.printed('The daemon does this as order 1; Ctrl-C leaves it at work.');
   expect(program.sandbox.arrivals).toEqual([]);
   await carryOut(store);
   const { exitCode, stdout, stderr } = await sync.ended;
@@ -148,12 +148,12 @@ test('sync beside a daemon sends nothing, follows the daemon’s work and report
   expect(await rows(database)).toMatchObject([{ kind: 'sync', state: 'done', ordered: true }]);
 });
 
-test('the JSON of an ordered pass is that of an own one, and names the order', async () => {
+test('sync --json prints the same JSON with and without a daemon, except for the order', async () => {
   const own = await worldOf();
   const ordered = await worldOf();
   const { store } = await ordered.daemon();
   const sync = ordered.start('sync', '--json');
-  await sync.said('as order 1');
+  await sync.printed('as order 1');
   await ordered.carryOut(store);
   const theirs = JSON.parse((await sync.ended).stdout) as { lists: { list: string }[]; seconds: number };
   const ours = JSON.parse((await own.program.run('sync', '--json')).stdout) as typeof theirs;
@@ -171,7 +171,7 @@ test('the JSON of an ordered pass is that of an own one, and names the order', a
   expect(Object.keys(theirs)).toEqual(Object.keys(ours));
 });
 
-test('--detach places the order, once, and says so; nothing is sent', async () => {
+test('sync --detach places the same order once, prints its id and sends no request', async () => {
   const { program, database, daemon } = await worldOf();
   await daemon();
   expect(await program.run('sync', '--detach', '--json')).toMatchObject({
@@ -195,7 +195,7 @@ test('--detach places the order, once, and says so; nothing is sent', async () =
   expect(program.sandbox.arrivals).toEqual([]);
 });
 
-test('--detach without a daemon places the order too, and warns that nobody begins it yet', async () => {
+test('sync --detach without a daemon places the order and warns that it waits for one', async () => {
   const { program, database } = await worldOf();
   expect(await program.run('sync', '--detach', '--json')).toMatchObject({
     exitCode: 0,
@@ -207,7 +207,7 @@ test('--detach without a daemon places the order too, and warns that nobody begi
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
 });
 
-test('a dry resync beside a daemon only forecasts', async () => {
+test('resync --dry-run beside a daemon prints a forecast and places no order', async () => {
   const { program, database, daemon } = await worldOf();
   await daemon();
   for (const argv of [
@@ -221,11 +221,11 @@ test('a dry resync beside a daemon only forecasts', async () => {
   expect(await rows(database)).toEqual([]);
 });
 
-test('resync beside a daemon says first what it costs, then follows', async () => {
+test('resync beside a daemon prints its cost first, then follows its order', async () => {
   const { start, daemon, carryOut } = await worldOf();
   const { store } = await daemon();
   const resync = start('resync');
-  await resync.said('as order 1');
+  await resync.printed('as order 1');
   await carryOut(store);
   expect(await resync.ended).toMatchObject({
     exitCode: 0,
@@ -233,14 +233,14 @@ test('resync beside a daemon says first what it costs, then follows', async () =
   });
 });
 
-test('an order that is under way already is followed, not placed again', async () => {
+test('sync follows the same order where it is already under way, and places no second one', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { store } = await daemon();
   const threeMinutesAgo = Date.now() - 180_000;
   const { id } = await placeOrder(database, { ...PLAIN, requestedBy: 'inbox-mirror sync' }, threeMinutesAgo);
   await store.beginPass({ ...PLAIN, requestedBy: 'inbox-mirror sync', orderId: id }, threeMinutesAgo);
   const sync = start('sync');
-  await sync.said('The same sync is already under way, begun 3 min ago; following it.');
+  await sync.printed('The same sync is already under way, begun 3 min ago; following it.');
   await carryOut(store);
   expect(await sync.ended).toMatchObject({
     exitCode: 0,
@@ -250,14 +250,14 @@ test('an order that is under way already is followed, not placed again', async (
   expect(await rows(database)).toHaveLength(1);
 });
 
-test('a failed list, a refused key and an unknown inbox give the exit codes of an own pass', async () => {
+test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a refused key', async () => {
   const { program, start, daemon, carryOut, database, clock } = await worldOf();
   const { store } = await daemon();
   program.sandbox.script(({ path }) =>
     path.includes('/tags') ? { status: 404, body: '{"errors":[{"message":"no tags here"}]}' } : undefined,
   );
   const failed = start('sync');
-  await failed.said('as order 1');
+  await failed.printed('as order 1');
   await carryOut(store);
   expect(await failed.ended).toMatchObject({
     exitCode: 1,
@@ -267,7 +267,7 @@ test('a failed list, a refused key and an unknown inbox give the exit codes of a
   program.sandbox.script(undefined);
 
   const unknown = start('sync', '--inbox', '999');
-  await unknown.said('as order 2');
+  await unknown.printed('as order 2');
   await expect(carryOut(store)).rejects.toMatchObject({ code: 'USAGE' });
   expect(await unknown.ended).toMatchObject({
     exitCode: 2,
@@ -275,7 +275,7 @@ test('a failed list, a refused key and an unknown inbox give the exit codes of a
   });
 
   const refused = start('sync', '--json');
-  await refused.said('as order 3');
+  await refused.printed('as order 3');
   program.env['INBOX_API_KEY'] = 'wrong-key';
   const report = await carryOut(store);
   await store.endPass(3, { state: 'failed', error: 'key refused', report: asRecord(report) }, clock.now());
@@ -285,11 +285,11 @@ test('a failed list, a refused key and an unknown inbox give the exit codes of a
   expect(await readOrder(database, 3)).toMatchObject({ state: 'failed' });
 });
 
-test('an order that the daemon gave up without a report exits 1 and says why', async () => {
+test('sync exits 1 and prints the reason when the daemon gives the order up without a report', async () => {
   const { start, daemon, clock } = await worldOf();
   const { store } = await daemon();
   const sync = start('sync');
-  await sync.said('as order 1');
+  await sync.printed('as order 1');
   await store.endPass(1, { state: 'failed', error: 'the disk is full' }, clock.now());
   expect(await sync.ended).toMatchObject({
     exitCode: 1,
@@ -297,11 +297,11 @@ test('an order that the daemon gave up without a report exits 1 and says why', a
   });
 });
 
-test('Ctrl-C leaves the work to the daemon, says so and exits 130', async () => {
+test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { store } = await daemon();
   const words = start('sync');
-  await words.said('as order 1');
+  await words.printed('as order 1');
   words.interrupt();
   expect(await words.ended).toMatchObject({
     exitCode: 130,
@@ -311,7 +311,7 @@ test('Ctrl-C leaves the work to the daemon, says so and exits 130', async () => 
     ) as string,
   });
   const json = start('sync', '--json');
-  await json.said('following it');
+  await json.printed('following it');
   json.interrupt();
   const { exitCode, stdout } = await json.ended;
   expect(exitCode).toBe(130);
@@ -321,7 +321,7 @@ test('Ctrl-C leaves the work to the daemon, says so and exits 130', async () => 
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });
 
-test('an order that stays parked exits 4, and says when the daemon goes on', async () => {
+test('sync exits 4 for a parked order and prints when the daemon resumes it', async () => {
   const { start, daemon, clock } = await worldOf();
   const { store } = await daemon();
   const until = new Date(clock.now() + 600_000);
@@ -339,11 +339,11 @@ test('an order that stays parked exits 4, and says when the daemon goes on', asy
   );
 });
 
-test('where the daemon has ended and its order was taken back, the command does the work itself', async () => {
+test('sync does the work itself when the daemon has ended and its order was withdrawn', async () => {
   const { program, database, start, daemon, clock } = await worldOf();
   const { lease } = await daemon();
   const sync = start('sync', '--json');
-  await sync.said('as order 1');
+  await sync.printed('as order 1');
   await lease.release();
   await withdrawOrder(database, 1, clock.now());
   const { exitCode, stdout, stderr } = await sync.ended;
@@ -357,7 +357,7 @@ test('where the daemon has ended and its order was taken back, the command does 
   ]);
 });
 
-test('a daemon that starts between the look and the claim gets the order', async () => {
+test('sync hands its order to a daemon that starts between the check and the claim', async () => {
   const { database, start, carryOut, clock } = await worldOf();
   const [now, end] = [0, 20_000].map((ms) => new Date(clock.now() + ms).toISOString());
   await database.execute(
@@ -366,14 +366,14 @@ test('a daemon that starts between the look and the claim gets the order', async
        VALUES ('writer', 'daemon', '${hostname()}', ${DAEMON_PID}, 'inbox-mirror start', '${now}', '${now}', '${end}'); END`,
   );
   const sync = start('sync');
-  await sync.said('as order 1');
+  await sync.printed('as order 1');
   const lease: Lease = { holder: 'daemon', renew: () => Promise.resolve(), release: () => Promise.resolve() };
   await carryOut(openStore(database, lease));
   expect((await sync.ended).exitCode).toBe(0);
   expect(await rows(database)).toMatchObject([{ ordered: true, state: 'done' }]);
 });
 
-test('another command that holds the mirror takes no orders: exit 4, as ever', async () => {
+test('sync exits 4 and places no order while another command holds the lease', async () => {
   const { program, database, clock } = await worldOf();
   const claimant = { host: hostname(), pid: DAEMON_PID, now: clock.now, isAlive: () => true };
   await acquireLease(database, { ...claimant, command: 'inbox-mirror resync' });
@@ -384,10 +384,10 @@ test('another command that holds the mirror takes no orders: exit 4, as ever', a
   expect(await rows(database)).toEqual([]);
 });
 
-test('a daemon that died leaves its lease behind: the command does the work itself', async () => {
+test('sync does the work itself when a dead daemon has left its lease behind', async () => {
   const { program, database, clock } = await worldOf();
-  const nobody = 2 ** 22 + 1;
-  const claimant = { host: hostname(), pid: nobody, now: clock.now, isAlive: () => true };
+  const deadPid = 2 ** 22 + 1;
+  const claimant = { host: hostname(), pid: deadPid, now: clock.now, isAlive: () => true };
   await acquireLease(database, { ...claimant, command: 'inbox-mirror start' });
   expect((await program.run('sync')).exitCode).toBe(0);
   expect(await rows(database)).toMatchObject([{ ordered: false, state: 'done' }]);

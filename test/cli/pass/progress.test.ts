@@ -6,7 +6,7 @@ const PACE = { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBe
 const CONVERSATIONS = { list: 'conversations', inboxId: '7' } as const;
 const TAGS = { list: 'tags', inboxId: '7' } as const;
 
-test('a list of known size has a bar, and the whole has rows a second, budget and time left', () => {
+test('the progress shows a bar for a list of known size, and rate, budget and time left for all', () => {
   const progress = new Progress(PACE, 0);
   progress.take({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 400 });
   progress.take({ kind: 'list-known', key: TAGS, expectedItems: 8 });
@@ -19,7 +19,7 @@ test('a list of known size has a bar, and the whole has rows a second, budget an
   expect(summary).toBe('0 of 2 lists · 50 rows/s · budget 41 of 5,000 · about 4 s left');
 });
 
-test('a list of unknown size has no share to show, and the time left is unknown', () => {
+test('the progress shows neither share nor time left for a list of unknown size', () => {
   const progress = new Progress(PACE, 0);
   progress.take({ kind: 'list-known', key: TAGS, expectedItems: null });
   progress.take({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
@@ -28,7 +28,7 @@ test('a list of unknown size has no share to show, and the time left is unknown'
   );
 });
 
-test('no line is wider than the terminal, and at most eight lists are drawn', () => {
+test('the progress shows at most eight lists, and no line is wider than the terminal', () => {
   const progress = new Progress(PACE, 0);
   for (let inbox = 1; inbox <= 30; inbox += 1)
     progress.take({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
@@ -37,7 +37,7 @@ test('no line is wider than the terminal, and at most eight lists are drawn', ()
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });
 
-test('a table lines up, numbers to the right, and a cell with line breaks stays in its row', () => {
+test('a table aligns columns, numbers to the right, and keeps a cell with line breaks in its row', () => {
   const table = renderTable(
     { write: () => undefined },
     [{ title: 'name' }, { title: 'n', align: 'right' }],

@@ -24,7 +24,7 @@ async function lines(all: Served, query: string): Promise<Line[]> {
     .map((line) => JSON.parse(line) as Line);
 }
 
-test('changes come oldest first, page by page, each exactly once', async () => {
+test('GET /changes returns each change exactly once, page by page, oldest first', async () => {
   const all = await withHistory();
   const whole = await lines(all, '');
   expect(whole.length).toBeGreaterThan(20);
@@ -47,7 +47,7 @@ test('changes come oldest first, page by page, each exactly once', async () => {
   );
 });
 
-test('where there are none yet it waits for them, and answers as soon as there are', async () => {
+test('GET /changes waits for the next change and answers as soon as there is one', async () => {
   const all = await withHistory();
   const last = (await lines(all, '')).at(-1)?.id ?? 0;
   const before = all.clock.monotonic();
@@ -56,7 +56,7 @@ test('where there are none yet it waits for them, and answers as soon as there a
   all.mirror.sandbox.applyEvents(5);
   const waiting = lines(all, `?since_id=${last}&wait=25`);
   await all.sync();
-  // Whether it came before the pass or after it: the next answer has what this one has not.
+  // The answer may precede some changes of the pass; a second request returns the rest.
   const first = await waiting;
   const rest = await lines(all, `?since_id=${first.at(-1)?.id ?? last}`);
   expect([...first, ...rest].map(({ id }) => id)[0]).toBe(last + 1);
@@ -71,12 +71,12 @@ test.each([
   '?list=mails',
   '?since=2026',
   '?inbox_id=',
-])('%s is refused with a sentence', async (query) => {
+])('GET /changes%s answers 400 with a reason', async (query) => {
   const { status, json } = await (await served()).ask(`/changes${query}`);
   expect([status, json]).toEqual([400, { error: expect.stringContaining('This cannot be asked for') }]);
 });
 
-test('whoever waits is told how far was looked for him, and nothing is looked through twice', async () => {
+test('GET /changes reports in x-last-id how far it searched, and searches no change twice', async () => {
   const asked: number[] = [];
   const changes = async (afterId: number): Promise<[]> => (asked.push(afterId), []);
   const all = await served({}, { changes, newestChange: async () => (asked.length > 1 ? 9 : 7) });
@@ -85,7 +85,7 @@ test('whoever waits is told how far was looked for him, and nothing is looked th
   expect(headers['x-last-id']).toBe('9');
 });
 
-test('those who wait leave connections for who asks how the daemon is: the 51st is told to come again', async () => {
+test('GET /changes answers 503 to a 51st waiting client, to keep room for health checks', async () => {
   const arrived = Promise.withResolvers<void>();
   let asked = 0;
   const changes = async (): Promise<[]> => ((asked += 1) === 60 && arrived.resolve(), []);

@@ -6,7 +6,7 @@ import { type Served, served } from './served.ts';
 
 const HOUR = 3_600_000;
 
-/** The samples of a text in Prometheus' format, by name and labels as they stand. Fails on what a strict reader would not take. */
+/** The samples of a text in Prometheus format, by name and labels. Fails where a strict parser would. */
 function samplesOf(text: string): Map<string, number> {
   const types = new Map<string, string>();
   const helps = new Set<string>();
@@ -53,7 +53,7 @@ function valuesOf(samples: Map<string, number>, name: string): Record<string, nu
   return Object.fromEntries([...samples].filter(([id]) => id === name || id.startsWith(`${name}{`)));
 }
 
-test('before anything happened every counter stands at 0, and the process tells of itself', async () => {
+test('before the first request every counter is 0, and the process metrics are present', async () => {
   const samples = await scrape(await served());
   for (const status of ['200', '429', '500', 'none'])
     expect(samples.get(`inbox_mirror_requests_total{status="${status}"}`)).toBe(0);
@@ -71,7 +71,7 @@ test('before anything happened every counter stands at 0, and the process tells 
   expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
 });
 
-test('a pass is counted in requests, pages, rows and sweeps', async () => {
+test('the metrics count requests, pages, rows and sweeps of a pass', async () => {
   const all = await served();
   await all.sync();
   const samples = await scrape(all);
@@ -89,7 +89,7 @@ test('a pass is counted in requests, pages, rows and sweeps', async () => {
   expect(samples.get('inbox_mirror_sweep_seconds_count{list="conversations"}')).toBe(2);
 });
 
-test('changed, tombstoned and rejected rows are told apart', async () => {
+test('the metrics count changed, tombstoned and rejected rows separately', async () => {
   const all = await served({ sandbox: { conversations: [10], idType: 'string' } });
   await all.sync();
   const { world } = all.mirror.sandbox;
@@ -113,7 +113,7 @@ test('changed, tombstoned and rejected rows are told apart', async () => {
   });
 });
 
-test('a request is counted by its status or by having none, with its times in seconds', async () => {
+test('the metrics count a request by its status or as none, with its times in seconds', async () => {
   const all = await served();
   all.metrics.requestEnded({ status: 429, waitedMs: 1500, durationMs: 200 });
   all.metrics.requestEnded({ status: null, waitedMs: 500, durationMs: 30_000 });
@@ -126,7 +126,7 @@ test('a request is counted by its status or by having none, with its times in se
   expect(samples.get('inbox_mirror_request_seconds_bucket{le="0.25"}')).toBe(1);
 });
 
-test('rows are counted as they are applied, those of a sweep that is paused and gone on with included', async () => {
+test('the metrics count rows as they are applied, also in a sweep that pauses and resumes', async () => {
   const all = await served({ sandbox: { inboxes: 1, conversations: [95] }, pageSize: 10 });
   const { sandbox } = all.mirror;
   sandbox.script(() => (sandbox.arrivals.length > 6 ? 'reset' : undefined));
@@ -137,7 +137,7 @@ test('rows are counted as they are applied, those of a sweep that is paused and 
   expect(samples.get('inbox_mirror_rows_total{list="conversations",outcome="inserted"}')).toBe(95);
 });
 
-test('a sweep is timed by the clock from its begin to its completion; one that pauses or was read before is not', async () => {
+test('the metrics time only sweeps that complete, from their start to their end', async () => {
   const all = await served();
   const report = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
   const key = { list: 'tags', inboxId: '7' } as const;
@@ -159,7 +159,7 @@ test('a sweep is timed by the clock from its begin to its completion; one that p
   expect(JSON.stringify(valuesOf(samples, 'inbox_mirror_sweeps_total'))).not.toContain('already');
 });
 
-test('budget, gate, outage, lease and database size are told as they stand', async () => {
+test('the metrics report budget, gate, outage, lease and database size', async () => {
   const all = await served();
   await all.sync();
   await placeOrder(
@@ -168,12 +168,15 @@ test('budget, gate, outage, lease and database size are told as they stand', asy
     all.clock.now(),
   );
   const samples = await scrape(all);
-  const told = (name: string) => samples.get(`inbox_mirror_${name}`);
-  expect([told('budget_limit'), told('budget_reserved'), told('budget_used'), told('budget_left')]).toEqual([
-    5000, 250, 9, 4991,
-  ]);
-  expect([told('outage'), told('lease_held'), told('orders_waiting')]).toEqual([0, 1, 1]);
-  expect(told('database_bytes')).toBeGreaterThan(100_000);
+  const gauge = (name: string) => samples.get(`inbox_mirror_${name}`);
+  expect([
+    gauge('budget_limit'),
+    gauge('budget_reserved'),
+    gauge('budget_used'),
+    gauge('budget_left'),
+  ]).toEqual([5000, 250, 9, 4991]);
+  expect([gauge('outage'), gauge('lease_held'), gauge('orders_waiting')]).toEqual([0, 1, 1]);
+  expect(gauge('database_bytes')).toBeGreaterThan(100_000);
   expect(valuesOf(samples, 'inbox_mirror_gate_state')).toEqual({
     'inbox_mirror_gate_state{state="open"}': 1,
     'inbox_mirror_gate_state{state="paused"}': 0,
@@ -182,7 +185,7 @@ test('budget, gate, outage, lease and database size are told as they stand', asy
   });
 });
 
-test('a shut gate, an outage and a stand-by are told', async () => {
+test('the metrics report a closed gate, an outage and a standby', async () => {
   const all = await served({}, { role: () => 'standby' });
   all.mirror.sandbox.script(() => ({ status: 401, body: '{}' }));
   await all.sync();
@@ -198,7 +201,7 @@ test('a shut gate, an outage and a stand-by are told', async () => {
   expect(samples.get('inbox_mirror_lease_held')).toBe(0);
 });
 
-test('a list that was never complete has no age and is not fresh', async () => {
+test('a list that was never complete has no age and is not fresh in the metrics', async () => {
   const samples = await scrape(await served());
   expect(valuesOf(samples, 'inbox_mirror_list_age_seconds')).toEqual({});
   expect(valuesOf(samples, 'inbox_mirror_list_rows')).toEqual({});
@@ -207,7 +210,7 @@ test('a list that was never complete has no age and is not fresh', async () => {
   });
 });
 
-test('every list tells age, freshness, promise and rows, and a list that is gone is told no more', async () => {
+test('the metrics report age, freshness, promise and rows of a list until its inbox is gone', async () => {
   const all = await served({ sandbox: { idType: 'string' } });
   await all.sync();
   const [first, second] = [...all.mirror.sandbox.world.inboxes.values()].map(({ id }) => id);
@@ -233,13 +236,13 @@ test('every list tells age, freshness, promise and rows, and a list that is gone
   expect(labels.some((id) => id.includes(`"${second}"`))).toBe(false);
 });
 
-test('scrapes that come at once have no numbers that are none', async () => {
+test('concurrent scrapes return only valid numbers', async () => {
   const all = await served();
   const texts = await Promise.all([1, 2, 3, 4, 5].map(() => all.ask('/metrics')));
   for (const { body } of texts) samplesOf(body);
 });
 
-test('two daemons in one process do not share their numbers', async () => {
+test('two daemons in one process do not share their metrics', async () => {
   const clock = { monotonic: () => 0 };
   const [one, other] = [createMetrics({ version: '1', clock }), createMetrics({ version: '2', clock })];
   one.requestEnded({ status: 200, waitedMs: 0, durationMs: 1 });

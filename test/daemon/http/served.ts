@@ -34,7 +34,7 @@ export interface Served {
   readonly url: string;
   readonly logged: string[];
   status(): Promise<JudgedStatus>;
-  /** One pass, told to the metrics as the daemon would. */
+  /** Runs one pass and reports it to the metrics, as the daemon does. */
   sync(spec?: Partial<PassSpec>): Promise<PassReport>;
   ask(
     path: string,

@@ -11,7 +11,7 @@ import { type Answered, served } from './served.ts';
 const PATHS = ['/healthz', '/readyz', '/metrics', '/status.json', '/'];
 const HOUR = 3_600_000;
 
-test('/healthz tells that process and database are well, who this is and for how long it runs', async () => {
+test('/healthz reports process, database, role, uptime and version', async () => {
   const { ask, clock } = await served();
   clock.advance(90_500);
   const { status, json } = await ask('/healthz');
@@ -25,7 +25,7 @@ test('/healthz tells that process and database are well, who this is and for how
   });
 });
 
-test('/healthz gives up on a database that is silent for 2 s, says so once in the log, and is well again afterwards', async () => {
+test('/healthz answers 503 after 2 s without the database, logs that once, and recovers', async () => {
   let arrived: () => void = () => undefined;
   let pings = 0;
   const release = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ test('/healthz gives up on a database that is silent for 2 s, says so once in th
   expect(logged.at(-1)).toContain('answers the endpoints again');
 });
 
-test('/readyz names the lists that are not as fresh as promised, and is ready when there are none', async () => {
+test('/readyz names the lists that are not as fresh as promised, and is ready if none is late', async () => {
   const { ask, sync, clock } = await served();
   const before = await ask('/readyz');
   expect(before.status).toBe(503);
@@ -109,7 +109,7 @@ test('/readyz names the lists that are not as fresh as promised, and is ready wh
   ]);
 });
 
-test('/status.json is what `status --json` prints', async () => {
+test('/status.json returns what `status --json` prints', async () => {
   const { ask, sync, status, mirror } = await served();
   await sync();
   const { status: code, headers, body } = await ask('/status.json');
@@ -121,7 +121,7 @@ test('/status.json is what `status --json` prints', async () => {
   expect(Object.keys(JSON.parse(body) as object)).toEqual(Object.keys(printed));
 });
 
-test('/ lists the endpoints, and what is not there is a 404 with a sentence', async () => {
+test('/ lists the endpoints, and an unknown path answers 404 with a sentence', async () => {
   const { ask } = await served();
   const index = await ask('/');
   expect(index.headers['content-type']).toContain('text/plain');
@@ -131,7 +131,7 @@ test('/ lists the endpoints, and what is not there is a 404 with a sentence', as
   expect(missing.json).toEqual({ error: 'There is no such endpoint; / lists those that there are.' });
 });
 
-test.each(PATHS)('HEAD %s gives the headers of GET and no body', async (path) => {
+test.each(PATHS)('HEAD %s returns the headers of GET and no body', async (path) => {
   const { ask, sync } = await served();
   await sync();
   const [get, head] = [await ask(path), await ask(path, { method: 'HEAD' })];
@@ -142,7 +142,7 @@ test.each(PATHS)('HEAD %s gives the headers of GET and no body', async (path) =>
 });
 
 test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-  '%s is not allowed, whatever it brings',
+  'the method %s answers 405 on every path',
   async (method) => {
     const { ask } = await served();
     for (const path of ['/healthz', '/nowhere']) {
@@ -158,7 +158,7 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
   },
 );
 
-test('no answer may be kept or guessed at by a browser', async () => {
+test('every answer forbids caching and content sniffing', async () => {
   const { ask } = await served();
   const answers = [
     ...(await Promise.all([...PATHS, '/nowhere'].map((path) => ask(path)))),
@@ -180,7 +180,7 @@ test.each([
   'localhost.',
   'Mirror.Example:8787',
   'my-host:8787',
-])('the host name %s is ours', async (host) => {
+])('the host name %s is accepted', async (host) => {
   const { ask } = await served({}, { host: '127.0.0.1', allowedHosts: ['mirror.example', 'my-host'] });
   expect((await ask('/healthz', { headers: { host } })).status).toBe(200);
 });
@@ -193,7 +193,7 @@ test.each([
   '[evil]',
   '[::1',
   'a b',
-])('the host name "%s" is refused with the variable that would allow it', async (host) => {
+])('the host name "%s" is refused, and the error names the variable that would allow it', async (host) => {
   const { ask } = await served();
   for (const path of [...PATHS, '/nowhere']) {
     const { status, json } = await ask(path, { headers: { host } });
@@ -202,8 +202,8 @@ test.each([
   }
 });
 
-test('the name that HTTP_HOST gives is ours too', async () => {
-  // A way to write 127.0.0.1 that is a name to whoever reads a Host header.
+test('the host name in HTTP_HOST is accepted', async () => {
+  // 127.1 is the address 127.0.0.1, but in a Host header it reads as a name.
   const headers = { host: '127.1' };
   expect((await (await served({}, { host: '127.1' })).ask('/healthz', { headers })).status).toBe(200);
   expect((await (await served()).ask('/healthz', { headers })).status).toBe(421);
@@ -245,7 +245,7 @@ test.each([
   });
 });
 
-test('a database that is closed makes every endpoint say 503 without a stack, and the process lives on', async () => {
+test('a closed database makes every endpoint answer 503 without a stack trace', async () => {
   const { ask, mirror, logged, sync } = await served();
   await sync();
   await mirror.database.close();
@@ -260,7 +260,7 @@ test('a database that is closed makes every endpoint say 503 without a stack, an
   expect(logged, 'one line for the ping and one for the status').toHaveLength(2);
 });
 
-test('an endpoint that fails for another reason says 500 without its cause, which the log has', async () => {
+test('any other failure of an endpoint answers 500, with its cause only in the log', async () => {
   const broken = {
     ...createMetrics({ version: '1', clock: { monotonic: () => 0 } }),
     render: async () => Promise.reject(new Error('a bug')),
@@ -272,7 +272,7 @@ test('an endpoint that fails for another reason says 500 without its cause, whic
   expect(logged.join('')).toContain('a bug');
 });
 
-test('a read that failed is not kept: whoever asks next has another try', async () => {
+test('a failed read is not cached: the next request reads again', async () => {
   let broken = true;
   const all = await served(
     {},
@@ -283,7 +283,7 @@ test('a read that failed is not kept: whoever asks next has another try', async 
   expect((await all.ask('/status.json')).status).toBe(200);
 });
 
-test('scrapes at one moment share one read of the status, and one that comes a second later reads again', async () => {
+test('requests within a second share one read of the status, and a later one reads again', async () => {
   let reads = 0;
   const all = await served(
     {},
@@ -308,7 +308,7 @@ test('scrapes at one moment share one read of the status, and one that comes a s
   expect(reads).toBe(2);
 });
 
-test('while a page is being written by another program the endpoints answer', async () => {
+test('the endpoints answer while another program locks the database to write', async () => {
   const { ask, mirror, sync } = await served();
   await sync();
   const { default: Sqlite } = await import('better-sqlite3');
@@ -318,7 +318,7 @@ test('while a page is being written by another program the endpoints answer', as
   for (const path of PATHS) expect((await ask(path)).status, path).toBe(200);
 });
 
-test('the key is in no answer, whatever the service says', async () => {
+test('no answer and no log line contains the key, even where the service echoes it', async () => {
   const { ask, mirror, sync, logged } = await served();
   mirror.sandbox.script(({ path }) =>
     path.includes('/tags')
@@ -331,7 +331,7 @@ test('the key is in no answer, whatever the service says', async () => {
   expect(bodies.join('') + logged.join('')).not.toContain(KEY);
 });
 
-test('after close nobody listens', async () => {
+test('after close the port refuses connections', async () => {
   const clock = { monotonic: () => 0, sleep: async () => undefined };
   const log = createLog({
     level: 'silent',

@@ -9,10 +9,10 @@ import { quickMirror } from '../../support/template.ts';
 
 const HOUR = 3_600_000;
 
-test('whether the schedules fit is told once all lists are known, and again only when it is different', async () => {
+test('the daemon logs whether the schedules fit once all lists are known, then at each change', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [150] } });
   const { store, clock, sandbox } = mirror;
-  // Each hour 3 lists of a page and one of two: 24 × 2 and 3 × 24 a day, and no more than 130 of them.
+  // Each hour three lists of one page and one of two: 24 × (3 + 2) = 120 requests a day, of at most 130.
   const every = { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' };
   const crons = cronsOf(every, 'UTC');
   const limits = { ...readConfig({}, '/', { service: false }), requestsPerDay: 130, requestsReserved: 0 };
@@ -24,29 +24,29 @@ test('whether the schedules fit is told once all lists are known, and again only
     pretty: false,
     colour: false,
   });
-  const said = () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
+  const logged = () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
 
-  const told = await outlookOf(store, crons, limits, clock.now());
-  expect(told.complete).toBe(false);
-  const watched = watchFit({ store, crons, limits, clock, log, signal: stop.signal }, told);
+  const initial = await outlookOf(store, crons, limits, clock.now());
+  expect(initial.complete).toBe(false);
+  const watched = watchFit({ store, crons, limits, clock, log, signal: stop.signal }, initial);
   await mirror.sync();
   await clock.sleep(7 * HOUR);
-  expect(said()).toMatchObject([
+  expect(logged()).toMatchObject([
     { level: 30, wanted: 120, available: 130, msg: "the schedules fit the day's budget" },
   ]);
   await clock.sleep(7 * HOUR);
-  expect(said()).toEqual([]);
+  expect(logged()).toEqual([]);
 
   for (let more = 0; more < 60; more++) sandbox.world.addConversation(nthInbox(sandbox, 0).id);
   await mirror.sync();
   await clock.sleep(7 * HOUR);
-  expect(said()).toMatchObject([
+  expect(logged()).toMatchObject([
     { level: 40, wanted: 144, available: 130, msg: expect.stringMatching(/conversations \d+ h/) as unknown },
   ]);
   await clock.sleep(7 * HOUR);
-  expect(said()).toEqual([]);
+  expect(logged()).toEqual([]);
   stop.abort();
   await watched;
 });

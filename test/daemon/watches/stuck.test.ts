@@ -4,7 +4,7 @@ import { daemonHouse, HOUR, MINUTE } from '../../support/daemon.ts';
 
 const SMALL = { sandbox: { conversations: [25] } };
 
-test('a daemon is stuck once its database does not answer for minutes, and not as long as it does, in hours of nothing to do', async () => {
+test('a daemon is stuck after minutes without its database, but not in hours without work', async () => {
   const house = await daemonHouse(SMALL);
   const { clock } = house;
   const { daemon, database, stop } = await house.start();
@@ -27,7 +27,7 @@ test('a daemon is stuck once its database does not answer for minutes, and not a
   await stop();
 });
 
-test('a daemon that is stopped is not stuck', async () => {
+test('a stopped daemon is not stuck', async () => {
   const { clock } = await daemonHouse(SMALL);
   const over = new AbortController();
   const watched = becomesStuck({ lookedAt: clock.monotonic() }, { clock, signal: over.signal });

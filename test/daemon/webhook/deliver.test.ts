@@ -21,7 +21,7 @@ interface Taken {
   readonly changes: number[];
 }
 
-/** A receiver that checks each signature, and answers as it is told. */
+/** A receiver that checks each signature and answers with what `answer` returns. */
 async function receiver(
   answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({
     status: 204,
@@ -38,7 +38,7 @@ async function receiver(
       const headers = Object.fromEntries(
         Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
       );
-      // The signature's time is the test's; what is checked is that it is over id, time and body.
+      // The timestamp is of the test clock, so the check is that the signature covers id, time and body.
       const [id, time] = [headers['webhook-id']!, headers['webhook-timestamp']!];
       expect(headers['webhook-signature']).toBe(
         new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body),
@@ -58,7 +58,7 @@ async function receiver(
   return { url: `http://127.0.0.1:${port}/hook?token=t0p`, taken, asked };
 }
 
-/** Where each answer is written by `answer`. */
+/** The URL of a server whose answers `answer` writes. */
 async function answering(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
   onTestFinished(() => (server.closeAllConnections(), void server.close()));
@@ -99,13 +99,13 @@ async function changed(mirror: TestMirror, events: number): Promise<number[]> {
 }
 
 async function until(mirror: TestMirror, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let looks = 0; !(await isSo()); looks += 1) {
-    if (looks === 5000) throw new Error('that does not come to pass');
+  for (let polls = 0; !(await isSo()); polls += 1) {
+    if (polls === 5000) throw new Error('the condition never held');
     await mirror.clock.sleep(1000);
   }
 }
 
-test('each change is delivered once, in order, signed, a hundred at a time; what was before the webhook is not', async () => {
+test('a new webhook gets each later change once, in order, signed, at most 100 a delivery', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const before = await changed(mirror, 20);
@@ -121,7 +121,7 @@ test('each change is delivered once, in order, signed, a hundred at a time; what
   expect(lines).toEqual([]);
 });
 
-test('a receiver that fails is asked more and more seldom, nothing overtakes, and it has everything in the end', async () => {
+test('a failing receiver is retried less and less often and gets every change, in order', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const { url, taken, asked } = await receiver((nth) =>
@@ -132,7 +132,7 @@ test('a receiver that fails is asked more and more seldom, nothing overtakes, an
   const from = mirror.clock.now();
   const all = await changed(mirror, 40);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
-  // 5 s, 30 s and 3 min at least.
+  // The three pauses last at least 5 s, 30 s and 3 min.
   expect(mirror.clock.now() - from).toBeGreaterThan(215_000);
   expect(asked.length - taken.length).toBe(3);
   expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
@@ -146,7 +146,7 @@ test('a receiver that fails is asked more and more seldom, nothing overtakes, an
   );
 });
 
-test('a receiver that asks to wait is left in peace so long', async () => {
+test('a receiver that answers with Retry-After gets no delivery before that time', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const { url, taken } = await receiver((nth) =>
@@ -160,7 +160,7 @@ test('a receiver that asks to wait is left in peace so long', async () => {
   expect(mirror.clock.now() - from).toBeGreaterThanOrEqual(600_000);
 });
 
-test('a receiver that takes little at a time gets less at a time, in order, and no pause outlives a clock that was ahead', async () => {
+test('a 413 makes deliveries smaller, and a retry time far in the future is ignored', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
@@ -179,7 +179,7 @@ test('a receiver that takes little at a time gets less at a time, in order, and 
   expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
 });
 
-test('killed at any moment it goes on where it was: each change at least once, in order', async () => {
+test('a killed delivery resumes, and the receiver gets each change at least once, in order', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const { url, taken } = await receiver();
@@ -194,7 +194,7 @@ test('killed at any moment it goes on where it was: each change at least once, i
     const had = taken.length;
     const { stop } = deliver(mirror, url);
     await until(mirror, () => taken.length > had || taken.at(-1)?.changes.at(-1) === all.at(-1));
-    // Taken, and not noted: as if it had died between the two.
+    // Simulates a crash after the receiver accepted the delivery and before the daemon recorded it.
     const last = taken.at(-1)!.changes;
     await stop();
     if (kill < 2)
@@ -210,7 +210,7 @@ test('killed at any moment it goes on where it was: each change at least once, i
   expect([...new Set(seen)]).toEqual(all);
 });
 
-describe('what was answered is known', () => {
+describe('the outcome of a delivery', () => {
   test.each([
     ['very long', (response: ServerResponse) => void response.writeHead(200).end('x'.repeat(1_000_000))],
     [
@@ -219,10 +219,10 @@ describe('what was answered is known', () => {
         void response.writeHead(200, { 'content-length': 9 }).write('x', () => response.destroy()),
     ],
     [
-      'in no encoding',
+      'in a broken encoding',
       (response: ServerResponse) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
     ],
-  ])('by the head of an answer whose body is %s', async (_body, answer) => {
+  ])('is read from the head of an answer whose body is %s', async (_body, answer) => {
     expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({
       status: 200,
       retryAfter: undefined,
@@ -230,7 +230,7 @@ describe('what was answered is known', () => {
     });
   });
 
-  test('unless we end first: then nothing is noted, and nobody is blamed', async () => {
+  test('is neither recorded nor logged when the daemon ends before the answer', async () => {
     const mirror = await quickMirror();
     await mirror.sync();
     const asked = Promise.withResolvers<void>();
@@ -266,7 +266,7 @@ describe('what was answered is known', () => {
   });
 });
 
-test('status and metrics tell what a webhook has not taken, and why, and forget it when it has', async () => {
+test('status and metrics report undelivered changes and the cause until they are delivered', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   let isDown = true;

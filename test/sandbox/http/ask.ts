@@ -1,12 +1,12 @@
 import type { Sandbox, SandboxAnswer, SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxInbox } from '../../../src/sandbox/world/world.ts';
 
-/** No limits: for tests about anything else. */
+/** No rate and no day limit, for tests that are not about limits. */
 export const UNLIMITED: Partial<SandboxOptions> = { rate: 0, perDay: 0 };
 
 export const KEY = { authorization: 'Bearer sandbox-key' };
 
-/** One request with the right key; `path` is relative to `/v1`. An object body goes out as JSON. */
+/** Sends one request with the right key. `path` is relative to `/v1`; an object body is sent as JSON. */
 export function ask(sandbox: Sandbox, path: string, method = 'GET', body?: object): Promise<SandboxAnswer> {
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
   return sandbox.handle({
@@ -22,7 +22,7 @@ export interface Page {
   pagination: { next_page: string | null };
 }
 
-/** The page in an answer, whichever envelope it came in. */
+/** The page in an answer with either envelope. */
 export function pageIn({ body }: { body: string }): Page {
   const read: Page & { data?: Page } = JSON.parse(body);
   return read.data ?? read;
@@ -42,7 +42,7 @@ export async function walk(sandbox: Sandbox, path: string, query = 'limit=100'):
   return pages;
 }
 
-/** The ids of a list's rows as their digits stand in the JSON text, whether quoted or not; not those of source users. */
+/** The row ids of a list by their digits in the JSON text, quoted or not. Leaves out ids of source users. */
 export function idsIn(pages: readonly string[]): string[] {
   return pages.flatMap((text) =>
     Array.from(text.matchAll(/(?<=[[,])\{"id":"?(\d+)"?,/g), ([, id]) => id ?? ''),

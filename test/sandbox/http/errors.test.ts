@@ -9,7 +9,7 @@ async function statusWith(headers: Record<string, string>): Promise<number> {
   return (await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers })).status;
 }
 
-test('a key that is missing, malformed or wrong gives 401, one without rights 403', async () => {
+test('a missing, malformed or wrong key gets 401, and a key without rights 403', async () => {
   expect(await statusWith({})).toBe(401);
   expect(await statusWith({ authorization: 'sandbox-key' })).toBe(401);
   expect(await statusWith({ authorization: 'Bearer wrong' })).toBe(401);
@@ -28,11 +28,11 @@ test.each([
   `/inboxes/${id}/conversations/1/notes`,
   `/inboxes/${id}/`,
   '/conversations',
-])('%s is not found', async (path) => {
+])('the path %s gets 404', async (path) => {
   expect((await ask(sandbox, path)).status).toBe(404);
 });
 
-test('a path without /v1 and a method that no operation has are not found', async () => {
+test('a path without /v1 and an unsupported method get 404', async () => {
   expect((await sandbox.handle({ method: 'GET', path: '/inboxes', headers: KEY })).status).toBe(404);
   expect((await ask(sandbox, '/inboxes', 'DELETE')).status).toBe(404);
   expect((await ask(sandbox, `/inboxes/${id}`, 'POST', {})).status).toBe(404);
@@ -51,7 +51,7 @@ test.each([
   'conversations?next_page=',
   'conversations?next_page=garbage',
   `conversations?next_page=${Buffer.from('{"cursor":"x","sort_order":"asc","sort_by":"id"}').toString('base64url')}`,
-])('%s is a bad request', async (path) => {
+])('the request %s gets 400', async (path) => {
   expect((await ask(sandbox, `/inboxes/${id}/${path}`)).status).toBe(400);
 });
 
@@ -60,7 +60,7 @@ function formOf({ body }: { body: string }): string[] {
   return Object.keys(read);
 }
 
-test('error bodies are of form A for 4xx and B for 429 and 5xx, or always as told', async () => {
+test('error bodies have form A for 4xx and B for 429 and 5xx, unless errorForm sets one', async () => {
   const limited = createSandbox({ rate: 1, now: () => 0, conversations: 0 });
   expect(formOf(await ask(limited, '/nothing'))).toEqual(['errors']);
   expect(formOf(await ask(limited, '/nothing'))).toEqual(['Message']);
@@ -72,7 +72,7 @@ test('error bodies are of form A for 4xx and B for 429 and 5xx, or always as tol
   expect(JSON.parse(failing.body)).toEqual({ errors: [{ message: 'Internal Server Error' }] });
 });
 
-test('the share of 500s is as told, and the failed requests count', async () => {
+test('errorRate sets the share of 500s, and the failed requests count against the cap', async () => {
   const failing = createSandbox({ rate: 0, perDay: 400, errorRate: 0.25, conversations: 0 });
   const statuses: number[] = [];
   for (let nth = 0; nth < 401; nth++) statuses.push((await ask(failing, '/inboxes')).status);

@@ -8,7 +8,7 @@ const NOON = Date.UTC(2026, 4, 1, 12);
 function timed(options: Partial<SandboxOptions> = {}) {
   const clock = { now: NOON };
   const sandbox = createSandbox({ conversations: 0, ...options, now: () => clock.now });
-  /** Lets `ms` pass, asks, and tells the answer. */
+  /** Advances the clock by `ms`, sends a request and returns its answer. */
   const after = (ms: number) => {
     clock.now += ms;
     return ask(sandbox, '/inboxes');
@@ -21,37 +21,37 @@ function timed(options: Partial<SandboxOptions> = {}) {
   return { sandbox, clock, after, statuses };
 }
 
-test('a request less than a second after the one before is refused, a refused one before it included', async () => {
+test('a request within a second of the one before is refused, even if that one was refused', async () => {
   const { statuses } = timed();
   expect(await statuses(0, 1000, 999, 1, 999, 1000, 5000)).toEqual([200, 200, 429, 429, 429, 200, 200]);
 });
 
-test('two a second means half a second apart, and rate 0 no limit', async () => {
+test('a rate of 2 asks for half a second between requests, and a rate of 0 for none', async () => {
   expect(await timed({ rate: 2 }).statuses(0, 500, 499, 500)).toEqual([200, 200, 429, 200]);
   expect(await timed({ rate: 0 }).statuses(0, 0, 0)).toEqual([200, 200, 200]);
 });
 
-test('no more than the cap is answered in any 24 hours; refused requests do not use it up', async () => {
+test('the cap holds in any 24 hours, and refused requests do not count against it', async () => {
   const { statuses } = timed({ perDay: 3 });
   expect(await statuses(0, 1000, 500, 1000, 1000)).toEqual([200, 200, 429, 200, 429]);
-  // The window slides, from each request by itself: the first came 3,500 ms ago, and its place is free 24 hours after it came.
+  // The window slides: each place is free 24 hours after its request. The first arrived 3,500 ms ago.
   expect(await statuses(DAY_MS - 3501)).toEqual([429]);
-  // By now the first two (0 s, 1 s) have left, a second later the third (2.5 s) has too; then the cap is used up anew.
+  // The first two places (0 s, 1 s) are free by now, the third (2.5 s) two seconds later. Then none is left.
   expect(await statuses(1001, 1000, 1000, 1000)).toEqual([200, 200, 200, 429]);
 });
 
-test('a place is free exactly 24 hours after it was taken, not a millisecond sooner', async () => {
+test('a place in the cap is free exactly 24 hours after its request, not a millisecond sooner', async () => {
   expect(await timed({ rate: 0, perDay: 1 }).statuses(0, DAY_MS - 1, 1)).toEqual([200, 429, 200]);
 });
 
-test('5,000 a day is the cap unless told otherwise', async () => {
+test('the default cap is 5,000 requests a day', async () => {
   const { statuses } = timed();
   const day = await statuses(...Array.from({ length: 5001 }, () => 1000));
   expect(day.filter((status) => status === 200).length).toBe(5000);
   expect(day.at(-1)).toBe(429);
 });
 
-test('what does not carry the right key is refused before the limits are looked at, and leaves them alone', async () => {
+test('a request with a wrong key is refused before the limits and does not count against them', async () => {
   const { sandbox, statuses } = timed();
   expect(await statuses(0)).toEqual([200]);
   const wrong = await sandbox.handle({
@@ -63,7 +63,7 @@ test('what does not carry the right key is refused before the limits are looked 
   expect(await statuses(1000)).toEqual([200]);
 });
 
-test('a request for nothing that exists uses the limits like any other', async () => {
+test('a request that gets 404 or 400 counts against the limits', async () => {
   const { sandbox, clock, statuses } = timed({ perDay: 2 });
   expect((await ask(sandbox, '/nothing')).status).toBe(404);
   expect(await statuses(10)).toEqual([429]);
@@ -72,13 +72,13 @@ test('a request for nothing that exists uses the limits like any other', async (
   expect(await statuses(1000)).toEqual([429]);
 });
 
-test('a 429 says nothing of when to come back, or seconds, or a date, as told', async () => {
+test('the retryAfter option makes a 429 carry no Retry-After, seconds or a date', async () => {
   expect((await refused({ retryAfter: null })).headers).not.toHaveProperty('retry-after');
   expect((await refused({ retryAfter: 'seconds' })).headers['retry-after']).toBe('1');
   expect((await refused({ retryAfter: 'seconds', perDay: 1 })).headers['retry-after']).toBe(
     String(DAY_MS / 1000),
   );
-  // 12:00:00.001 and a second, rounded up to whole seconds.
+  // One second after 12:00:00.001, rounded up to whole seconds.
   expect((await refused({ retryAfter: 'date' })).headers['retry-after']).toBe(
     'Fri, 01 May 2026 12:00:02 GMT',
   );

@@ -7,18 +7,18 @@ function numerically(a: string, b: string): number {
   return BigInt(a) < BigInt(b) ? -1 : 1;
 }
 
-/** What the world holds of a list, in the order of the wire. */
+/** The ids of a list in the world, in the order in which the sandbox lists them. */
 function truth(rows: ReadonlyMap<string, unknown>): string[] {
   return [...rows.keys()].sort(numerically);
 }
 
-/** Reads JSON with every number as its digits, so that rows compare whatever the type of their ids. */
+/** Parses JSON with every number as a string of its digits, so that rows compare whatever their id type. */
 function plain(text: string): unknown {
   return JSON.parse(text.replaceAll(/(?<=[:[,])\d+(?=[,\]}])/g, '"$&"'));
 }
 
-/** Brings the four shapes of nobody as assignee into one. */
-function nobodyAsNull(text: string): string {
+/** Replaces all four shapes of no assignee with null. */
+function noAssigneeAsNull(text: string): string {
   return text
     .replaceAll(/"assignee":(?:\{\}|\{"assignee_type":"user","assignee_id":null\})/g, '"assignee":null')
     .replaceAll(/("id":"?\d+"?,)(?="status")/g, '$1"assignee":null,');
@@ -28,9 +28,9 @@ function sizes(pages: string[]): number[] {
   return pages.map((body) => pageIn({ body }).results.length);
 }
 
-describe.each(['data', 'top'] as const)('with the envelope %s', (envelope) => {
+describe.each(['data', 'top'] as const)('the sandbox with the envelope %s', (envelope) => {
   describe.each(['string', 'number', 'mixed'] as const)('and ids as %s', (idType) => {
-    test('walking the pages of every list gives exactly the world, every digit kept', async () => {
+    test('lists exactly the rows of its world page by page, with every digit of their ids', async () => {
       const sandbox = createSandbox({
         ...UNLIMITED,
         envelope,
@@ -56,10 +56,10 @@ describe.each(['data', 'top'] as const)('with the envelope %s', (envelope) => {
       expect(beyond.some((id) => String(Number(id)) !== id)).toBe(true);
     });
 
-    test('rows carry the fields of the world', async () => {
+    test('lists rows with the fields of its world', async () => {
       const sandbox = createSandbox({ ...UNLIMITED, envelope, idType, conversations: 30 });
       const [before, after] = envelope === 'data' ? ['{"data":', '}'] : ['', ''];
-      // One page holds all; the whole text is compared, envelope included.
+      // One page holds all rows. The whole text is compared, envelope included.
       const expectList = async (
         path: string,
         rows: ReadonlyMap<string, object>,
@@ -76,14 +76,14 @@ describe.each(['data', 'top'] as const)('with the envelope %s', (envelope) => {
         inboxes.set(id, fields);
         await expectList(`/inboxes/${id}/users`, users);
         await expectList(`/inboxes/${id}/tags`, tags);
-        await expectList(`/inboxes/${id}/conversations`, conversations, nobodyAsNull);
+        await expectList(`/inboxes/${id}/conversations`, conversations, noAssigneeAsNull);
       }
       await expectList('/inboxes', inboxes);
     });
   });
 });
 
-/** Whether the id of a conversation, its assignee, its tags and its inbox come as numbers. */
+/** Whether the ids of a conversation, its assignee, its tags and its inbox are numbers in the JSON. */
 async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> {
   const sandbox = createSandbox({ ...UNLIMITED, idType, inboxes: 1, conversations: 0 });
   const { id, users, tags } = firstInbox(sandbox);
@@ -104,13 +104,13 @@ async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> 
   ];
 }
 
-test('mixed ids are numbers in conversations and strings elsewhere; the others are all of one type', async () => {
+test('mixed ids are numbers for conversations and assignees only; other types are uniform', async () => {
   expect(await forms('mixed')).toEqual([true, true, false, false]);
   expect(await forms('string')).toEqual([false, false, false, false]);
   expect(await forms('number')).toEqual([true, true, true, true]);
 });
 
-test('nobody as assignee comes in four shapes, and a conversation keeps its own', async () => {
+test('no assignee has four shapes, and each conversation keeps its shape', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, inboxes: 1, conversations: 0 });
   const { id } = firstInbox(sandbox);
   for (let left = 60; left > 0; left--) sandbox.world.addConversation(id);
@@ -124,7 +124,7 @@ test('nobody as assignee comes in four shapes, and a conversation keeps its own'
   expect(await walk(sandbox, `/inboxes/${id}/conversations`)).toEqual([text]);
 });
 
-test('ten rows are a page unless told otherwise, and rows that fill pages exactly leave no empty page behind', async () => {
+test('a page has ten rows by default, and rows that fill pages exactly leave no empty page', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [30, 0] });
   const [full, empty] = sandbox.world.inboxes.keys();
   expect(sizes(await walk(sandbox, `/inboxes/${full}/conversations`, ''))).toEqual([10, 10, 10]);
@@ -135,7 +135,7 @@ test('ten rows are a page unless told otherwise, and rows that fill pages exactl
   expect(sizes(await walk(sandbox, `/inboxes/${empty}/conversations`, ''))).toEqual([0]);
 });
 
-test('ids are in numeric order, not in that of text, both ways', async () => {
+test('the sandbox sorts ids as numbers, not as text, in both directions', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [0] });
   const { id } = firstInbox(sandbox);
   const ids = ['9', '10', '99', '100', '9007199254740992', '9007199254740993', '9223372036854775807'];
@@ -146,7 +146,7 @@ test('ids are in numeric order, not in that of text, both ways', async () => {
   );
 });
 
-test('a token is a bookmark: it outlives its row, its order wins, and rows behind it change nothing', async () => {
+test('a token survives the removal of its row, sets the order and ignores rows behind it', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [25] });
   const { id, conversations } = firstInbox(sandbox);
   const order = [...conversations.order];
@@ -165,7 +165,7 @@ test('a token is a bookmark: it outlives its row, its order wins, and rows behin
   expect(idsIn([second.body])).toEqual(order.slice(5, 15).toReversed());
 });
 
-test('whatever is removed or added between two pages, rows that stay are seen once each', async () => {
+test('a walk sees each row that stays exactly once, whatever changes between its pages', async () => {
   const step = fc.record({
     remove: fc.array(fc.nat(99), { maxLength: 5 }),
     add: fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 5 }),
@@ -192,7 +192,7 @@ test('whatever is removed or added between two pages, rows that stay are seen on
             const gone = conversations.order[nth];
             if (gone === undefined) continue;
             stayed.delete(gone);
-            // Past the verbs, on the map itself: the order of ids must keep up all the same.
+            // Deletes from the map itself, not by a method of the world: the order of ids must still follow.
             conversations.delete(gone);
           }
           for (const number of add)
@@ -207,7 +207,7 @@ test('whatever is removed or added between two pages, rows that stay are seen on
   );
 });
 
-test('the searches answer lists: users by the whole address, tags by the whole name or a part', async () => {
+test('the searches list users by their whole address, and tags by their whole name or a part', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, inboxes: 1 });
   const { id } = firstInbox(sandbox);
   const user = sandbox.world.addUser(id, { email: 'plus+sign@example.org' });

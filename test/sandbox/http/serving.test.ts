@@ -6,7 +6,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('over HTTP the same comes as without a socket, and arrivals are told in order', async () => {
+test('the sandbox answers alike over HTTP and without a socket, and records arrivals in order', async () => {
   const sandbox = createSandbox({ ...UNLIMITED });
   const serving = await sandbox.listen();
   expect(serving.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
@@ -22,7 +22,7 @@ test('over HTTP the same comes as without a socket, and arrivals are told in ord
   ]);
 });
 
-test('an address that is taken is an error, and after a close it is free', async () => {
+test('listening on a taken port fails, and close frees the port', async () => {
   const sandbox = createSandbox({ ...UNLIMITED });
   const first = await sandbox.listen();
   const port = Number(new URL(first.url).port);
@@ -32,7 +32,7 @@ test('an address that is taken is an error, and after a close it is free', async
   await (await sandbox.listen(port)).close();
 });
 
-test('a script is asked first and may answer, reset, hang or leave the request alone', async () => {
+test('a script runs first and can answer, reset, hang or leave the request to the sandbox', async () => {
   const sandbox = createSandbox({ ...UNLIMITED });
   const serving = await sandbox.listen();
   const script: ScriptedOutcome[] = [
@@ -63,7 +63,7 @@ test('a script is asked first and may answer, reset, hang or leave the request a
   await serving.close();
 });
 
-test('a close breaks a request that hangs', async () => {
+test('close breaks a hanging request', async () => {
   const sandbox = createSandbox({ ...UNLIMITED });
   const serving = await sandbox.listen();
   sandbox.script(() => 'hang');
@@ -73,7 +73,7 @@ test('a close breaks a request that hangs', async () => {
   await hung;
 });
 
-test('a script sees the request and its arrival before the key and the limits are judged, and can be ended', async () => {
+test('a script runs before key and limits are checked, sees the arrival and can be removed', async () => {
   const sandbox = createSandbox({ now: () => 0 });
   const seen: string[] = [];
   sandbox.script(({ method, path, headers }) => {
@@ -88,17 +88,17 @@ test('a script sees the request and its arrival before the key and the limits ar
   expect((await ask(sandbox, '/inboxes')).status).toBe(418);
   expect(seen[0]).toBe('1 GET /v1/inboxes no key');
   sandbox.script(undefined);
-  // The scripted ones with the right key arrived all the same, so this one comes too soon after them.
+  // Scripted requests with the right key count as arrivals, so this one comes too soon after them.
   expect((await ask(sandbox, '/inboxes')).status).toBe(429);
 });
 
-test('without a socket, a reset rejects with its code', async () => {
+test('without a socket a reset rejects with ECONNRESET', async () => {
   const sandbox = createSandbox();
   sandbox.script(() => 'reset');
   await expect(ask(sandbox, '/inboxes')).rejects.toMatchObject({ code: 'ECONNRESET' });
 });
 
-test('limits are judged at arrival, after the way out; the answer takes the way back', async () => {
+test('the sandbox checks limits at arrival, half of the latency before its answer arrives', async () => {
   vi.useFakeTimers({ now: 0 });
   const sandbox = createSandbox({ latencyMs: 200 });
   const answered: [number, number][] = [];
@@ -120,7 +120,7 @@ test('limits are judged at arrival, after the way out; the answer takes the way 
   ]);
 });
 
-test('an answer says what was true at arrival, not what became of it on the way back', async () => {
+test('an answer shows the world as its request found it, without later changes', async () => {
   vi.useFakeTimers({ now: 0 });
   const sandbox = createSandbox({ ...UNLIMITED, latencyMs: 200, inboxes: 1, conversations: 0 });
   const asked = ask(sandbox, '/inboxes');
@@ -132,7 +132,7 @@ test('an answer says what was true at arrival, not what became of it on the way 
   expect(pageIn(await asked).results.length).toBe(2);
 });
 
-test('jitter moves arrivals, so that a second between departures is not one between arrivals', async () => {
+test('jitter shifts arrivals, so that requests sent a second apart can arrive too close', async () => {
   vi.useFakeTimers({ now: 0 });
   const sandbox = createSandbox({ latencyMs: 20, jitterMs: 100 });
   for (let left = 40; left > 0; left--) {

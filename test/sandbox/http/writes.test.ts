@@ -32,7 +32,7 @@ async function listed(id: string): Promise<Record<string, unknown> | undefined> 
   );
 }
 
-test('one conversation comes as an array of one, by its own id or by its thread id, with its messages', async () => {
+test('one conversation, by id or thread id, is returned as an array of one with its messages', async () => {
   const { id, gmail_thread_id: thread } = world.addConversation(inbox.id);
   const byId = await ask(sandbox, `${conversations}/${id}`);
   const { data }: { data: Record<string, unknown>[] } = JSON.parse(byId.body);
@@ -46,7 +46,7 @@ test('one conversation comes as an array of one, by its own id or by its thread 
   expect((await ask(sandbox, `${conversations}/${thread}`)).body).toBe(byId.body);
 });
 
-test('an update sets status, assignee and tags, answers 204 without a body, and shows in the list', async () => {
+test('an update sets status, assignee and tags, gets 204 without a body and shows in the list', async () => {
   const { id, gmail_thread_id: thread } = rowAt(inbox.conversations, 3);
   world.assign(inbox.id, id, null);
   for (const attached of inbox.conversations.get(id)?.tag_ids ?? []) world.untag(inbox.id, id, attached);
@@ -72,7 +72,7 @@ test('an update sets status, assignee and tags, answers 204 without a body, and 
   expect(inbox.conversations.get(id)).toMatchObject({ status: 'closed', assignee: null, tag_ids: [] });
 });
 
-test('an update that is wrong in one part changes nothing', async () => {
+test('an update with one faulty part changes nothing', async () => {
   const { id } = rowAt(inbox.conversations, 4);
   const before = structuredClone(inbox.conversations.get(id));
   const wrong: [number, object][] = [
@@ -98,7 +98,7 @@ test('an update that is wrong in one part changes nothing', async () => {
   expect(inbox.conversations.get(id)).toEqual(before);
 });
 
-test('a service that says "close" takes both words and keeps its own', async () => {
+test('with closedStatus "close" the sandbox accepts "closed" and "close" and stores "close"', async () => {
   const closing = createSandbox({ ...UNLIMITED, closedStatus: 'close', inboxes: 1, conversations: [300] });
   const { id: inboxId, conversations: rows } = firstInbox(closing);
   expect(new Set([...rows.values()].map(({ status }) => status))).toEqual(
@@ -113,7 +113,7 @@ test('a service that says "close" takes both words and keeps its own', async () 
   }
 });
 
-test('a new tag is answered with its id and stands in the list and the search', async () => {
+test('a request for a new tag returns its id, and list and search then show the tag', async () => {
   const made = await send('POST', `/inboxes/${inbox.id}/tags`, {
     name: 'Neu & wichtig',
     color_hexcode: '#00ff7F',
@@ -133,7 +133,7 @@ test('a new tag is answered with its id and stands in the list and the search', 
   }
 });
 
-test('a shared draft replies to a message named by either id, or by an SMTP id, and comes as multipart or as JSON', async () => {
+test('a shared draft can name its message by either id or an SMTP id, in multipart or JSON', async () => {
   const { id } = rowAt(inbox.conversations, -1);
   const one: { data: [{ message_ids: MessageIds[] }] } = JSON.parse(
     (await ask(sandbox, `${conversations}/${id}`)).body,
@@ -170,7 +170,7 @@ test('a shared draft replies to a message named by either id, or by an SMTP id, 
   expect((await draft([['hiver_message_id', '1']])).status).toBe(404);
 });
 
-test('a note is answered 201 with its author and its mentions', async () => {
+test('a new note gets 201 with its author and its mentions', async () => {
   const { id } = rowAt(inbox.conversations, 0);
   const content = `please look, ${user.email}`;
   const made = await send(

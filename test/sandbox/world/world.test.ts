@@ -24,12 +24,12 @@ function dataAt(now: number, seed: number): string {
   return truth(createSandbox({ seed, now: () => now }));
 }
 
-test('the same seed gives the same data all day, another seed other data', () => {
+test('the same seed gives the same data all day, and another seed different data', () => {
   expect(dataAt(NOON, 7)).toBe(dataAt(NOON + HOUR_MS, 7));
   expect(dataAt(NOON, 7)).not.toBe(dataAt(NOON, 8));
 });
 
-test('the same history comes about however often the service is asked meanwhile, and whatever its faults', async () => {
+test('the history of the world does not depend on the number of requests or on faults', async () => {
   const asked = timed({ errorRate: 0.5, jitterMs: 0 });
   const left = timed();
   for (let nth = 0; nth < 240; nth++) {
@@ -42,7 +42,7 @@ test('the same history comes about however often the service is asked meanwhile,
   expect(truth(left.sandbox)).not.toBe(truth(timed().sandbox));
 });
 
-test('without activity nothing happens, and with it about as much as told', async () => {
+test('activityPerHour sets about how many events happen, and 0 means none', async () => {
   const still = timed({ activityPerHour: 0 });
   const before = truth(still.sandbox);
   still.clock.now += 1000 * HOUR_MS;
@@ -52,12 +52,12 @@ test('without activity nothing happens, and with it about as much as told', asyn
 
   const busy = timed({ activityPerHour: 50, conversations: [0], usersPerInbox: 0, tagsPerInbox: 0 });
   busy.sandbox.advance(40 * HOUR_MS);
-  // Nearly every event makes a visible difference to so small a world; 2,000 are due, and a good quarter of them open something.
+  // Nearly every event changes so small a world. 2,000 are due; over a quarter of them open a conversation.
   expect(firstInbox(busy.sandbox).conversations.size).toBeGreaterThan(400);
   expect(firstInbox(busy.sandbox).conversations.size).toBeLessThan(1400);
 });
 
-test('conversations are opened, assigned, tagged, closed, reopened and removed', () => {
+test('each event opens, assigns, tags, closes, reopens or removes one conversation', () => {
   const { sandbox } = timed({ inboxes: 1, conversations: [200] });
   const { conversations } = firstInbox(sandbox);
   const kinds = new Set<string>();
@@ -90,7 +90,7 @@ test('conversations are opened, assigned, tagged, closed, reopened and removed',
   );
 });
 
-test('what was opened while the clock went on began then, as its thread id says', () => {
+test('a conversation opened while the clock runs has a thread id of that time', () => {
   const { clock, sandbox } = timed({ inboxes: 1, conversations: [0], activityPerHour: 3600 });
   clock.now += HOUR_MS;
   sandbox.advance(0);
@@ -102,12 +102,12 @@ test('what was opened while the clock went on began then, as its thread id says'
   expect(Math.max(...begun)).toBeLessThanOrEqual(NOON + HOUR_MS);
 });
 
-/** Days from a thread's beginning to {@link NOON}. */
+/** Days from a thread's start to {@link NOON}. */
 function age(thread: string): number {
   return (NOON - Number.parseInt(thread.slice(0, 11), 16)) / (24 * HOUR_MS);
 }
 
-test('the first inboxes and users are the busiest, old conversations mostly closed, and some stand in two inboxes', () => {
+test('the first inboxes and users are busiest, old conversations mostly closed and some shared', () => {
   const { world } = createSandbox({ now: () => NOON, inboxes: 5, conversations: 400 });
   const inboxes = [...world.inboxes.values()];
   const sizes = inboxes.map(({ conversations }) => conversations.size);
@@ -138,12 +138,12 @@ test('the first inboxes and users are the busiest, old conversations mostly clos
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('exact numbers of conversations are exact', () => {
+test('a list of conversation numbers sets the exact number for each inbox', () => {
   const { world } = createSandbox({ conversations: [7, 0, 123] });
   expect([...world.inboxes.values()].map(({ conversations }) => conversations.size)).toEqual([7, 0, 123]);
 });
 
-test('every verb throws on an unknown id and on one that is taken', () => {
+test('every method of the world throws a RangeError on an unknown or a taken id', () => {
   const { world } = createSandbox({ inboxes: 1, conversations: [1] });
   const [inbox] = world.inboxes.keys();
   const id = inbox ?? '';
@@ -169,7 +169,7 @@ test('every verb throws on an unknown id and on one that is taken', () => {
   for (const verb of wrong) expect(verb).toThrow(RangeError);
 });
 
-test('what was removed comes back as it was, an inbox with all its lists', async () => {
+test('a restored conversation or inbox is as it was before its removal', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [15, 5] });
   const { id, conversations } = firstInbox(sandbox);
   const [conversation = ''] = conversations.keys();

@@ -8,7 +8,7 @@ import { SECRET, testProgram } from '../../support/program.ts';
 
 const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
 
-test('without anything but address and key every variable has its default', () => {
+test('with only address and key set, every other variable has its default', () => {
   const config = readConfig(GOOD, '/data', { service: true });
   expect(config).toMatchObject({
     apiUrl: 'https://api.example.com/v1',
@@ -26,7 +26,7 @@ test('without anything but address and key every variable has its default', () =
   expect(Object.isFrozen(config)).toBe(true);
 });
 
-test('a bad .env names every bad variable at once and exits 2', async () => {
+test('sync exits 2 on a bad .env and names every bad variable at once', async () => {
   const program = await testProgram();
   writeFileSync(
     join(program.folder, '.env'),
@@ -87,7 +87,7 @@ test('a real environment variable wins over .env', () => {
   expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
 });
 
-test("a slip in a variable's name is told, by sync, status and doctor, without its value", async () => {
+test('sync, status and doctor warn about a misspelt variable name without printing its value', async () => {
   expect(() =>
     readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true }),
   ).toThrow(
@@ -123,14 +123,14 @@ test("a slip in a variable's name is told, by sync, status and doctor, without i
   });
 });
 
-test('address and key are missed only by a command that talks to the service', () => {
+test('address and key are required only by commands that talk to the service', () => {
   expect(() => readConfig({}, '/', { service: true })).toThrow(
     /2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/,
   );
   expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
 });
 
-test('further host names of the endpoints are read in lower case, and one with a port is refused', () => {
+test('HTTP_ALLOWED_HOSTS is read in lower case, and a host name with a port is refused', () => {
   const read = (names: string) =>
     readConfig({ ...GOOD, HTTP_ALLOWED_HOSTS: names }, '/', { service: true }).http.allowedHosts;
   expect(read(' Mirror.Example , inbox_mirror')).toEqual(['mirror.example', 'inbox_mirror']);
@@ -138,7 +138,7 @@ test('further host names of the endpoints are read in lower case, and one with a
   expect(() => read('mirror.example,')).toThrow(/HTTP_ALLOWED_HOSTS/);
 });
 
-test('the key can lie in a file, and its name is told when it cannot be read', () => {
+test('the key can be read from a file, and the error names a file that cannot be read', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'key'), `${SECRET}\n`);
   const read = (env: Record<string, string>) =>
@@ -150,7 +150,7 @@ test('the key can lie in a file, and its name is told when it cannot be read', (
   expect(() => read({ INBOX_API_KEY_FILE: 'key', INBOX_API_KEY: 'other' })).toThrow(/both are set/);
 });
 
-test('the address of the database and the secret of the webhook can lie in files, as they hold secrets', () => {
+test('database address and webhook secret can be read from files; errors name the variable', () => {
   const folder = temporaryFolder();
   const address = 'postgresql://me:pa55w0rd@db.example/mirror';
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -172,14 +172,14 @@ test('the address of the database and the secret of the webhook can lie in files
   );
 });
 
-test('a reserve as large as the whole day is refused', () => {
+test('a reserve as large as the day budget is refused', () => {
   expect(() =>
     readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true }),
   ).toThrow(/REQUESTS_RESERVED: expected less/);
 });
 
 test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])(
-  'the address %s is refused',
+  'INBOX_API_URL=%s is refused',
   (url) => {
     expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
       /INBOX_API_URL/,
@@ -202,7 +202,7 @@ test.each([
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected the schema to be of letters'],
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected the schema to be of letters'],
   ['me:pa55w0rd@db.example', 'expected file:PATH'],
-])('DATABASE_URL=%s is taken, or refused without a word of what it says', (url, fault) => {
+])('DATABASE_URL=%s is accepted, or refused without printing its password', (url, fault) => {
   const read = (): string =>
     readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;
   if (fault === null) {

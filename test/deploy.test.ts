@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-// knip's own parser: the project needs none beside its tests.
+// knip's YAML parser: only the tests need one.
 const requireAsKnip = createRequire(join(root, 'node_modules/knip/package.json'));
 const { parseAllDocuments } = requireAsKnip('yaml') as {
   parseAllDocuments(text: string, options: { schema: string }): { errors: Error[]; toJS(): unknown }[];
@@ -42,12 +42,12 @@ function metricsNamedIn(text: string): string[] {
 }
 
 describe('deploy/', () => {
-  test('every YAML file is one document that parses', () => {
+  test('has YAML files of one document each, and all parse', () => {
     expect(yamlFiles.length).toBeGreaterThan(7);
     for (const file of yamlFiles) expect(parse(file), file).toBeTypeOf('object');
   });
 
-  test('what alerts and dashboard ask for is a metric that docs/http.md lists', () => {
+  test('has alerts and a dashboard that name only metrics of docs/http.md', () => {
     const asked = [
       'deploy/prometheus/alerts.yaml',
       'deploy/prometheus/alerts.test.yaml',
@@ -58,7 +58,7 @@ describe('deploy/', () => {
     expect(named.filter((name) => !metrics.has(name))).toEqual([]);
   });
 
-  test('the dashboard shows every metric, from a data source that its reader chooses', () => {
+  test('has a dashboard with every metric, from a data source that its reader chooses', () => {
     const text = read('deploy/grafana/inbox-mirror.json');
     const dashboard = JSON.parse(text) as { panels: { type: string; datasource?: unknown }[] };
     const panels = dashboard.panels.filter(({ type }) => type !== 'row');
@@ -68,7 +68,7 @@ describe('deploy/', () => {
     expect([...metrics].filter((name) => !shown.has(name ?? ''))).toEqual([]);
   });
 
-  test('every alert says what is wrong and what to do, and is proved to fire', () => {
+  test('has alerts with a summary and a description, each proved to fire', () => {
     const groups = parse('deploy/prometheus/alerts.yaml')['groups'] as unknown as {
       rules: { alert: string; labels: object; annotations: object }[];
     }[];
@@ -82,7 +82,7 @@ describe('deploy/', () => {
     }
   });
 
-  test('every variable that it sets for inbox-mirror is one of .env.example, and none is the key itself', () => {
+  test('sets only variables of .env.example, and never the key itself', () => {
     const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec']?.[
       'containers'
     ]?.[0]?.['env'];
@@ -106,7 +106,7 @@ describe('deploy/', () => {
     }
   });
 
-  test('the image is built from what .dockerignore lets in', () => {
+  test('builds the image from files that .dockerignore lets in', () => {
     const [everything, ...allowed] = read('.dockerignore')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
@@ -119,7 +119,7 @@ describe('deploy/', () => {
   });
 });
 
-test('what the program reads at run time is in the package, in the image and among what is copied for systemd', () => {
+test('package, image and systemd copy all have the files that the program reads at run time', () => {
   const packed = (JSON.parse(read('package.json')) as { files: string[] }).files.filter((path) =>
     path.startsWith('prisma/'),
   );

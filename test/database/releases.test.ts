@@ -16,13 +16,13 @@ import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-/** All that the first release knew, and it knew SQLite only. */
+/** The only migration of the first release, which supported SQLite only. */
 const FIRST = '20261121025151_first_tables';
 const FOLDER = join(import.meta.dirname, '../../prisma/sqlite/migrations');
 
 type Row = Record<string, unknown>;
 
-/** What no column's type tells: words that mean something, and one row where there may be but one. */
+/** Values that a column's type does not give: words with a meaning, the id of the only `gate_state` row. */
 const MEANT: Record<string, (nth: number) => Row> = {
   changes: (nth) => ({ list: 'conversations', field: nth === 1 ? 'status' : 'presence' }),
   gate_state: () => ({ id: 1 }),
@@ -39,7 +39,10 @@ const MEANT: Record<string, (nth: number) => Row> = {
   sync_requests: () => ({ kind: 'resync', lists: '["users"]', state: 'done' }),
 };
 
-/** Makes the first release's database: two rows a table, one with a value in every column, one with all the nulls there may be. */
+/**
+ * Creates a database of the first release with two rows a table: one with a value in every column,
+ * one with every possible null.
+ */
 async function firstRelease(): Promise<string> {
   const path = join(temporaryFolder(), 'mirror.db');
   const adapters = bindSqlAdapterFactory(new PrismaBetterSqlite3({ url: path }));
@@ -99,7 +102,7 @@ interface Dump {
   readonly rows: Record<string, unknown[][]>;
 }
 
-/** All rows of every table, of the columns of `like` where it is given. */
+/** All rows of every table. With `like`, only the tables and columns of `like`. */
 function dump(path: string, like?: Dump): Dump {
   const database = new Sqlite(path, { readonly: true });
   const columns: Record<string, readonly string[]> = {};
@@ -123,7 +126,7 @@ const VIEWS_INDEXES = readFileSync(join(import.meta.dirname, '../../prisma/views
   .toArray()
   .join(', ');
 
-/** Everything that migrations make, without what the views bring. */
+/** The schema objects of the migrations, without the views and their indexes. */
 function schemaOf(path: string): unknown[] {
   const database = new Sqlite(path, { readonly: true });
   const schema = database
@@ -136,7 +139,7 @@ function schemaOf(path: string): unknown[] {
 }
 
 describe.runIf(ON_SQLITE)("the first release's database", () => {
-  test('keeps every row and value of every table, gets the views, and a sync goes on from there', async () => {
+  test('keeps every value of every table, gets the views, and accepts the next sync', async () => {
     const path = await firstRelease();
     const before = dump(path);
     expect(Object.keys(before.rows).length).toBe(13);
@@ -150,14 +153,14 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
     await expectEqualToService(mirror);
     mirror.sandbox.applyEvents(20);
     expect((await mirror.sync()).stopped).toBeNull();
-    // Whoever goes on by its last id is told nothing twice.
+    // A reader that continues after its last id sees no change twice.
     expect(await mirror.database.query('SELECT id FROM changes WHERE id > 2 ORDER BY id LIMIT 1')).toEqual([
       { id: 3 },
     ]);
     expect(await count(mirror.database, `requests WHERE id <= 2`)).toBe(2);
   });
 
-  test('is the old one or the new one, with every row, wherever the program is killed that migrates it, and is then migrated', async () => {
+  test('has its old or new schema and all rows after a killed migration, and then migrates', async () => {
     const [old, first] = [await firstRelease(), await freshMirrorFile()];
     const before = dump(old);
     const plant = join(temporaryFolder(), 'plant.cjs');
@@ -179,12 +182,12 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
       await (await openDatabase(urlOf(path))).close();
       expect([schemaOf(path), dump(path, before)]).toEqual([schemaOf(first), before]);
     };
-    // Two at a time: most of it is a process that starts.
+    // Two at a time: most of the time goes into starting a process.
     for (let at = 0; at < MOMENTS.length; at += 2) await Promise.all(MOMENTS.slice(at, at + 2).map(kill));
   });
 });
 
-/** Before which statement the program is killed, and what it leaves. */
+/** The statement before which the process is killed, and the schema that it leaves. */
 const MOMENTS: readonly (readonly [words: string, left: 'old' | 'new'])[] = [
   ['ADD COLUMN "outage_since"', 'old'],
   ['DROP TABLE "sync_requests"', 'old'],
@@ -194,42 +197,42 @@ const MOMENTS: readonly (readonly [words: string, left: 'old' | 'new'])[] = [
   ['CREATE VIEW assignments', 'new'],
 ];
 
-/** Kills its process before the first statement with these words that it gives to SQLite, those of a script one by one. */
+/**
+ * Kills its process before the first SQLite statement that contains `KILLED_BEFORE`.
+ * It runs the statements of a script one by one.
+ */
 const KILLS_ITSELF = `
 const { prototype } = require(${JSON.stringify(join(import.meta.dirname, '../../node_modules/better-sqlite3'))});
 const { exec, prepare } = prototype;
-const look = (sql) => void (sql.includes(process.env.KILLED_BEFORE) && process.kill(process.pid, 'SIGKILL'));
+const trap = (sql) => void (sql.includes(process.env.KILLED_BEFORE) && process.kill(process.pid, 'SIGKILL'));
 prototype.exec = function (script) {
-  for (const sql of script.split(/;[ \\t]*\\n/)) { look(sql); exec.call(this, sql); }
+  for (const sql of script.split(/;[ \\t]*\\n/)) { trap(sql); exec.call(this, sql); }
   return this;
 };
-prototype.prepare = function (sql) { look(sql); return prepare.call(this, sql); };
+prototype.prepare = function (sql) { trap(sql); return prepare.call(this, sql); };
 `;
 
-test.skipIf(ON_SQLITE)(
-  'migrations whose connection is cut on PostgreSQL leave nothing behind, and are then made',
-  async () => {
-    const url = await newPlace();
-    // The server ends whoever makes this table, which is in the midst of them.
-    await onServer(
-      `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+test.skipIf(ON_SQLITE)('cut-off PostgreSQL migrations leave no table and run at the next open', async () => {
+  const url = await newPlace();
+  // The server ends the connection that creates this table, in the middle of the migrations.
+  await onServer(
+    `CREATE FUNCTION cut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
        IF to_regclass('report_days') IS NOT NULL THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
      END $$;
      CREATE EVENT TRIGGER cut ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION cut()`,
-      url,
-    );
-    await expect(openDatabase(url)).rejects.toMatchObject({
-      code: 'DATABASE',
-      message: expect.stringContaining('has closed the connection'),
-    });
-    const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
-    await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
-    const database = await temporaryDatabase(url);
-    for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
-  },
-);
+    url,
+  );
+  await expect(openDatabase(url)).rejects.toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringContaining('has closed the connection'),
+  });
+  const tables = `DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public'); END $$`;
+  await onServer(`${tables}; DROP EVENT TRIGGER cut; DROP FUNCTION cut`, url);
+  const database = await temporaryDatabase(url);
+  for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view}`);
+});
 
-test('a mirror that a newer inbox-mirror has made is refused with a sentence by every command, and left as it is', async () => {
+test('every command refuses a mirror of a newer inbox-mirror and changes nothing', async () => {
   const place = await freshMirrorFile();
   const database = await temporaryDatabase(place);
   await database.execute(

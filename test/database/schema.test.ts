@@ -12,7 +12,7 @@ const SQL_TYPES: Record<ColumnKind, string> = ON_SQLITE
   : { text: 'text', boolean: 'boolean', instant: 'timestamp(3) with time zone' };
 const KEPT = 'raw, content_hash, first_seen_at, changed_at, missing_since, deleted_at';
 
-/** DESIGN.md, "Tables", word for word; `*` stands for the columns that every mirrored row keeps. */
+/** DESIGN.md, "Tables", to the letter. `*` stands for the columns of every mirrored row. */
 const DESIGN = `
 inboxes            id, display_name, channel_type, email, inbox_type, is_authorised, source_user_id, source_user_email, created_at, updated_at, *
 inbox_users        inbox_id, id, first_name, last_name, email, phone_number, is_joined, *
@@ -33,7 +33,7 @@ interface Column {
   readonly pk: number;
 }
 
-/** As SQLite's `pragma_table_info`. */
+/** PostgreSQL's counterpart of SQLite's `pragma_table_info`. */
 const COLUMNS_OF = `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, CAST(attnotnull AS integer) AS "notnull",
     COALESCE(array_position(CAST(indkey AS int2[]), attnum) + 1, 0) AS pk
   FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
@@ -47,7 +47,7 @@ async function columnsOf(database: Database, table: string): Promise<Column[]> {
 }
 
 describe('the tables', () => {
-  test('are those of the design, with its columns', async () => {
+  test('are those of the design, with the same columns', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     for (const line of DESIGN.trim().split('\n')) {
       const [, table, columns] = /^(\w+)\s+(.*)$/.exec(line)!;
@@ -61,7 +61,7 @@ describe('the tables', () => {
       expect((await columnsOf(database, table)).length).toBeGreaterThan(0);
   });
 
-  test('have the columns that core knows, in its order, with its kinds, all of them nullable', async () => {
+  test('have the columns of `COLUMNS`, in its order and with its types, all nullable', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     for (const list of LIST_NAMES) {
       const mirrored = (await columnsOf(database, TABLES[list])).filter(
@@ -73,7 +73,7 @@ describe('the tables', () => {
     }
   });
 
-  test('are keyed by inbox and id', async () => {
+  test('have inbox and id as their key', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     const keyOf = async (table: string): Promise<string[]> =>
       (await columnsOf(database, table))

@@ -25,7 +25,7 @@ function otherProgram(path: string): BetterSqlite3.Database {
   return other;
 }
 
-/** As a user who is nobody, where the test itself runs as root, whom no file mode stops. */
+/** Runs `work` as the user `nobody` if the test runs as root, whom no file mode stops. */
 async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
   if (process.geteuid?.() !== 0) return await work();
   process.seteuid!(65534);
@@ -36,8 +36,8 @@ async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
-  test('a full disk stops the pass with a sentence; nothing that was applied is lost, and with room again it goes on', async () => {
+describe.runIf(ON_SQLITE)('an SQLite mirror', () => {
+  test('on a full disk stops the pass and loses no applied page, and later completes the rest', async () => {
     const mirror = await mirrorOf({
       path: await freshMirrorFile(),
       pageSize: 10,
@@ -55,17 +55,17 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     expect(kept).toBeGreaterThan(0);
     expect(kept).toBeLessThan(300);
     expect(kept % 10).toBe(0);
-    // What left before the disk was full is in the ledger.
+    // The ledger has every request that left before the disk was full.
     expect(await count(database, 'requests')).toBeGreaterThanOrEqual(sandbox.arrivals.length);
     await database.query('PRAGMA max_page_count = 1000000');
     const before = sandbox.arrivals.length;
     expect((await mirror.sync()).stopped).toBeNull();
-    // The page whose writing failed, and those that were never read.
+    // The second pass reads the page whose write failed and the pages that were never read.
     expect(sandbox.arrivals.length - before).toBeLessThanOrEqual((300 - kept) / 10 + 3);
     await expectEqualToService(mirror);
   });
 
-  test('a database that another program has locked is named as such; when it lets go, the next pass goes on', async () => {
+  test('that another program locks is named in the error, and the next pass completes it', async () => {
     const path = await freshMirrorFile();
     const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
     await mirror.database.query('PRAGMA busy_timeout = 50');
@@ -86,7 +86,7 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     expect(await count(mirror.database, 'requests')).toBeGreaterThanOrEqual(mirror.sandbox.arrivals.length);
   });
 
-  test('a reader in another program does not hold up a sync, and sees whole pages', async () => {
+  test('with a reader in another program syncs without delay, and the reader sees one state', async () => {
     const path = await freshMirrorFile();
     const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
     const other = otherProgram(path);
@@ -100,7 +100,7 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     expect(seen()).toBe(45);
   });
 
-  test('a read-only file is named as such', async () => {
+  test('that is read-only is named in the error', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'inner', 'mirror.db');
     mkdirSync(join(folder, 'inner'));
@@ -118,7 +118,7 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     chmodSync(join(folder, 'inner'), 0o755);
   });
 
-  test('a file that is no database is named as such and left as it is', async () => {
+  test('whose file is not a database is named in the error, and the file stays unchanged', async () => {
     const path = join(temporaryFolder(), 'notes.txt');
     const content = 'These are notes and no database at all. '.repeat(100);
     writeFileSync(path, content);
@@ -129,7 +129,7 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     expect(readFileSync(path, 'utf8')).toBe(content);
   });
 
-  test('a folder that does not exist is named', async () => {
+  test('in a folder that does not exist is refused with the name of the folder', async () => {
     const path = join(temporaryFolder(), 'nowhere', 'mirror.db');
     await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
       code: 'DATABASE',
@@ -137,13 +137,13 @@ describe.runIf(ON_SQLITE)('a fault of the disk or the file', () => {
     });
   });
 
-  test('a folder in the file’s place is named', async () => {
+  test('whose path is a folder is refused', async () => {
     await expect(openDatabase(`file:${temporaryFolder()}`)).rejects.toMatchObject({ code: 'DATABASE' });
   });
 });
 
 describe('the mirror', () => {
-  test.runIf(ON_SQLITE)('and its side files can be read by their owner only', async () => {
+  test.runIf(ON_SQLITE)('and its side files are readable by their owner only', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     const umask = process.umask(0);
     try {
@@ -158,7 +158,7 @@ describe('the mirror', () => {
     }
   });
 
-  test('that a newer inbox-mirror has made is refused with a sentence and left as it is', async () => {
+  test('that a newer inbox-mirror has made is refused with the name of its migration', async () => {
     const path = await freshMirrorFile();
     const other = await temporaryDatabase(path);
     await other.execute(
@@ -173,7 +173,7 @@ describe('the mirror', () => {
     });
   });
 
-  test('is not made among another program’s tables, which are left as they are even where one has the name of ours', async () => {
+  test('is not created beside another program’s tables, even a `settings`, and changes none', async () => {
     const path = await newPlace();
     const run = (sql: string): unknown => (ON_SQLITE ? otherProgram(path).exec(sql) : onServer(sql, path));
     await run(
@@ -191,7 +191,7 @@ describe('the mirror', () => {
         `CREATE TABLE IF NOT EXISTS _prisma_migrations (migration_name text, finished_at text, rolled_back_at text)`,
       );
       await run(`INSERT INTO _prisma_migrations VALUES ('20200101_init', '2020', NULL)`);
-      // Neither the row nor the view has gone.
+      // Fails if the view is gone, and on PostgreSQL also if the row is gone.
       await run(
         `CREATE TABLE kept_${others.length} AS SELECT 1 / count(*) AS whole FROM sales WHERE name = 'views'`,
       );
@@ -199,7 +199,7 @@ describe('the mirror', () => {
     }
   });
 
-  test('opened again is as it was, and its migrations are not run twice', async () => {
+  test('keeps its rows when it is opened again, and runs no migration twice', async () => {
     const path = await newPlace();
     const first = await openDatabase(urlOf(path));
     await first.execute(`INSERT INTO gate_state (id, strikes) VALUES (1, 7)`);
@@ -210,19 +210,16 @@ describe('the mirror', () => {
     expect(await second.query('SELECT migration_name FROM _prisma_migrations')).toEqual(migrations);
   });
 
-  test.runIf(ON_SQLITE)(
-    'survives a power cut as far as its settings go: WAL, synced at each commit',
-    async () => {
-      const database = await temporaryDatabase(await freshMirrorFile());
-      expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
-      expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
-      expect(await database.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
-    },
-  );
+  test.runIf(ON_SQLITE)('has the settings to survive a power cut: WAL, synced at each commit', async () => {
+    const database = await temporaryDatabase(await freshMirrorFile());
+    expect(await database.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    expect(await database.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+    expect(await database.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
+  });
 });
 
 describe('a transaction', () => {
-  test('a page that cannot be written whole is not written at all', async () => {
+  test('writes nothing of a page that it cannot write whole', async () => {
     const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [30] } });
     await mirror.sync();
     const inbox = firstInbox(mirror.sandbox);
@@ -241,7 +238,7 @@ describe('a transaction', () => {
     expect((await changesIn(mirror.database)).length).toBe(30);
   });
 
-  test('what others do while a transaction is open is not part of it, and stays when it is rolled back', async () => {
+  test('that rolls back does not undo a statement that ran beside it', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
     const failing = database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1)`);

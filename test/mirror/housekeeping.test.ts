@@ -6,21 +6,22 @@ import { ask } from '../views/support.ts';
 
 const DAY = 24 * 3_600_000;
 
-test('housekeeping drops old requests, ended passes and sweeps that found nothing; what is mirrored stays, and a second time there is nothing to do', async () => {
+test('housekeeping drops old requests, ended passes and empty sweeps, but no mirrored row', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [12] } });
   for (let syncs = 0; syncs < 5; syncs++) {
     await mirror.sync();
     mirror.clock.advance(10 * DAY);
   }
   const { store, clock, database } = mirror;
-  // 50, 40 and 30 days old, four lists each; of the sweeps, the first ones found rows and the two newest are kept.
+  // The dropped requests are 50, 40 and 30 days old, for four lists each. Each list keeps its first sweep,
+  // which found rows, and its two newest ones.
   expect(await store.housekeep(clock.now())).toEqual({ requests: 12, pages: 0, sweeps: 8, orders: 3 });
   expect(await count(database, 'requests')).toBe(8);
   expect(await store.housekeep(clock.now())).toEqual({ requests: 0, pages: 0, sweeps: 0, orders: 0 });
   await expectEqualToService(mirror);
 });
 
-test('housekeeping takes nothing from the views: since when a conversation may have been there, and the days of an inbox that was empty at first', async () => {
+test('housekeeping keeps the earliest starts in the views, and the days of an empty inbox', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [1], usersPerInbox: 1, tagsPerInbox: 1 } });
   const { sandbox, clock, database, store } = mirror;
   const { id: empty } = sandbox.world.addInbox({ display_name: 'Empty' });
@@ -34,16 +35,16 @@ test('housekeeping takes nothing from the views: since when a conversation may h
   sandbox.world.addConversation(empty, { status: 'open' });
   await syncs(4);
   clock.advance(31 * DAY);
-  const told = async (): Promise<unknown> => [
+  const viewRows = async (): Promise<unknown> => [
     await ask(mirror, `SELECT from_earliest, from_at FROM status_intervals ORDER BY from_at DESC`),
     await ask(
       mirror,
       `SELECT inbox_id, min(day) AS since FROM flow_daily GROUP BY inbox_id ORDER BY inbox_id`,
     ),
   ];
-  const before = await told();
+  const before = await viewRows();
   const sweeps = await count(database, 'sweeps');
   await store.housekeep(clock.now());
   expect(await count(database, 'sweeps')).toBeLessThan(sweeps - 8);
-  expect(await told()).toEqual(before);
+  expect(await viewRows()).toEqual(before);
 });

@@ -13,7 +13,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
 
-/** A claim by process `pid` of `host`, when it is `START` and every process lives, unless told otherwise. */
+/** A claim by process `pid` of `here` at `START`, with every process alive. `changes` override these. */
 function claim(pid: number, changes: Partial<Claimant> = {}): Claimant {
   return { host: 'here', pid, command: `command ${pid}`, now: () => START, isAlive: () => true, ...changes };
 }
@@ -23,7 +23,7 @@ async function database(): Promise<Database> {
 }
 
 describe('the lease', () => {
-  test('that a live process holds is refused with a sentence that names it', async () => {
+  test('that a live process holds is refused with an error that names the holder', async () => {
     const db = await database();
     await acquireLease(db, claim(1));
     await expect(acquireLease(db, claim(2, { now: () => START + 5000 }))).rejects.toMatchObject({
@@ -34,7 +34,7 @@ describe('the lease', () => {
     });
   });
 
-  test('of a dead process of this host is taken over at once; of another host, only when it has run out', async () => {
+  test('of a dead process is taken over at once on this host, and on another after it expires', async () => {
     const db = await database();
     await acquireLease(db, claim(1));
     const dead = { isAlive: () => false };
@@ -52,21 +52,21 @@ describe('the lease', () => {
     expect(await readLease(db)).toMatchObject({ pid: 4, host: 'elsewhere' });
   });
 
-  test('under our own process number is an earlier process’s, whose number we were given', async () => {
+  test('under our own process id is from an earlier process, and is taken over', async () => {
     const db = await database();
     await acquireLease(db, claim(7));
     await acquireLease(db, claim(7, { command: 'a later one' }));
     expect(await readLease(db)).toMatchObject({ command: 'a later one' });
   });
 
-  test('whose end lies far off is the work of a clock that was ahead, and is taken over', async () => {
+  test('that ends far in the future is from a clock that was ahead, and is taken over', async () => {
     const db = await database();
     await acquireLease(db, claim(1, { now: () => START + 86_400_000 }));
     await acquireLease(db, claim(2));
     expect(await readLease(db)).toMatchObject({ pid: 2 });
   });
 
-  test('is won by one of several that see the same dead holder', async () => {
+  test('goes to one of several processes that see the same dead holder', async () => {
     const path = await freshMirrorFile();
     const databases = [];
     for (let nth = 0; nth < 4; nth++) databases.push(await temporaryDatabase(path));
@@ -80,7 +80,7 @@ describe('the lease', () => {
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
   });
 
-  test('is renewed by each write, and free after its release; releasing a lost one does not harm the winner', async () => {
+  test('is extended by renewal, and its former holder can neither renew nor release it', async () => {
     const db = await database();
     let now = START;
     const lease = await acquireLease(db, claim(1, { now: () => now }));
@@ -95,7 +95,7 @@ describe('the lease', () => {
 });
 
 describe('a writer whose lease was taken over in the middle of a pass', () => {
-  test('writes nothing more and says why; the new one goes on where it was', async () => {
+  test('writes nothing more and reports the reason, and the new writer resumes the pass', async () => {
     const path = await freshMirrorFile();
     let takeOver: (() => Promise<void>) | null = null;
     const mirror = await mirrorOf({
@@ -148,7 +148,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     await other.close();
   });
 
-  test('cannot touch the bookkeeping either: no sweep, no pass, no suspicion, no tombstone', async () => {
+  test('changes no sweep, pass, suspect or tombstone any more', async () => {
     const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
     await mirror.sync();
     const { store, clock, database: db } = mirror;

@@ -8,7 +8,7 @@ import { ON_SQLITE } from '../support/provider.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
-/** Notes every statement that goes through, with its parameters. */
+/** Records every statement that passes through, with its parameters. */
 function listening(sql: Sql, statements: Map<string, unknown[]>): Sql {
   return {
     query: (text, ...parameters) => {
@@ -30,8 +30,8 @@ function listeningDatabase(database: Database, statements: Map<string, unknown[]
   };
 }
 
-// Tables that grow with the mailbox or with time, and the least that a look into them must name.
-const LOOKS: Record<string, RegExp> = {
+// Tables that grow with the mailbox or with time, and the conditions that each access must at least have.
+const NEEDED_CONDITIONS: Record<string, RegExp> = {
   conversations: /inbox_id = .*\bid = /,
   conversation_tags: /inbox_id = .*conversation_id = /,
   inbox_users: /inbox_id = /,
@@ -42,22 +42,22 @@ const LOOKS: Record<string, RegExp> = {
   requests: /\b(row)?id = /,
 };
 
-/** How a statement looks into a table: the conditions by which the index finds rows, `whole` where it reads it all. */
-interface Look {
+/** How a statement reads a table: its index conditions, or `whole` for a full scan. */
+interface Access {
   readonly table: string;
   readonly detail: string;
 }
 
-async function looksOnSqlite(
+async function accessesOnSqlite(
   database: Database,
   text: string,
   parameters: readonly unknown[],
-): Promise<Look[]> {
+): Promise<Access[]> {
   const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...parameters);
   return plan.flatMap(({ detail }) => {
     const [, how, name] = /^(SCAN|SEARCH) (\w+)/.exec(detail) ?? [];
     if (name === undefined) return [];
-    // The alias of `sweep_pages` where it is read beside others.
+    // `pages` is the alias of `sweep_pages` in joins.
     return [
       {
         table: name === 'pages' ? 'sweep_pages' : name,
@@ -75,27 +75,27 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-async function looksOnPostgres(
+async function accessesOnPostgres(
   database: Database,
   text: string,
   parameters: readonly unknown[],
-): Promise<Look[]> {
+): Promise<Access[]> {
   const [row] = await database.query<Record<string, [{ Plan: PlanNode }]>>(
     `EXPLAIN (FORMAT JSON) ${text}`,
     ...parameters,
   );
-  const looks: Look[] = [];
+  const accesses: Access[] = [];
   const visit = (node: PlanNode): void => {
     const table = node['Relation Name'];
     if (table !== undefined && node['Node Type'] !== 'ModifyTable')
-      looks.push({ table, detail: node['Index Cond'] ?? node['Recheck Cond'] ?? 'whole' });
+      accesses.push({ table, detail: node['Index Cond'] ?? node['Recheck Cond'] ?? 'whole' });
     for (const inner of node.Plans ?? []) visit(inner);
   };
   visit(row!['QUERY PLAN']![0].Plan);
-  return looks;
+  return accesses;
 }
 
-/** PostgreSQL reads a small table as a whole, and rightly: it chooses by what it knows of the tables' sizes. */
+/** Fills the tables. PostgreSQL plans by the tables' sizes and rightly scans small tables whole. */
 async function growTables(database: Database, inboxId: string): Promise<void> {
   const many = `generate_series(1000000, 1030000) AS n`;
   const kept = `'{}', 'x', now(), now() FROM ${many}`;
@@ -114,11 +114,11 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
   await database.execute('ANALYZE');
 }
 
-/** These look at a whole list, once a sweep: which rows no page held, and how many wait. */
+/** Statements that read a whole list once a sweep: the rows that no page held, the number of suspects. */
 const ONCE_A_SWEEP =
   /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS n FROM \w+ WHERE .*missing_since IS NOT NULL/;
 
-test('no statement of a page or of a suspect looks through a whole table, however large it has grown', async () => {
+test('no statement for a page or a suspect scans a whole table, however large the table is', async () => {
   const mirror = await mirrorOf({
     path: await freshMirrorFile(),
     pageSize: 10,
@@ -135,7 +135,7 @@ test('no statement of a page or of a suspect looks through a whole table, howeve
     expect(stopped).toBeNull();
     clock.advance(1000);
   };
-  // A history in which everything happens: changes, tags, suspects of every kind, a return, a reject, a list that fails.
+  // The history has changes, tags, suspects of every kind, a return, a reject and a list that fails.
   await sync();
   const inbox = firstInbox(sandbox);
   const [gone, changed, broken, tagged] = firstIds(inbox.conversations, 4);
@@ -160,12 +160,12 @@ test('no statement of a page or of a suspect looks through a whole table, howeve
   const wide: string[] = [];
   for (const [text, parameters] of statements) {
     if (ONCE_A_SWEEP.test(text)) continue;
-    const looks = ON_SQLITE
-      ? await looksOnSqlite(database, text, parameters)
-      : await looksOnPostgres(database, text, parameters);
-    for (const { table, detail } of looks) {
-      const look = LOOKS[table];
-      if (look !== undefined && !look.test(detail))
+    const accesses = ON_SQLITE
+      ? await accessesOnSqlite(database, text, parameters)
+      : await accessesOnPostgres(database, text, parameters);
+    for (const { table, detail } of accesses) {
+      const needed = NEEDED_CONDITIONS[table];
+      if (needed !== undefined && !needed.test(detail))
         wide.push(`${table} ${detail} <- ${text.replaceAll(/\s+/g, ' ')}`);
     }
   }
@@ -173,7 +173,7 @@ test('no statement of a page or of a suspect looks through a whole table, howeve
 });
 
 test.runIf(ON_SQLITE)(
-  "the daily views find the changes of a missing status by their index, whatever PRAGMA optimize sampled of a mailbox's many changes",
+  'the daily views find changes by the index `changes_moves`, whatever PRAGMA optimize has sampled',
   async () => {
     const { database } = await mirrorOf({ path: await freshMirrorFile() });
     await database.execute(`ANALYZE`);
@@ -191,11 +191,11 @@ test.runIf(ON_SQLITE)(
     await database.execute(`ANALYZE sqlite_schema`);
     for (const view of ['flow_daily', 'backlog_daily']) {
       const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
-      const looks = plan
+      const searches = plan
         .map(({ detail }) => detail)
         .filter((detail) => detail.startsWith('SEARCH changes USING'));
-      expect(looks.length).toBeGreaterThan(4);
-      expect(looks.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
+      expect(searches.length).toBeGreaterThan(4);
+      expect(searches.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
     }
   },
 );

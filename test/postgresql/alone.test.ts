@@ -19,7 +19,7 @@ const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null,
 const GAP = 1000;
 const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, key: 'x', own: [] };
 
-/** So many processes of one mirror, as the server sees them: each with its own connections, all of them open already. */
+/** The databases of `many` processes of one mirror, each with its own connections, already open. */
 async function processes(many: number, place?: string): Promise<Database[]> {
   const url = place ?? (await freshMirrorFile());
   const databases = await Promise.all(Array.from({ length: many }, () => openDatabase(url)));
@@ -37,11 +37,11 @@ async function grantAtOnce(ledgers: readonly Ledger[], limits: typeof LIMITS, no
   return grants.filter(({ granted }) => granted).length;
 }
 
-test('of many connections that ask for a slot at once one gets it, and never two within the gap', async () => {
+test('a slot goes to one of many connections that request it at once, never to two in a gap', async () => {
   const databases = await processes(4);
   const ledgers = databases.map(ledgerOf);
   for (let round = 0; round < 15; round++) {
-    // The slot that others were kept waiting for is claimed by one of them; the claim lapses within this.
+    // One of the refused connections claims the next slot. Its claim expires before the next round.
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP + GAP / 2)).toBe(0);
   }
@@ -51,7 +51,7 @@ test('of many connections that ask for a slot at once one gets it, and never two
     expect(at.getTime() - sent[index]!.sent_at.getTime()).toBeGreaterThanOrEqual(GAP);
 });
 
-test('that is so on a server whose transactions are isolated more strictly by default, and a mirror is made there by many at once', async () => {
+test('with default repeatable read, processes create one mirror and get one slot at a time', async () => {
   const url = await newPostgresDatabase();
   await onServer(
     `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`,
@@ -61,11 +61,11 @@ test('that is so on a server whose transactions are isolated more strictly by de
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
 });
 
-test('many connections that ask at once for the last requests of the day get just so many', async () => {
+test('many connections at once get exactly the requests that are left of the day budget', async () => {
   const databases = await processes(4);
   const ledgers = databases.map(ledgerOf);
   let granted = 0;
-  // Spacing is out of the way: only the cap is left to keep to.
+  // Negative gaps switch the spacing off: only the cap limits the grants.
   for (let round = 0; round < 10; round++)
     granted += await grantAtOnce(
       ledgers,
@@ -76,7 +76,7 @@ test('many connections that ask at once for the last requests of the day get jus
   expect(await count(databases[0]!, 'requests')).toBe(7);
 });
 
-test('requests that were refused together in several processes are one strike', async () => {
+test('429s of several processes at the same time count as one strike', async () => {
   const databases = await processes(4);
   const ledgers = databases.map(ledgerOf);
   await databases[0]!.execute(
@@ -88,7 +88,7 @@ test('requests that were refused together in several processes are one strike', 
   expect(await ledgers[0]!.state()).toMatchObject({ strikes: 1 });
 });
 
-test('the same order from several processes at once is placed once, and all are told its number', async () => {
+test('the same order from several processes at once is placed once, and all get its number', async () => {
   const databases = await processes(4);
   const spec = {
     kind: 'sync',
@@ -104,7 +104,7 @@ test('the same order from several processes at once is placed once, and all are 
   expect(new Set(orders.map(({ id }) => id)).size).toBe(1);
 });
 
-test('a free lease that several processes claim at once is one’s', async () => {
+test('a free lease goes to one of several processes that claim it at once', async () => {
   const databases = await processes(6);
   const claims = databases.map((database, index) =>
     acquireLease(database, {
@@ -121,7 +121,7 @@ test('a free lease that several processes claim at once is one’s', async () =>
     if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_HELD' });
 });
 
-test('a slot is granted, and stands in the ledger for all to see, while a page is being written; it stays when that is rolled back', async () => {
+test('a slot granted during a transaction is visible to others and survives its rollback', async () => {
   const url = await freshMirrorFile();
   const database = await temporaryDatabase(url);
   const other = await temporaryDatabase(url);
@@ -137,7 +137,7 @@ test('a slot is granted, and stands in the ledger for all to see, while a page i
   expect(await count(other, 'gate_state')).toBe(0);
 });
 
-test('transactions that the server stops because they wait for each other are run again', async () => {
+test('the program repeats transactions that the server stops because of a deadlock', async () => {
   const url = await freshMirrorFile();
   const [one, two] = [await temporaryDatabase(url), await temporaryDatabase(url)];
   await one.execute(`INSERT INTO gate_state (id) VALUES (1), (2)`);
@@ -156,7 +156,7 @@ test('transactions that the server stops because they wait for each other are ru
   expect(await one.query('SELECT strikes FROM gate_state')).toEqual([{ strikes: 2 }, { strikes: 2 }]);
 });
 
-test('whoever uses the server of the tests keeps the exit code that it has come to, so that a run that failed is told', async () => {
+test('loading the tests’ server keeps the exit code of the process, so a failed run is seen', async () => {
   const module = join(import.meta.dirname, '../../prisma/embedded.ts');
   const child = spawn(process.execPath, [
     '-e',

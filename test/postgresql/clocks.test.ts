@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 
-/** A host whose clock is off; `by` may be set while it runs. */
+/** A host's clock that is wrong by `by.ms`. A test can change `by.ms` while the clock runs. */
 function wrongClock(by: { ms: number }): Clock {
   const right = systemClock();
   return {
@@ -36,7 +36,7 @@ async function host(url: string, by: { ms: number }) {
   return { database, clock, look, claim, ledger: ledgerOf(database) };
 }
 
-test('hosts whose clocks are minutes apart know each other’s lease, in both directions', async () => {
+test('hosts whose clocks differ by minutes respect each other’s lease in both directions', async () => {
   const url = await freshMirrorFile();
   const ahead = await host(url, { ms: 7 * MINUTE });
   const behind = await host(url, { ms: -7 * MINUTE });
@@ -51,7 +51,7 @@ test('hosts whose clocks are minutes apart know each other’s lease, in both di
   }
 });
 
-test('hosts whose clocks are a day apart share one day’s budget', async () => {
+test('hosts whose clocks differ by a day share one day budget', async () => {
   const url = await freshMirrorFile();
   const limits = { gapMs: 0, unansweredMs: 0, cap: 2, key: 'x', own: [] };
   const hosts = [
@@ -67,7 +67,7 @@ test('hosts whose clocks are a day apart share one day’s budget', async () => 
   expect(granted).toEqual([true, true, false]);
 });
 
-test('a host’s clock that is set while it runs is found out at the next look, and a small difference is none', async () => {
+test('the shared clock follows a set host clock at its next check, but not a 40 ms change', async () => {
   const by = { ms: 0 };
   const { clock, look } = await host(await freshMirrorFile(), by);
   const off = () => Math.abs(clock.now() - Date.now());

@@ -13,7 +13,7 @@ interface OnPostgres extends TestProgram {
   readonly url: string;
 }
 
-/** The program with its mirror on PostgreSQL; nothing that it ever prints has the password. */
+/** The program with its mirror on PostgreSQL. Each run checks that no output has the password. */
 async function onPostgres(): Promise<OnPostgres> {
   const url = `${await newPlace()}?schema=mirror`;
   const program = await testProgram({ conversations: [12] }, { DATABASE_URL: url });
@@ -30,7 +30,7 @@ async function onPostgres(): Promise<OnPostgres> {
   };
 }
 
-test('sync, resync, status, doctor, query and changes work as on SQLite, and none prints the password', async () => {
+test('sync, resync, status, doctor, query and changes work, and none prints the password', async () => {
   const program = await onPostgres();
   const before = await program.run('status');
   expect(before.exitCode).toBe(2);
@@ -60,7 +60,7 @@ test('sync, resync, status, doctor, query and changes work as on SQLite, and non
   ]);
 });
 
-test('a database that cannot be opened ends a command with 1 and a sentence', async () => {
+test('a command exits 1 with a message if its database cannot be opened', async () => {
   const program = await onPostgres();
   program.env['DATABASE_URL'] = program.url.replace(/:\d+\//, ':1/');
   for (const command of [['sync'], ['status'], ['query', 'SELECT 1'], ['doctor']]) {
@@ -71,7 +71,7 @@ test('a database that cannot be opened ends a command with 1 and a sentence', as
 });
 
 describe('query', () => {
-  test('gives numbers, booleans, instants and JSON as SQLite does, every digit kept', async () => {
+  test('prints numbers, booleans, instants and JSON as on SQLite, with every digit', async () => {
     const program = await onPostgres();
     await program.run('sync');
     const sql = `SELECT 9007199254740993 AS big, 2::bigint AS small, 1.50 AS fraction, avg(n) AS mean, 123456789012345678901234567890 AS huge, true AS yes,
@@ -84,7 +84,7 @@ describe('query', () => {
     );
   });
 
-  test('instants and bytes are read right where a database is set to write them in another style, and by the other commands', async () => {
+  test('prints instants and bytes right even if the database is set to another style', async () => {
     const program = await onPostgres();
     const name = new URL(program.url).pathname.slice(1);
     await onServer(`ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'`);
@@ -98,7 +98,7 @@ describe('query', () => {
     expect((await program.run('status')).stdout).toContain('fresh');
   });
 
-  test('reads as many rows as there are, a few at a time', async () => {
+  test('prints all rows of a large result, and a table only up to its limit', async () => {
     const program = await onPostgres();
     await program.run('sync');
     const { stdout } = await program.run(
@@ -116,10 +116,10 @@ describe('query', () => {
     );
   });
 
-  test('refuses whatever writes or is wrong with a sentence and exit code 2, and nothing is changed', async () => {
+  test('refuses a statement that writes or is invalid with exit code 2 and changes nothing', async () => {
     const program = await onPostgres();
     await program.run('sync');
-    // The server's own user has to be able to write there.
+    // The server's operating-system user must be able to write there.
     const file = join(tmpdir(), `inbox-mirror-test-${new URL(program.url).pathname.slice(1)}`);
     for (const sql of [
       'DELETE FROM conversations',
@@ -149,23 +149,23 @@ describe('query', () => {
     ).toBe('{"n":12}\n');
   });
 
-  test('points at the place of an error and names what is near, as on SQLite', async () => {
+  test('points at the place of an error and suggests a near name, as on SQLite', async () => {
     const program = await onPostgres();
     await program.run('sync');
-    const said = async (sql: string): Promise<string> => (await program.run('query', sql)).stderr;
-    expect(await said(`SELECT '😀日本',\n\tstatsu FROM conversations`)).toBe(
+    const errorsOf = async (sql: string): Promise<string> => (await program.run('query', sql)).stderr;
+    expect(await errorsOf(`SELECT '😀日本',\n\tstatsu FROM conversations`)).toBe(
       'error: The SQL cannot be run: column "statsu" does not exist.\n  line 2, column 2:\n   statsu FROM conversations\n   ^\n' +
         'Perhaps you meant to reference the column "conversations.status".\n',
     );
-    expect(await said('SELECT * FROM conversation')).toBe(
+    expect(await errorsOf('SELECT * FROM conversation')).toBe(
       'error: The SQL cannot be run: relation "conversation" does not exist.\n  line 1, column 15:\n  SELECT * FROM conversation\n' +
         `${' '.repeat(16)}^\nPerhaps you meant "conversations".\n`,
     );
-    expect(await said('SELECT 1; SELECT 2')).toContain('more than one statement');
-    expect(await said('/* nothing */ ;')).toContain('only comments');
+    expect(await errorsOf('SELECT 1; SELECT 2')).toContain('more than one statement');
+    expect(await errorsOf('/* nothing */ ;')).toContain('only comments');
   });
 
-  test('a query that takes long ends at its --timeout with 1, at Ctrl-C with 130, and the server goes on with none of them', async () => {
+  test('exits 1 at --timeout and 130 on Ctrl-C, and its statements end on the server', async () => {
     const program = await onPostgres();
     await program.run('sync');
     const name = new URL(program.url).pathname.slice(1);
@@ -185,7 +185,7 @@ describe('query', () => {
   });
 });
 
-/** How many sessions are at work with something of this name. */
+/** The number of sessions that run a statement with this name. */
 async function running(name: string): Promise<number> {
   const client = new Client(postgresUrl('postgres'));
   await client.connect();
@@ -200,7 +200,7 @@ async function running(name: string): Promise<number> {
   }
 }
 
-/** The server looks once a second whether who asked is still there. */
+/** Polls for up to 10 s: the server checks only once a second whether its client is still connected. */
 async function waitUntil(isSo: () => Promise<boolean>): Promise<void> {
   await expect.poll(isSo, { timeout: 10_000, interval: 100 }).toBe(true);
 }

@@ -8,7 +8,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const COMPLETE = /^conversations of inbox \d+ complete/;
 
-/** What one of its endpoints answers. */
+/** The answer of one of the daemon's endpoints. */
 async function ask(daemon: DaemonProcess, path: string): Promise<{ status: number; body: string }> {
   const { address } = await daemon.said(/^answering/);
   const answer = await fetch(String(address) + path);
@@ -19,7 +19,7 @@ async function roleOf(daemon: DaemonProcess): Promise<unknown> {
   return (JSON.parse((await ask(daemon, '/healthz')).body) as { role: unknown }).role;
 }
 
-test('start makes the mirror, says its plan, syncs, takes an order, answers, is succeeded when it is killed, and ends with 0 on SIGTERM', async () => {
+test('start syncs, runs an order, yields to a standby after a kill, and exits 0 on SIGTERM', async () => {
   const url = `${await newPlace()}?schema=mirror`;
   const program = await testProgram({ conversations: [30] }, { DATABASE_URL: url });
   const first = startDaemon(program);
@@ -57,7 +57,7 @@ test('start makes the mirror, says its plan, syncs, takes an order, answers, is 
     for (const daemon of [first, second]) expect(daemon.errors() + daemon.stdout()).not.toContain(form);
 }, 60_000);
 
-test('a server that is stopped and started again under it does not end the daemon: it says so, and goes on within seconds', async () => {
+test('the daemon reports a restart of the database server and resumes within seconds', async () => {
   const server = await startServer();
   onTestFinished(() => server.remove());
   onTestFinished(() => server.stop());
@@ -79,7 +79,7 @@ test('a server that is stopped and started again under it does not end the daemo
     sandbox: program.sandbox,
   });
   expect((await ask(daemon, '/readyz')).status).toBe(200);
-  // It is to end with the server, which a host that is shut down stops first.
+  // The daemon also ends after its server, which a host's shutdown may stop first.
   await server.stop();
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);

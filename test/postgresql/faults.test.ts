@@ -9,11 +9,11 @@ import { freshMirrorFile } from '../support/template.ts';
 import { addTrigger } from '../support/triggers.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-/** The password of the server's first user, in each form in which it could be written. */
+/** The password of the server's first user. `FORMS` has it as it is and URL-encoded. */
 const PASSWORD = decodeURIComponent(new URL(postgresUrl('x')).password);
 const FORMS = [PASSWORD, encodeURIComponent(PASSWORD)];
 
-/** What opening a mirror fails with; neither it nor what caused it has the password. */
+/** The error of a failed open. Checks that neither it nor its cause has the password. */
 async function failureOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
   const error = (await work.then(
     () => undefined,
@@ -32,7 +32,7 @@ function changed(url: string, change: (address: URL) => void): string {
 
 let roles = 0;
 
-/** The address of a database for a new role, which the statements call `me`. */
+/** The address of a database for a new role. The statements call the role `me`. */
 async function asRole(url: string, ...grants: string[]): Promise<string> {
   const role = `role_${process.pid}_${(roles += 1)}`;
   for (const statement of [`CREATE ROLE me LOGIN PASSWORD 'weak'`, ...grants])
@@ -44,8 +44,8 @@ async function asRole(url: string, ...grants: string[]): Promise<string> {
   });
 }
 
-describe('what keeps a mirror from being opened is said in a sentence', () => {
-  test('no server', async () => {
+describe('opening a mirror fails with a message about', () => {
+  test('a server that does not run', async () => {
     const url = changed(await newPlace(), (address) => (address.port = '1'));
     expect(await failureOf(openDatabase(url))).toEqual({
       code: 'DATABASE',
@@ -55,7 +55,7 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
     });
   });
 
-  test('no such host', async () => {
+  test('a host that does not exist', async () => {
     const url = changed(await newPlace(), (address) => (address.hostname = 'nowhere.invalid'));
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
@@ -63,7 +63,7 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
     });
   });
 
-  test('no such file of certificates', async () => {
+  test('a missing file of certificates', async () => {
     const url = changed(
       await newPlace(),
       (address) => (address.search = 'sslmode=verify-full&sslrootcert=/nowhere/root.crt'),
@@ -75,7 +75,7 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
       });
   });
 
-  test('a table of another program’s with the name of one of the mirror’s views', async () => {
+  test('another program’s view that has the name of one of the mirror’s views', async () => {
     const url = await newPostgresDatabase();
     await onServer('CREATE VIEW budget AS SELECT 1 AS money', url);
     expect(await failureOf(openDatabase(url))).toMatchObject({
@@ -94,14 +94,14 @@ describe('what keeps a mirror from being opened is said in a sentence', () => {
     expect(message).not.toContain('wr0ng-one');
   });
 
-  test('no such database', async () => {
+  test('a database that does not exist', async () => {
     expect(await failureOf(openDatabase(postgresUrl('nowhere')))).toMatchObject({
       code: 'DATABASE',
       message: expect.stringContaining('does not exist: the server has no database of this name'),
     });
   });
 
-  test('no rights', async () => {
+  test('missing rights', async () => {
     const url = await asRole(await newPlace());
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
@@ -127,7 +127,7 @@ test.each([
   ['40001', 'is being changed'],
   ['55000', 'is being changed'],
   ['58030', 'cannot read or write its files'],
-])('a write that the server refuses with %s stops the pass with a sentence: %s', async (state, sentence) => {
+])('a write that the server refuses with %s stops the pass with a message: %s', async (state, sentence) => {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
   const refuses = `TRUE THEN RAISE EXCEPTION 'so it is' USING ERRCODE = '${state}'; END IF; IF FALSE`;
   await addTrigger(mirror.database, {
@@ -143,7 +143,7 @@ test.each([
   });
 });
 
-test('a server that is restarted in the middle of a sync stops it with a sentence; the same process then goes on', async () => {
+test('a server restart stops a sync with a message, and the same process can sync again', async () => {
   const server = await startServer();
   onTestFinished(() => server.remove());
   onTestFinished(() => server.stop());
@@ -174,7 +174,7 @@ test('a server that is restarted in the middle of a sync stops it with a sentenc
   expect(await count(mirror.database, 'requests')).toBeGreaterThanOrEqual(mirror.sandbox.arrivals.length);
 });
 
-test('a reader in the middle of a transaction neither holds up a sync nor sees half of it', async () => {
+test('a reader in an open transaction neither blocks a sync nor sees half of it', async () => {
   const path = await freshMirrorFile();
   const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });
   const reader = await openReadOnly(path);
@@ -184,8 +184,8 @@ test('a reader in the middle of a transaction neither holds up a sync nor sees h
   expect(await Array.fromAsync(rows)).toEqual([[0]]);
 });
 
-describe('a mirror in a schema of its own', () => {
-  test('is made where the schema is missing, several processes at once, and keeps to itself', async () => {
+describe('a mirror in a separate schema', () => {
+  test('creates a missing schema, even from several processes at once, and uses no other', async () => {
     const url = await newPostgresDatabase();
     const [one, other] = [`${url}?schema=Support_1`, `${url}?schema=support_1`];
     const opened = await Promise.all([one, one, one, other].map((address) => openDatabase(address)));
@@ -198,7 +198,7 @@ describe('a mirror in a schema of its own', () => {
     expect(await opened[0]!.bytes()).toBeGreaterThan(100_000);
   });
 
-  test('needs no rights but those on it', async () => {
+  test('needs rights on that schema only', async () => {
     const url = await newPostgresDatabase();
     const address = `${await asRole(url, 'CREATE SCHEMA own AUTHORIZATION me')}?schema=own`;
     const mirror = await mirrorOf({ path: address, sandbox: { conversations: [5] } });
@@ -207,7 +207,7 @@ describe('a mirror in a schema of its own', () => {
   });
 });
 
-test('instants are read in UTC, whatever time zone the server is set to', async () => {
+test('instants are read in UTC, whatever the server’s time zone', async () => {
   const url = await freshMirrorFile();
   await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET TimeZone = 'Asia/Kolkata'`);
   const database = await temporaryDatabase(url);

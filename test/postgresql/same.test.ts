@@ -26,7 +26,7 @@ const CHANGES = [
   'previously_seen_at',
 ];
 
-/** A day before the clocks are set, at the hour and at midnight, by an hour and by half of one. */
+/** Starts a day before a clock change: at an hour or at midnight, by an hour or by half an hour. */
 const ZONES = {
   'Europe/Berlin': '2026-03-28T08:00:00.000Z',
   'America/New_York': '2026-10-31T08:00:00.000Z',
@@ -34,7 +34,7 @@ const ZONES = {
   'Australia/Lord_Howe': '2026-04-04T08:00:00.000Z',
 } as const;
 
-/** Statuses and names: known ones, ones like them, the words of the views, and text that is hard to hold. */
+/** Statuses and names: known ones, similar ones, words of the views, and text that is hard to store. */
 const WORDS = [
   ['open', 'pending', 'closed', 'close', 'snoozed', 'Closed', 'other', 'none', '', ' open '],
   [
@@ -49,7 +49,10 @@ const WORDS = [
   ['a\0b', 'half \ud83d', `O'Neil "%_" \\ $1 ?`, '\u00a0\t\n', '9'.repeat(40)],
 ].flat();
 
-/** Syncs take some time of the test clock, and lists are swept side by side; all that a mirror notes of one sync is of the same hour here. */
+/**
+ * A clock that rounds down to the hour, so that both mirrors record the same times.
+ * A sync takes some time of the test clock, and it sweeps its lists side by side.
+ */
 class HourClock extends TestClock {
   readonly exact: () => number;
 
@@ -60,12 +63,12 @@ class HourClock extends TestClock {
   }
 }
 
-/** One mirror on each database, each of a sandbox of its own that lives the same life. */
+/** One mirror on each database. Each has its own sandbox, and both sandboxes get the same events. */
 async function twins(options: MirrorOptions, start?: number): Promise<[TestMirror, TestMirror]> {
   const mirror = async (provider: 'sqlite' | 'postgresql'): Promise<TestMirror> => {
     const clock = new HourClock(start);
     const { monotonic, boot, sleep, exact: now } = clock;
-    // The gate's ledger is the service's record: it keeps its own times.
+    // The gate gets the exact time: its ledger and its spacing need it.
     return await quickMirror({
       path: await freshMirrorFile(provider),
       clock,
@@ -76,7 +79,7 @@ async function twins(options: MirrorOptions, start?: number): Promise<[TestMirro
   return [await mirror('sqlite'), await mirror('postgresql')];
 }
 
-/** A table's rows in an order that both databases agree on. */
+/** A table's rows, sorted in the same order for both databases. */
 async function rowsOf(
   { database }: TestMirror,
   table: string,
@@ -119,7 +122,7 @@ async function viewsOf(mirror: TestMirror, zone: string): Promise<Record<string,
 }
 
 test(
-  'the same history gives the same tables, the same `changes` and the same rows in every view on SQLite and PostgreSQL',
+  'the same history gives the same tables, `changes` and view rows on SQLite and PostgreSQL',
   async () => {
     const filled = new Set<string>();
     await fc.assert(
@@ -163,7 +166,7 @@ test(
           for (const { database } of mirrors) await database.close();
         },
       ),
-      // What fails is told with its seed and not made smaller: that would take many times as long.
+      // Fast-check reports a failure with its seed and does not shrink it, which would take far longer.
       { ...HISTORIES.parameters, endOnFailure: true },
     );
     expect(
@@ -174,7 +177,7 @@ test(
   HISTORIES.timeoutMs,
 );
 
-test('texts and numbers that PostgreSQL cannot hold, and those that it just can, are the same on both, and harm no other row', async () => {
+test('texts and numbers at PostgreSQL’s limits are the same on both and harm no other row', async () => {
   const numbers = '[1e99999,123456789012345678901234567890.000000000012345678901,9007199254740993]';
   const withNumbers = (http: Http): Http => {
     const inner = tampered((page, path) => {

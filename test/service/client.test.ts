@@ -26,7 +26,7 @@ async function errorOf(promise: Promise<unknown>): Promise<MirrorError> {
   );
 }
 
-test('each operation asks at its own path, with its own query, once', async () => {
+test('each operation of the client sends one request with its own path and query', async () => {
   const { client, sandbox } = await fresh({ pageSize: 37 });
   sandbox.script(({ path }) =>
     /search|limit/.test(path)
@@ -56,7 +56,7 @@ test('each operation asks at its own path, with its own query, once', async () =
   ]);
 });
 
-test('whatever the envelope and the type of ids, the same rows are read', async () => {
+test('the client reads the same rows from every envelope and every id type', async () => {
   const read: unknown[] = [];
   for (const envelope of ['data', 'top'] as const) {
     for (const idType of ['string', 'number', 'mixed'] as const) {
@@ -83,7 +83,7 @@ test('whatever the envelope and the type of ids, the same rows are read', async 
   for (const items of read) expect(items).toEqual(read[0]);
 });
 
-test('a page tells its rejects, its next token, its request and what it lacked, and the ledger how many rows it had', async () => {
+test('listPage returns rejects, token and lacking fields, and the ledger has the row count', async () => {
   const { client, database } = await scripted(
     json(200, {
       data: { results: [{ id: '1', email: 'a' }, { id: 'x' }], pagination: { next_page: 'more' } },
@@ -108,7 +108,7 @@ test('a page tells its rejects, its next token, its request and what it lacked, 
 test.each([
   ['form A', { errors: [{ message: 'limit is wrong' }] }],
   ['form B', { Message: 'limit is wrong' }],
-])('a refusal says what was asked, the status and the service’s own words in %s', async (_form, body) => {
+])('a refusal names the request, the status and the service’s message in %s', async (_form, body) => {
   const { client, sandbox } = await scripted(json(400, body));
 
   const error = await errorOf(client.searchUsers('7', 'jane@example.com', MANUAL));
@@ -118,13 +118,13 @@ test.each([
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test('a refusal without words still says what was asked and the status, and where nothing is found what to check', async () => {
-  const saidOf = async (status: number) => {
+test('a refusal without a message still names request and status, and a 404 what to check', async () => {
+  const messageFor = async (status: number) => {
     const { client } = await scripted({ status, body: '<html>' });
     return (await errorOf(client.listPage(INBOXES, null, MANUAL))).message;
   };
-  expect(await saidOf(422)).toBe('GET /inboxes was refused (HTTP 422).');
-  expect(await saidOf(404)).toBe('GET /inboxes was refused (HTTP 404). Check INBOX_API_URL.');
+  expect(await messageFor(422)).toBe('GET /inboxes was refused (HTTP 422).');
+  expect(await messageFor(404)).toBe('GET /inboxes was refused (HTTP 404). Check INBOX_API_URL.');
 });
 
 test.each([
@@ -139,14 +139,14 @@ test.each([
   [401, 'token', 'KEY_REFUSED'],
   [403, 'token', 'KEY_REFUSED'],
   [401, null, 'KEY_REFUSED'],
-])('a %i for a page asked for with %s is %s', async (status, token, code) => {
+])('an HTTP %i for a page with next_page=%s becomes %s', async (status, token, code) => {
   const { client } = await scripted(json(status, { Message: 'no' }));
   expect(await errorOf(client.listPage({ list: 'tags', inboxId: '7' }, token, MANUAL))).toMatchObject({
     code,
   });
 });
 
-test('a redirect is an error that names where it pointed', async () => {
+test('a redirect is an error that names its target', async () => {
   const { client, sandbox } = await scripted({
     status: 301,
     headers: { location: 'https://login.example.com/' },
@@ -159,7 +159,7 @@ test('a redirect is an error that names where it pointed', async () => {
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test('a single item that the service does not know is null, and no error', async () => {
+test('the client returns null for a single item that the service does not know', async () => {
   const { client, sandbox } = await scripted(json(404, { errors: [{ message: 'not found' }] }));
 
   expect(await client.getInbox('7', MANUAL)).toBeNull();
@@ -167,7 +167,7 @@ test('a single item that the service does not know is null, and no error', async
   expect(sandbox.arrivals).toHaveLength(2);
 });
 
-test.each([400, 410, 302])('a single item refused with %i is an error, not an absence', async (status) => {
+test.each([400, 410, 302])('the client throws for a single item refused with %i', async (status) => {
   const { client } = await scripted({ status });
   expect(await errorOf(client.getConversation('7', '8', MANUAL))).toMatchObject({
     code: 'REQUEST_REFUSED',
@@ -175,7 +175,7 @@ test.each([400, 410, 302])('a single item refused with %i is an error, not an ab
   });
 });
 
-test('a single item comes as an object and as a one-element array', async () => {
+test('the client reads a single item from an object and from a one-element array', async () => {
   for (const data of [{ id: 8, status: 'open' }, [{ id: 8, status: 'open' }]]) {
     const { client } = await scripted(json(200, { data }));
     expect(await client.getConversation('7', '8', MANUAL)).toMatchObject({
@@ -187,27 +187,22 @@ test('a single item comes as an object and as a one-element array', async () => 
 test.each([
   ['a list', { conversations: [{ email: 'jane@example.com' }] }, 'an object with "conversations"'],
   ['an object', [], 'an array of 0'],
-])(
-  'the wrong envelope for %s is one error after one request that names what came',
-  async (what, body, came) => {
-    const { client, sandbox, database } = await scripted(json(200, body));
+])('a wrong envelope for %s is one error that names the shape, with no retry', async (what, body, came) => {
+  const { client, sandbox, database } = await scripted(json(200, body));
 
-    const error = await errorOf(
-      what === 'a list' ? client.listPage(INBOXES, null, MANUAL) : client.getInbox('7', MANUAL),
-    );
+  const error = await errorOf(
+    what === 'a list' ? client.listPage(INBOXES, null, MANUAL) : client.getInbox('7', MANUAL),
+  );
 
-    expect(error).toMatchObject({ code: 'BAD_ANSWER', status: 200 });
-    expect(error.message).toContain(came);
-    expect(error.message).toMatch(/^GET \/inboxes(\/7)? \(HTTP 200\): /);
-    expect(error.message).not.toContain('jane');
-    expect(sandbox.arrivals).toHaveLength(1);
-    expect(await database.query('SELECT status, items FROM requests')).toEqual([
-      { status: 200, items: null },
-    ]);
-  },
-);
+  expect(error).toMatchObject({ code: 'BAD_ANSWER', status: 200 });
+  expect(error.message).toContain(came);
+  expect(error.message).toMatch(/^GET \/inboxes(\/7)? \(HTTP 200\): /);
+  expect(error.message).not.toContain('jane');
+  expect(sandbox.arrivals).toHaveLength(1);
+  expect(await database.query('SELECT status, items FROM requests')).toEqual([{ status: 200, items: null }]);
+});
 
-test('a single item that cannot be read is an error with the reason', async () => {
+test('an unreadable single item is an error with the reason', async () => {
   const { client } = await scripted(json(200, { data: { id: 8, status: 5 } }));
   expect((await errorOf(client.getConversation('7', '8', MANUAL))).message).toContain('status is not text');
 });
@@ -216,21 +211,18 @@ test.each([
   ['empty', { status: 200, body: '' }],
   ['without a body', { status: 204 }],
   ['cut short', { status: 200, body: '{"data":{"results":[{"email":"jane@example.com"' }],
-])(
-  'an answer that is %s is tried four times, and the error holds nothing of its content',
-  async (_how, answer) => {
-    const { client, sandbox } = await scripted(answer);
+])('the gate requests an answer that is %s four times and hides its content', async (_how, answer) => {
+  const { client, sandbox } = await scripted(answer);
 
-    const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
+  const error = await errorOf(client.listPage(INBOXES, null, MANUAL));
 
-    expect(error.code).toBe('SERVICE_DOWN');
-    expect(error.message).not.toContain('jane');
-    expect(sandbox.arrivals).toHaveLength(4);
-  },
-);
+  expect(error.code).toBe('SERVICE_DOWN');
+  expect(error.message).not.toContain('jane');
+  expect(sandbox.arrivals).toHaveLength(4);
+});
 
-test('a search says whether it is complete', async () => {
-  const page = (results: unknown[], next: string | null): ScriptedOutcome =>
+test('a search reports whether its result is complete', async () => {
+  const page = (results: unknown[], next: string | null): Scripted =>
     json(200, { results, pagination: { next_page: next } });
   const { client, sandbox } = await fresh();
   sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
@@ -241,7 +233,7 @@ test('a search says whether it is complete', async () => {
   expect(await client.searchUsers('7', 'a', MANUAL)).toMatchObject({ complete: false, users: [{ id: '1' }] });
 });
 
-test('a ping costs one request and tells the service’s clock where it says it', async () => {
+test('a ping costs one request and returns the service’s time from its Date header', async () => {
   const { client, sandbox } = await fresh({ sandbox: { inboxes: 3 } });
   sandbox.script(() => ({
     ...(json(200, { results: [{}, {}, {}], pagination: { next_page: null } }) as {
@@ -255,33 +247,30 @@ test('a ping costs one request and tells the service’s clock where it says it'
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test.each<[string, ScriptedOutcome]>([
-  ['is refused', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
+test.each<[string, Scripted]>([
+  ['is a 400', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
   ['is a 401', json(401, { Message: `Bearer ${KEY}` })],
   ['is a 500', { status: 500, body: `Authorization: Bearer ${KEY}` }],
   ['is a redirect', { status: 302, headers: { location: `https://x/?key=${KEY}` } }],
-  ['is a page', { status: 200, body: `<html>Authorization: Bearer ${KEY}` }],
-  ['is a text', { status: 200, body: `Bearer ${KEY}` }],
+  ['is an HTML page', { status: 200, body: `<html>Authorization: Bearer ${KEY}` }],
+  ['is plain text', { status: 200, body: `Bearer ${KEY}` }],
   ['has another shape', json(200, { data: [KEY], message: KEY })],
-  ['is a reset', 'reset'],
-])(
-  'the key stands in no error and in no row of the ledger, though the answer that repeats it %s',
-  async (_what, answer) => {
-    const { client, database, sandbox, gateEvents } = await scripted(answer);
+  ['is a connection reset', 'reset'],
+])('no error and no ledger row has the key when the answer that repeats it %s', async (_what, answer) => {
+  const { client, database, sandbox, gateEvents } = await scripted(answer);
 
-    const error = await errorOf(client.listPage(INBOXES, 'token', MANUAL));
+  const error = await errorOf(client.listPage(INBOXES, 'token', MANUAL));
 
-    const shown = [
-      error.message,
-      error.stack ?? '',
-      inspect(error, { depth: 10, showHidden: true }),
-      JSON.stringify(error),
-      inspect(error.cause, { depth: 10 }),
-      JSON.stringify(gateEvents),
-      JSON.stringify(await database.query('SELECT * FROM requests')),
-      JSON.stringify(await database.query('SELECT * FROM gate_state')),
-      sandbox.arrivals.map(({ path }) => path).join(' '),
-    ];
-    for (const text of shown) expect(text).not.toContain(KEY);
-  },
-);
+  const shown = [
+    error.message,
+    error.stack ?? '',
+    inspect(error, { depth: 10, showHidden: true }),
+    JSON.stringify(error),
+    inspect(error.cause, { depth: 10 }),
+    JSON.stringify(gateEvents),
+    JSON.stringify(await database.query('SELECT * FROM requests')),
+    JSON.stringify(await database.query('SELECT * FROM gate_state')),
+    sandbox.arrivals.map(({ path }) => path).join(' '),
+  ];
+  for (const text of shown) expect(text).not.toContain(KEY);
+});

@@ -3,14 +3,14 @@ import { BrokenBody, readBody, readErrorMessage, readList, readObject } from '..
 
 const PAGE = { results: [{ id: '1' }], pagination: { next_page: 'token' } };
 
-test('a list is read at the top and inside data', () => {
+test('readList reads a list at the top level and inside data', () => {
   const read = { rows: [{ id: '1' }], next: 'token' };
   expect(readList(PAGE)).toEqual(read);
   expect(readList({ data: PAGE })).toEqual(read);
   expect(readList({ data: PAGE, meta: { version: 2 } })).toEqual(read);
 });
 
-test('null ends a list', () => {
+test('a next_page of null ends a list', () => {
   expect(readList({ results: [], pagination: { next_page: null } })).toEqual({ rows: [], next: null });
 });
 
@@ -27,7 +27,7 @@ test.each<[unknown, string]>([
   [{ results: [] }, 'an object with "results"'],
   [{ data: { results: [], pagination: null } }, '("data" has "results", "pagination")'],
   [Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`key${n}`, 'Jane Doe'])), '"key7", …'],
-])('anything else is one error that names what came, never its content (%#)', (body, came) => {
+])('readList rejects any other shape and names the shape, never its content (%#)', (body, came) => {
   expect(() => readList(body)).toThrow(
     expect.objectContaining({ code: 'BAD_ANSWER', message: expect.stringContaining(came) as string }),
   );
@@ -40,7 +40,7 @@ test.each<[unknown, string]>([
   [5, 'a number'],
   [{ token: 'secret' }, 'an object with "token"'],
   [false, 'a boolean'],
-])('a next_page of another kind is no end of a list (%#)', (next, came) => {
+])('readList rejects a next_page of another type instead of ending the list (%#)', (next, came) => {
   expect(() => readList({ results: [], pagination: { next_page: next } })).toThrow(
     expect.objectContaining({
       code: 'BAD_ANSWER',
@@ -49,7 +49,7 @@ test.each<[unknown, string]>([
   );
 });
 
-test('one object is read in data, also as a one-element array', () => {
+test('readObject reads one object inside data, also as a one-element array', () => {
   expect(readObject({ data: { id: '1' } })).toEqual({ id: '1' });
   expect(readObject({ data: [{ id: '1' }] })).toEqual({ id: '1' });
 });
@@ -61,11 +61,11 @@ test.each<[unknown]>([
   [{ id: '1' }],
   [[]],
   [{ data: 'x' }],
-])('anything else is no object (%#)', (body) => {
+])('readObject rejects any other shape (%#)', (body) => {
   expect(() => readObject(body)).toThrow(expect.objectContaining({ code: 'BAD_ANSWER' }));
 });
 
-test('both forms of an error body give the service’s own words', () => {
+test('readErrorMessage returns the service’s message from both forms of an error body', () => {
   expect(readErrorMessage('{"errors":[{"message":"email is missing"},{"message":"so is name"}]}')).toBe(
     'email is missing; so is name',
   );
@@ -83,11 +83,11 @@ test.each([
   '[]',
   'null',
   '5',
-])('an error body without words, such as %s, gives none', (body) => {
+])('readErrorMessage returns null for the body %s, which has no message', (body) => {
   expect(readErrorMessage(body)).toBeNull();
 });
 
-test('the service’s words are cut where they go on for ever', () => {
+test('readErrorMessage cuts a message at 300 characters', () => {
   expect(readErrorMessage(JSON.stringify({ Message: 'x'.repeat(5000) }))?.length).toBe(300);
 });
 
@@ -98,12 +98,12 @@ test.each([
   ['[1,', 'cut short or damaged JSON'],
   ['<!DOCTYPE html><p>Jane Doe', 'a page of HTML or XML'],
   ['Service of Jane Doe unavailable', 'some text'],
-])('a body that is no JSON is broken, and the error tells its kind, not its content (%#)', (body, kind) => {
+])('readBody rejects a body that is not JSON and names its kind, not its content (%#)', (body, kind) => {
   expect(() => readBody(body)).toThrow(BrokenBody);
   expect(() => readBody(body)).toThrow(kind);
   expect(() => readBody(body)).not.toThrow(/jane/i);
 });
 
-test('a byte order mark before the JSON does no harm', () => {
+test('readBody accepts a byte order mark before the JSON', () => {
   expect(readBody('\uFEFF{"a":1}')).toEqual({ a: 1 });
 });

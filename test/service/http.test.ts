@@ -16,7 +16,7 @@ const KEY = 'k3y-that/must+not=leak"\\';
 const QUICK = { connectMs: 200, requestMs: 200 };
 const MB = 1024 * 1024;
 
-/** A real server, and HTTP to it. */
+/** A real server and an HTTP client for it. */
 async function serve(
   listener: RequestListener,
   timeOuts?: { connectMs: number; requestMs: number },
@@ -48,7 +48,7 @@ async function failureOf(promise: Promise<Answer>): Promise<NoAnswer> {
   return error as NoAnswer;
 }
 
-/** Every way in which an error may end up in a log. */
+/** Checks every form in which an error can reach a log. */
 function expectNoKey(error: unknown): void {
   const shown = [
     inspect(error, { depth: 10, showHidden: true }),
@@ -63,7 +63,7 @@ function expectNoKey(error: unknown): void {
   expect((error as Error).cause).toBeUndefined();
 }
 
-test('a request carries the key as a bearer token and nowhere else, and its query escaped', async () => {
+test('a request carries the key only as a bearer token and escapes its query', async () => {
   const seen: { url: string; headers: NodeJS.Dict<string | string[]>; method: string }[] = [];
   const { http } = await serve((request, response) => {
     seen.push({ url: request.url ?? '', headers: request.headers, method: request.method ?? '' });
@@ -80,7 +80,7 @@ test('a request carries the key as a bearer token and nowhere else, and its quer
   expect(url).toMatch(/^\/v1\/inboxes\?limit=100&next_page=/);
 });
 
-test('the key is asked anew for every request', async () => {
+test('the client reads the key again for every request', async () => {
   const seen: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     seen.push(request.headers.authorization);
@@ -102,7 +102,7 @@ test('the key is asked anew for every request', async () => {
   expect(seen).toEqual(['Bearer old', 'Bearer new']);
 });
 
-test('status, text and the headers that matter come back, of an error answer too', async () => {
+test('the client returns status, text and relevant headers, also of an error answer', async () => {
   const { http } = await serve(
     answer(429, '{"Message":"ä"}', {
       'retry-after': '7',
@@ -120,7 +120,7 @@ test('status, text and the headers that matter come back, of an error answer too
   });
 });
 
-test('requests one after the other use one connection', async () => {
+test('consecutive requests use one connection', async () => {
   const { http, sockets } = await serve(answer(200, '{"a":1}'));
   await http.get('/a', {});
   await http.get('/a', {});
@@ -129,7 +129,7 @@ test('requests one after the other use one connection', async () => {
   expect(sockets.size).toBe(1);
 });
 
-test.each([500, 503, 429, 413, 408])('nothing is sent again by itself after a %i', async (status) => {
+test.each([500, 503, 429, 413, 408])('the client sends no retry by itself after a %i', async (status) => {
   let requests = 0;
   const { http } = await serve((_request, response) => {
     requests += 1;
@@ -140,21 +140,18 @@ test.each([500, 503, 429, 413, 408])('nothing is sent again by itself after a %i
   expect(requests).toBe(1);
 });
 
-test.each([301, 302, 303, 307, 308])(
-  'a redirect with %i is not followed, so that the key goes nowhere else',
-  async (status) => {
-    const asked: string[] = [];
-    const { http } = await serve((request, response) => {
-      asked.push(request.url ?? '');
-      response.writeHead(status, { location: '/elsewhere' }).end();
-    });
+test.each([301, 302, 303, 307, 308])('the client sends its key to no %i target', async (status) => {
+  const asked: string[] = [];
+  const { http } = await serve((request, response) => {
+    asked.push(request.url ?? '');
+    response.writeHead(status, { location: '/elsewhere' }).end();
+  });
 
-    expect(await http.get('/a', {})).toMatchObject({ status, location: '/elsewhere' });
-    expect(asked).toEqual(['/v1/a']);
-  },
-);
+  expect(await http.get('/a', {})).toMatchObject({ status, location: '/elsewhere' });
+  expect(asked).toEqual(['/v1/a']);
+});
 
-test('an error answer or a redirect that repeats the key does not bring it in', async () => {
+test('the client masks the key in an error answer or a redirect that repeats it', async () => {
   const echo: RequestListener = ({ headers }, response) =>
     response
       .writeHead(403, { location: `/login?token=${encodeURIComponent(KEY)}` })
@@ -168,13 +165,13 @@ test('an error answer or a redirect that repeats the key does not bring it in', 
   expect(location).toBe('/login?token=[key]');
 });
 
-test('no answer in time is told in words, without the key', async () => {
+test('the error for a missing answer names the time-out, without the key', async () => {
   const { http } = await serve(() => undefined, QUICK);
 
   expect((await failureOf(http.get('/a', {}))).message).toBe('no answer within under 1 s');
 });
 
-test('an answer that dribbles on past the time-out is given up', async () => {
+test('the client gives up an answer that still trickles in after the time-out', async () => {
   const { http } = await serve((_request, response) => {
     const drip = setInterval(() => response.write(' '), 20);
     response.on('close', () => clearInterval(drip));
@@ -183,7 +180,7 @@ test('an answer that dribbles on past the time-out is given up', async () => {
   expect((await failureOf(http.get('/a', {}))).message).toBe('no answer within under 1 s');
 });
 
-/** The port of a listener that takes no connection: its thread sleeps. */
+/** The port of a listener that accepts no connection, because its thread sleeps. */
 async function sleepingListener(): Promise<number> {
   const worker = new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -200,9 +197,9 @@ async function sleepingListener(): Promise<number> {
   return port;
 }
 
-test('a connection that does not come about in time is told apart', async () => {
+test('the error for a connection time-out differs from that for a missing answer', async () => {
   const port = await sleepingListener();
-  // The system takes some connections in the listener's name; once its queue is full, the next one waits.
+  // The operating system accepts some connections for the listener. Once its queue is full, one waits.
   const waiting = Array.from({ length: 8 }, () =>
     connectSocket(port, '127.0.0.1').on('error', () => undefined),
   );
@@ -216,7 +213,7 @@ test('a connection that does not come about in time is told apart', async () => 
   expect((await failureOf(http.get('/a', {}))).message).toBe('no connection within under 1 s');
 });
 
-test('a refused port is told with its code', async () => {
+test('the error for a refused port has the system’s code', async () => {
   const server = createSocketServer();
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -231,14 +228,14 @@ test('a refused port is told with its code', async () => {
   expect((await failureOf(http.get('/a', {}))).message).toContain('ECONNREFUSED');
 });
 
-test('a host that does not exist is told with its name', async () => {
+test('the error for an unknown host has the system’s code', async () => {
   const http = connect('http://no-such-host.invalid/v1', () => KEY, { connectMs: 5000, requestMs: 5000 });
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toMatch(/ENOTFOUND|EAI_AGAIN/);
 });
 
-test('a connection that is reset before the answer is no answer', async () => {
+test('a connection that is reset before the answer counts as no answer', async () => {
   const { http } = await serve(({ socket }) => socket.resetAndDestroy());
 
   expect((await failureOf(http.get('/a', {}))).message).toContain('ECONNRESET');
@@ -247,7 +244,7 @@ test('a connection that is reset before the answer is no answer', async () => {
 test.each([
   ['with a length', { 'content-length': '1000' }],
   ['in chunks', {}],
-])('a body %s that breaks off is no answer, not a short one', async (_how, headers) => {
+])('a body %s that breaks off counts as no answer, not as a short one', async (_how, headers) => {
   const { http } = await serve((_request, response) => {
     response.writeHead(200, headers);
     response.write('{"results":[');
@@ -257,7 +254,7 @@ test.each([
   await failureOf(http.get('/a', {}));
 });
 
-test('what is no HTTP at all is no answer', async () => {
+test('an answer that is not HTTP counts as no answer', async () => {
   const server = createSocketServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -271,20 +268,20 @@ test('what is no HTTP at all is no answer', async () => {
   await failureOf(http.get('/a', {}));
 });
 
-test('a key that no header can hold is not shown by the error', async () => {
+test('the error for a key that no header can hold does not show the key', async () => {
   const http = connect('http://127.0.0.1:9/v1', () => 'k3y-that\nmust');
   onTestFinished(() => http.close());
 
   await failureOf(http.get('/a', {}));
 });
 
-test('a compressed answer is read as the text it is', async () => {
+test('the client decompresses a compressed answer', async () => {
   const { http } = await serve(answer(200, gzipSync('{"ä":1}'), { 'content-encoding': 'gzip' }));
 
   expect((await http.get('/a', {})).body).toBe('{"ä":1}');
 });
 
-test('a damaged compressed answer is no answer', async () => {
+test('a damaged compressed answer counts as no answer', async () => {
   const { http } = await serve(
     answer(200, gzipSync('{"a":1}'.repeat(1000)).subarray(0, 40), { 'content-encoding': 'gzip' }),
   );
@@ -292,7 +289,7 @@ test('a damaged compressed answer is no answer', async () => {
   await failureOf(http.get('/a', {}));
 });
 
-test('an answer of just 16 MB is read, one byte more is cut off', async () => {
+test('the client reads an answer of exactly 16 MB and cuts off one that is a byte larger', async () => {
   const { http } = await serve((request, response) => {
     response.end(Buffer.alloc(16 * MB + (request.url?.endsWith('more') ? 1 : 0), 'x'));
   });
@@ -301,7 +298,7 @@ test('an answer of just 16 MB is read, one byte more is cut off', async () => {
   expect((await failureOf(http.get('/more', {}))).message).toBe('the answer was above 16 MB and was cut off');
 });
 
-test('an endless answer is cut off while it still comes', async () => {
+test('the client cuts off an endless answer while it arrives', async () => {
   let sent = 0;
   const { http } = await serve((_request, response) => {
     const push = (): void => {
@@ -315,7 +312,7 @@ test('an endless answer is cut off while it still comes', async () => {
   expect(sent).toBeLessThan(40);
 });
 
-test('a small answer that unpacks to a huge one is cut off after 16 MB of it, with little memory', async () => {
+test('the client cuts off a compressed answer at 16 MB of its text, with little memory', async () => {
   let taken = 0;
   const { http } = await serve((_request, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' });

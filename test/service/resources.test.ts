@@ -15,7 +15,7 @@ function one(list: ListName, row: string, storePublicPermalink = false): Item {
 const conversation = (fields: string): Item =>
   one('conversations', `{"id":"1","status":"open","tag_ids":[]${fields}}`);
 
-test('an id is its digits, whether a number or a text, also past what JavaScript holds exactly', () => {
+test('readRows keeps every digit of an id, from a number or a text, even past 2^53', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (id) => {
       const asNumber = one(
@@ -57,19 +57,19 @@ test.each([
   'null',
   '123456789012345678901',
   '"٣"',
-])('the id %s is none, and its row is a reject with the reason', (id) => {
+])('readRows rejects a row with the id %s and names the reason', (id) => {
   const { items, rejects } = read('users', `[{"id":${id},"email":"a@example.com"},{"id":"2"}]`);
 
   expect(rejects).toMatchObject([{ reason: 'id is not an id of digits' }]);
   expect(items.map((item) => item.id)).toEqual(['2']);
 });
 
-test('every list reads exactly its columns', () => {
+test('readRows gives a row of each list exactly the columns of that list', () => {
   for (const list of LIST_NAMES)
     expect(Object.keys(one(list, '{"id":1}').columns)).toEqual(Object.keys(COLUMNS[list]));
 });
 
-test('an inbox is read with its source user and its instants', () => {
+test('readRows reads an inbox with its source user and its instants', () => {
   const row = `{"id":"9223372036854775807","display_name":"Support","channel_type":"email","email":"s@example.com","inbox_type":"user",
     "is_authorised":false,"source_user":{"id":9007199254740993,"email":"o@example.com"},"created_at":1709036168,"updated_at":1709036168250}`;
   expect(one('inboxes', row).columns).toEqual({
@@ -93,14 +93,14 @@ test.each([
   '1709036168.0',
   '1709036168.000',
   '1.709036168e9',
-])('the timestamp %s is the instant that it means', (created) => {
+])('readRows reads the timestamp %s as the instant that it means', (created) => {
   expect(one('tags', `{"id":1,"created_at":${created}}`).columns['created_at']).toBe(
     '2024-02-27T12:16:08.000Z',
   );
 });
 
 test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x10"'])(
-  'the timestamp %s is none',
+  'readRows rejects the timestamp %s',
   (created) => {
     expect(read('tags', `[{"id":1,"created_at":${created}}]`).rejects).toMatchObject([
       { reason: 'created_at is not a timestamp' },
@@ -108,7 +108,7 @@ test.each(['"yesterday"', '""', 'true', '{}', '1709036168000000', '1e400', '"0x1
   },
 );
 
-test('an unassigned conversation is one however it says so, and all ways are equal', () => {
+test('all forms of an unassigned conversation give the same columns and the same hash', () => {
   const ways = [
     '',
     ',"assignee":null',
@@ -122,7 +122,7 @@ test('an unassigned conversation is one however it says so, and all ways are equ
   expect(new Set(read1.map(({ hash }) => hash)).size).toBe(1);
 });
 
-test('tags are a set: order and repetition change neither what is kept nor the hash', () => {
+test('order and repetition of tags change neither the stored tags nor the hash', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 99 }), { maxLength: 6 }),
@@ -140,13 +140,13 @@ test('tags are a set: order and repetition change neither what is kept nor the h
   );
 });
 
-test('no tags is not the same as saying nothing about tags', () => {
+test('an empty tag list differs from a missing one', () => {
   expect(one('conversations', '{"id":1,"tag_ids":[]}').tags).toEqual([]);
   expect(one('conversations', '{"id":1}').tags).toBeNull();
   expect(one('conversations', '{"id":1,"tag_ids":null}').tags).toBeNull();
 });
 
-test('the order of names does not change the hash, any content does', () => {
+test('the order of fields does not change the hash, and any change of content does', () => {
   const base = one('conversations', '{"id":1,"status":"open","tag_ids":[],"colour":{"a":1,"b":2}}');
   expect(one('conversations', '{"colour":{"b":2,"a":1},"tag_ids":[],"status":"open","id":1}').hash).toBe(
     base.hash,
@@ -164,13 +164,13 @@ test('the order of names does not change the hash, any content does', () => {
     expect(one('conversations', other).hash).not.toBe(base.hash);
 });
 
-test('what nobody knows yet is kept as it came, with every digit, also inside what is known', () => {
+test('`raw` keeps unknown fields as they came, with every digit, also inside known fields', () => {
   const row =
     '{"id":"1","extra":{"big":9223372036854775807,"rate":1.50},"assignee":{"assignee_id":5,"seat":18446744073709551615}}';
   expect(one('conversations', row).raw).toBe(row);
 });
 
-test('the public link is kept only where it was asked for', () => {
+test('`raw` keeps the public permalink only if the option asks for it', () => {
   const row = '{"id":"1","public_permalink":"https://x/open-to-all","private_permalink":"https://x/p"}';
   const kept = one('conversations', row);
   expect(kept.raw).not.toContain('open-to-all');
@@ -185,7 +185,7 @@ test('the public link is kept only where it was asked for', () => {
   ).not.toContain('open-to-all');
 });
 
-test('a conversation read singly is equal to the same one in a list', () => {
+test('a conversation read singly equals the same one in a list', () => {
   expect(one('conversations', '{"id":1,"status":"open","message_ids":[{"hiver_message_id":5}]}')).toEqual(
     one('conversations', '{"id":1,"status":"open"}'),
   );
@@ -201,32 +201,25 @@ test.each<[ListName, string, string]>([
   ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is not text; is_joined is not a boolean'],
   ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is not text'],
   ['conversations', `{"id":1,"status":"${'o'.repeat(251)}"}`, 'status is too long'],
-  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is not an array'],
-  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is not an id of digits'],
-  [
-    'conversations',
-    '{"id":1,"assignee":{"assignee_id":"jane"}}',
-    'assignee.assignee_id is not an id of digits',
-  ],
-  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is not a boolean'],
-])(
-  'a wrong row of %s, %s, is one reject with its reason, and the rows beside it are read',
-  (list, row, reason) => {
-    const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
+  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is no array'],
+  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is no id of digits'],
+  ['conversations', '{"id":1,"assignee":{"assignee_id":"jane"}}', 'assignee.assignee_id is no id of digits'],
+  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is no boolean'],
+])('readRows rejects the %s row %s with its reason and reads the rows beside it', (list, row, reason) => {
+  const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
 
-    expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
-    expect(rejects).toEqual([{ reason, raw: row }]);
-  },
-);
+  expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
+  expect(rejects).toEqual([{ reason, raw: row }]);
+});
 
 test.each(['5', '"jane"', '[]', '9007199254740993'])(
-  'the assignee %s is a reject, not nobody',
+  'readRows rejects the assignee %s instead of reading it as unassigned',
   (assignee) => {
     expect(read('conversations', `[{"id":1,"assignee":${assignee}}]`).rejects).toHaveLength(1);
   },
 );
 
-test('what the specification promises and rows lack is counted', () => {
+test('readRows counts the rows that lack a field of the specification', () => {
   expect(read('users', '[{"id":1,"email":"a"},{"id":2,"email":null},{"id":3}]').lacking).toEqual({
     first_name: 3,
     last_name: 3,
@@ -236,12 +229,12 @@ test('what the specification promises and rows lack is counted', () => {
   });
 });
 
-test('a status that nobody knows is kept', () => {
+test('readRows keeps an unknown status', () => {
   expect(conversation('').columns['status']).toBe('open');
   expect(one('conversations', '{"id":1,"status":"Zzz"}').columns['status']).toBe('Zzz');
 });
 
-test('no JSON whatever makes the reading of rows throw', () => {
+test('readRows never throws, whatever the JSON', () => {
   fc.assert(
     fc.property(fc.constantFrom(...LIST_NAMES), fc.array(fc.jsonValue()), (list, rows) => {
       const { items, rejects } = readRows(list, rows, { storePublicPermalink: false });

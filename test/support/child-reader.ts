@@ -1,5 +1,6 @@
-// A real process that asks every view again and again, read-only, until its stdin ends: node child-reader.ts DATABASE_URL
-// Prints how often it went round.
+// A process that queries every view in a loop, read-only, until its stdin ends:
+//   node child-reader.ts DATABASE_URL
+// It prints the number of completed rounds.
 import { createInterface } from 'node:readline';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openReadOnly } from '../../src/query/open.ts';

@@ -1,5 +1,6 @@
-// A real process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
-// Prints the code of what stopped it, or `complete`.
+// A process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
+// With `open-only` as BASE_URL it only opens the mirror, which creates the tables.
+// It prints the code of the error that stopped it, or `complete`.
 import { hostname } from 'node:os';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import { openDatabase } from '../../src/database/open.ts';

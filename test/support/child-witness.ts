@@ -1,8 +1,10 @@
-// A real process that reads a mirror again and again while another writes, and checks what each of its transactions sees, until its stdin ends:
+// A process that reads a mirror in a loop while another process writes to it, until its stdin ends:
 //   node child-witness.ts DATABASE_URL LEAST VIEW…
-// There are at least LEAST live conversations. Each one's status is `ROUND TAG`: the round in which the service changed all of them, and the one tag that
-// it has had since; so a page that is half there, or rows without their tags, cannot be taken for anything else.
-// Light, so that twenty of them fit a small machine: the databases' own drivers and nothing of ours. Prints a line when it is ready and at each turn.
+// It checks the state that each of its transactions sees. There are at least LEAST live conversations.
+// The status of each is `ROUND TAG`: the round in which the service last changed all conversations, and the
+// only tag of the conversation since then. A half-written page or a row without its tag is a mismatch.
+// It uses only the database drivers, so that twenty of these processes fit a small machine.
+// It prints a line when it is ready and after each turn.
 import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 
@@ -13,17 +15,20 @@ const VIEWS_A_MOMENT = 3;
 const [url = '', least = '', ...views] = process.argv.slice(2);
 
 interface Reader {
-  /** All that `work` asks sees the mirror at one moment. */
+  /** Runs `work` in one transaction: all its queries see the mirror at one moment. */
   read(work: (ask: Ask) => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Twenty on two cores would keep the writer waiting for its turn at the processor, and what is looked for is who waits for a lock. */
+/**
+ * Lowers the process's priority. The test looks for a writer that waits for a lock;
+ * twenty readers on two cores would also make it wait for the processor.
+ */
 function giveWay(pid?: number): void {
   try {
     setPriority(pid ?? process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // The server is somebody else's, or elsewhere: it takes longer then.
+    // A server of another user or host keeps its priority: the test then takes longer.
   }
 }
 
@@ -67,7 +72,7 @@ async function number(ask: Ask, what: string, from: string): Promise<number> {
   return Number(row?.['n']);
 }
 
-/** Each row with its own tag, none lost, and the views tell of just as many. */
+/** Checks that every live conversation has its own tag, and that the views count the same number. */
 async function checkRows(ask: Ask): Promise<void> {
   const live = await number(
     ask,
@@ -88,7 +93,10 @@ async function checkRows(ask: Ask): Promise<void> {
     same(view, await number(ask, 'count(*)', `${view} WHERE to_at IS NULL`), live);
 }
 
-/** Of the newest sweep of each list: what its pages held is of the newest round, with its changes, and the rest of the round before. */
+/**
+ * Checks the newest sweep of each conversations list. The rows on its pages are of the newest round and have
+ * their changes; all other rows are of the round before.
+ */
 async function checkPages(ask: Ask): Promise<void> {
   const sweeps = await ask(
     `SELECT id, inbox_id, pages, items FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps WHERE list = 'conversations' GROUP BY inbox_id)`,
@@ -108,12 +116,12 @@ async function checkPages(ask: Ask): Promise<void> {
         round(row),
         ids.has(String(row['id'])) ? newest : newest - 1,
       );
-    const told = await number(
+    const changes = await number(
       ask,
       'count(*)',
       `changes WHERE sweep_id = ${id} AND field IN ('status', 'presence')`,
     );
-    same(`the changes of sweep ${id}`, told, newest === 0 ? 0 : ids.size);
+    same(`the changes of sweep ${id}`, changes, newest === 0 ? 0 : ids.size);
   }
 }
 
@@ -124,7 +132,7 @@ giveWay();
 console.log('ready');
 while (!stop.signal.aborted) {
   await reader.read(checkRows);
-  // Many moments: one that sees half a page may be short.
+  // Checks at many moments: a half-written page might be visible only briefly.
   for (let at = 0; at < views.length; at += VIEWS_A_MOMENT) {
     await reader.read(async (ask) => {
       await checkPages(ask);

@@ -6,16 +6,16 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
-/** Where `bin/inbox-mirror.cjs` keeps compiled modules too: they are half of what a short process computes. */
+/** The compile cache of `bin/inbox-mirror.cjs`: compiling is half of a short process's work. */
 const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') };
 
 export interface Child {
   readonly process: ChildProcess;
-  /** What it printed; null where a signal ended it. */
+  /** Its stdout, trimmed, or null if a signal ended it. Rejects on any exit code but 0. */
   readonly ended: Promise<string | null>;
 }
 
-/** Starts `child-sync.ts` as a process of its own. */
+/** Starts `child-sync.ts` as a separate process. */
 export function startChild(...args: string[]): Child {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -23,7 +23,7 @@ export function startChild(...args: string[]): Child {
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = endOf(child);
-  // A test that fails before it awaits this must show its own failure.
+  // A test that fails before it awaits `ended` must report its own failure, not this one.
   ended.catch(() => undefined);
   return { process: child, ended };
 }

@@ -6,8 +6,8 @@ interface Sleeper {
 }
 
 /**
- * A clock that turns by itself: whoever sleeps is woken at once, in order, and time jumps to that moment. It stands still
- * while anything `held` (a request on a real socket) is under way.
+ * A clock that advances by itself: it jumps to the end of the earliest sleep and wakes that sleeper.
+ * It stops while any `hold`, such as a request on a real socket, is under way.
  */
 export class TestClock implements Clock {
   #monotonic = 0;
@@ -36,32 +36,32 @@ export class TestClock implements Clock {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const wake = (): void => {
-        signal?.removeEventListener('abort', called);
+        signal?.removeEventListener('abort', onAbort);
         resolve();
       };
       const sleeper = { at: this.#monotonic + Math.max(0, ms), wake };
-      const called = (): void => {
+      const onAbort = (): void => {
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
         reject(signal?.reason as Error);
       };
-      signal?.addEventListener('abort', called);
+      signal?.addEventListener('abort', onAbort);
       this.#sleepers.push(sleeper);
       this.#pump();
     });
   };
 
-  /** Time passes with nobody waiting for it. */
+  /** Lets time pass at once, without a sleep. */
   advance(ms: number): void {
     this.#monotonic += ms;
   }
 
-  /** A person sets the wall clock; no time passes. */
+  /** Sets the wall clock by `byMs`, as a person does. No time passes. */
   setWall(byMs: number): void {
     this.#wallOffset += byMs;
     this.#bootShift += byMs;
   }
 
-  /** The machine is off for a while and its clock comes up wrong by `byMs`. */
+  /** Simulates a reboot: the machine is off for `offMs`, and its clock comes up wrong by `byMs`. */
   reboot(offMs: number, byMs = 0): void {
     this.#bootId = `${this.#bootId}+`;
     this.#monotonic += offMs;

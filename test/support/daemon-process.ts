@@ -21,7 +21,7 @@ export interface DaemonProcess {
   readonly stdout: () => string;
   /** All of stderr. */
   readonly errors: () => string;
-  /** Resolves with the first log line, past or to come, whose message matches. Fails where the process ends before. */
+  /** Resolves with the first log line, past or future, that matches. Rejects if the process ends first. */
   said(message: RegExp): Promise<LogLine>;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
@@ -30,7 +30,7 @@ export interface DaemonProcess {
 export function startDaemon({ folder, env }: TestProgram, more: Record<string, string> = {}): DaemonProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/inbox-mirror.cjs'), 'start'], {
     cwd: folder,
-    // Nothing of this machine's own configuration.
+    // Without the configuration of the machine that runs the tests.
     env: { PATH: process.env['PATH'], ...env, HTTP_PORT: '0', ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -43,10 +43,10 @@ export function startDaemon({ folder, env }: TestProgram, more: Record<string, s
   createInterface({ input: child.stderr }).on('line', (line) => {
     errors += `${line}\n`;
     if (line.startsWith('{')) log.push(JSON.parse(line) as LogLine);
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   });
   const ended = once(child, 'close').then(([code, signal]) => {
-    for (const look of waiting) look();
+    for (const check of waiting) check();
     expect(output + errors, 'the key is nowhere in the output').not.toContain(SECRET);
     for (const line of log)
       expect(DOCUMENTED, 'docs/logging.md has each field of the log').toEqual(
@@ -63,15 +63,15 @@ export function startDaemon({ folder, env }: TestProgram, more: Record<string, s
     ended,
     async said(message) {
       return await new Promise((resolve, reject) => {
-        const look = (): void => {
+        const check = (): void => {
           const line = log.find(({ msg }) => message.test(msg));
           if (line === undefined && child.exitCode === null && child.signalCode === null) return;
-          waiting.delete(look);
+          waiting.delete(check);
           if (line === undefined) reject(new Error(`the daemon ended without saying ${message}:\n${errors}`));
           else resolve(line);
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       });
     },
   };

@@ -57,11 +57,11 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** A sandbox, a mirror's file, and the daemons that keep it, one after another. */
+/** A sandbox, a mirror file, and the daemons that run on it one after another. */
 export interface TestHouse {
   readonly clock: TestClock;
   readonly sandbox: Sandbox;
-  /** A connection of its own, as a command would have it. */
+  /** A separate connection, like that of a command. */
   readonly database: Database;
   readonly logged: LogLine[];
   readonly events: PassEvent[];
@@ -73,7 +73,7 @@ export interface TestHouse {
   start(): Promise<RunningDaemon>;
   order(spec?: Partial<PassSpec>): Promise<number>;
   status(): Promise<MirrorStatus>;
-  /** Lists that are not as fresh as promised, with their age in minutes. */
+  /** The lists that are older than their schedules promise, with their age in minutes. */
   late(): Promise<string[]>;
   said(atLeast?: number): LogLine[];
 }
@@ -82,17 +82,17 @@ export interface RunningDaemon {
   readonly daemon: Daemon;
   readonly store: Store;
   readonly database: Database;
-  /** How `run` ended: undefined for well. */
+  /** The error that ended `run`, or undefined for a normal end. */
   readonly ended: Promise<unknown>;
-  /** As SIGTERM does. The clock does not move meanwhile. */
+  /** Stops the daemon as SIGTERM does. */
   stop(): Promise<void>;
-  /** As SIGKILL does: nothing of it ever answers again, and its open transaction is rolled back. */
+  /** Ends the daemon as SIGKILL does: none of its calls returns any more; its transaction rolls back. */
   readonly killSwitch: KillSwitch;
 }
 
 /**
- * All parts are real but the clock, and put together as `start` does it. The service's clock is right whatever the machine's is set to. While a
- * daemon computes, time stands still.
+ * All parts are real except the clock, and are put together as in `start`. The service's clock is right,
+ * whatever the machine's clock is set to. The test clock stops while a daemon computes.
  */
 export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse> {
   const clock = options.clock ?? new TestClock();
@@ -109,7 +109,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
   });
   const { url, close } = await sandbox.listen();
   onTestFinished(close);
-  // Whoever looks into the mirror finds the moment that it asked for.
+  // A test's query sees the mirror at the moment of its call: the clock stops during the query.
   const database = heldDatabase(clock, await temporaryDatabase(path));
   const logged: LogLine[] = [];
   const alive = new Set<number>();
@@ -211,7 +211,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       limits: house.limits,
       key: () => keyFingerprint(house.key),
       onEvent(event) {
-        killSwitch.heed(event);
+        killSwitch.onEvent(event);
         house.events.push(event);
         logPassEvent(event, log, 'debug');
       },

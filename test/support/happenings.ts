@@ -18,7 +18,7 @@ const KINDS = [
   'add-inbox',
 ] as const;
 
-/** Something that happens at the service; the numbers choose among what is there, whatever that is. */
+/** One event at the service. The numbers select rows among those that exist at the time. */
 export interface Happening {
   readonly kind: (typeof KINDS)[number];
   readonly inbox: number;
@@ -35,7 +35,7 @@ export const happening: fc.Arbitrary<Happening> = fc.record({
 
 const STATUSES = ['open', 'pending', 'closed', 'close', 'snoozed'];
 
-/** A service's world to which things happen. */
+/** Applies events to a service's world. */
 export class Happenings {
   readonly #world: World;
   readonly #words: readonly string[];
@@ -48,7 +48,7 @@ export class Happenings {
     this.#words = words;
   }
 
-  /** Makes it happen, where it can; keeps what went, so that it can come back. */
+  /** Applies an event if it is possible. Remembers removed rows so that they can return. */
   make({ kind, inbox: nth, row, other }: Happening): void {
     const world = this.#world;
     const inboxes = [...world.inboxes.values()];

@@ -1,7 +1,10 @@
 import type { Database } from '../../src/database/database.ts';
 import type { TestClock } from './clock.ts';
 
-/** Time stands still while the database works: else the clock would turn to whoever sleeps, however much is under way. */
+/**
+ * Stops the test clock during each call to the database.
+ * Otherwise the clock would advance to the next sleeper while work is still under way.
+ */
 export function heldDatabase(clock: TestClock, database: Database): Database {
   return {
     ...database,

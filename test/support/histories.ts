@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 
-/** What one of the slowest runs takes on a busy machine. */
+/** The milliseconds that one of the slowest runs takes on a busy machine. */
 const RUN_MS = 4000;
-/** A failure is made smaller for as long at least. */
+/** The least milliseconds that fast-check has to shrink a failure. */
 const SHRINKING_MS = 15_000;
 
 /**
- * How a property whose runs take long is held. Fast-check is interrupted before the test is: it then tells the seed and the smallest case so far,
- * which a time-out would hide.
- * @param runs how many, where the environment's HISTORIES does not say it
+ * Settings for a property with long runs. Fast-check stops before the test times out.
+ * It then reports the seed and the smallest failing case so far, which a time-out would hide.
+ * @param runs the number of runs, unless the environment variable HISTORIES sets it
  * @returns fast-check's parameters, and the time-out of the test
  */
 export function histories(runs: number): {

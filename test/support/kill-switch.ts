@@ -7,20 +7,21 @@ import type { PassEvent } from '../../src/sync/events.ts';
 import type { TestClock } from './clock.ts';
 
 /**
- * Everything through which one daemon meets the world. Once it is thrown, nothing of that daemon is answered any more and what its
- * database had open is rolled back, as by SIGKILL; a request that had left still arrives. Until then it keeps the clock from turning while
- * the daemon computes: bottleneck has timers of its own.
+ * Wraps the database, the clock, the gate and the HTTP client of one daemon. Once the switch is thrown, none
+ * of them answers any more and the open transaction rolls back, as after SIGKILL. A request that has left
+ * still arrives. Until then, the switch stops the test clock while the daemon computes, because bottleneck
+ * uses real timers.
  */
 export class KillSwitch {
   dead = false;
-  /** Called before every statement with their number so far; throws the switch where it returns true. */
+  /** Called before every statement with its number. The switch is thrown if this returns true. */
   dieBefore: ((statement: number) => boolean) | null = null;
-  /** Asked of the database so far. */
+  /** The number of statements so far. */
   statements = 0;
   readonly #clock: TestClock;
   readonly #onDeath: () => void;
   readonly #sweeping = new Set<string>();
-  /** Lists of a pass that wait for one of its lanes. */
+  /** Lists of a pass that wait for a free lane. */
   readonly #toCome = new Set<string>();
   #atGate = 0;
   #asleep = 0;
@@ -58,12 +59,15 @@ export class KillSwitch {
     return { now, monotonic, boot, sleep: (ms, signal) => this.#answer(() => this.#sleep(ms, signal)) };
   }
 
-  /** Renewing the lease every ten seconds is most of what three days are made of; a test's lease is renewed with each look. */
+  /**
+   * A sleep of at least `atLeast` ms. Renewing the lease every ten seconds would be most of the work of a
+   * test over three days; here the daemon renews it once per poll.
+   */
   sleepSlowly(atLeast: number): Clock['sleep'] {
     return (ms, signal) => this.#answer(() => this.#sleep(Math.max(ms, atLeast), signal));
   }
 
-  /** As the machine's clock does, it leaves nothing at the signal when it has slept: days of looks would add up. */
+  /** Removes its listener after each sleep, like the real clock: listeners of days of polls would add up. */
   async #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     const own = new AbortController();
@@ -82,12 +86,12 @@ export class KillSwitch {
       ...clock,
       sleep: async (ms, signal) => {
         this.#asleep += 1;
-        this.#holdOrTurn();
+        this.#holdOrRelease();
         try {
           await clock.sleep(ms, signal);
         } finally {
           this.#asleep -= 1;
-          this.#holdOrTurn();
+          this.#holdOrRelease();
         }
       },
     };
@@ -97,12 +101,12 @@ export class KillSwitch {
     return {
       request: async (...call) => {
         this.#atGate += 1;
-        this.#holdOrTurn();
+        this.#holdOrRelease();
         try {
           return await gate.request(...call);
         } finally {
           this.#atGate -= 1;
-          this.#holdOrTurn();
+          this.#holdOrRelease();
         }
       },
     };
@@ -112,7 +116,7 @@ export class KillSwitch {
     return { close: http.close, get: (...request) => this.#answer(() => http.get(...request)) };
   }
 
-  heed(event: PassEvent): void {
+  onEvent(event: PassEvent): void {
     if (event.kind === 'list-known') this.#toCome.add(listId(event.key));
     if (event.kind === 'list-begun') {
       this.#toCome.delete(listId(event.key));
@@ -121,14 +125,17 @@ export class KillSwitch {
     if (event.kind === 'list-done') {
       this.#toCome.delete(listId(event.report.key));
       this.#sweeping.delete(listId(event.report.key));
-      // A pass that is stopped says nothing of the lists that it leaves out.
+      // A stopped pass reports no event for the lists that it leaves out.
       if (event.report.outcome === 'paused') this.#toCome.clear();
     }
-    this.#holdOrTurn();
+    this.#holdOrRelease();
   }
 
-  /** A sweep that has nothing at the gate computes, and so does a gate where nobody sleeps or is on the wire. */
-  #holdOrTurn(): void {
+  /**
+   * Stops the clock while the daemon computes: between two lists, in a sweep without a request at the gate,
+   * or in a gate that does not sleep.
+   */
+  #holdOrRelease(): void {
     const betweenLists = this.#sweeping.size === 0 && this.#toCome.size > 0;
     const computes =
       !this.dead &&
@@ -150,7 +157,10 @@ export class KillSwitch {
     };
   }
 
-  /** Inside a transaction a dead daemon's next statement fails, so that all of it is rolled back; nobody is told. */
+  /**
+   * Inside a transaction, the next statement of a dead daemon fails, and the transaction rolls back.
+   * The daemon never receives that error.
+   */
   #statementsIn(sql: Sql): Sql {
     const alive = (): void => {
       this.#count();

@@ -20,26 +20,26 @@ import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
 
-/** A folder that is gone after the test. */
+/** A folder that is deleted after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A place where there is no mirror yet: a path, or an address on PostgreSQL. */
+/** A place without a mirror: a path, or an address on PostgreSQL. */
 export async function newPlace(): Promise<string> {
   return ON_SQLITE ? join(temporaryFolder(), 'mirror.db') : await newPostgresDatabase();
 }
 
-/** A new mirror in a real database. */
+/** Opens the mirror at `path`, by default a new one. The database is real. */
 export async function temporaryDatabase(path?: string): Promise<Database> {
   const database = await openDatabase(urlOf(path ?? (await newPlace())));
   onTestFinished(() => database.close());
   return database;
 }
 
-/** A sandbox on a real socket whose time is the test's. */
+/** A sandbox on a real socket that uses the test clock. */
 async function listeningSandbox(
   options: Partial<SandboxOptions>,
   clock: TestClock,
@@ -60,7 +60,7 @@ export interface TestMirror {
   readonly client: Client;
   readonly gateEvents: GateEvent[];
   readonly events: PassEvent[];
-  /** One pass over everything, or over what the spec says. */
+  /** Runs one pass over all lists, or over those of `spec`. */
   sync(spec?: Partial<PassSpec>, signal?: AbortSignal): Promise<PassReport>;
 }
 
@@ -74,7 +74,7 @@ export interface MirrorOptions {
   readonly wrapHttp?: (http: Http) => Http;
 }
 
-/** A mirror of a sandbox, all parts real but the clock. */
+/** A mirror of a sandbox. All parts are real except the clock. */
 export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror> {
   const clock = options.clock ?? new TestClock();
   const { sandbox, url } = await listeningSandbox(options.sandbox ?? {}, clock);

@@ -4,17 +4,17 @@ import { TEMPLATE, createDatabase, postgresUrl } from './provider.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** What `shapeOf` says of the template. */
+    /** The result of `shapeOf` for the template. */
     templateShape: string;
   }
 }
 
-/** Mirrors that an earlier test of this worker has used. The server's end drops them. */
+/** Mirrors that earlier tests of this worker used and emptied. They end with the server. */
 const idle: string[] = [];
 
 /**
- * The address of a migrated, empty mirror on the server. A copy of the template costs ten times as much as emptying one, so a test's mirror is handed
- * on to the next one, unless something was done to more than its rows.
+ * The address of a migrated, empty mirror on the server. A copy of the template costs ten times as much as
+ * emptying a mirror. The next test therefore reuses a test's mirror, unless the test changed more than rows.
  */
 export async function emptyPostgresMirror(): Promise<string> {
   const name = idle.pop() ?? (await createDatabase(TEMPLATE));
@@ -24,7 +24,7 @@ export async function emptyPostgresMirror(): Promise<string> {
   return postgresUrl(name);
 }
 
-/** Empties a mirror, whoever still has it open. Says whether it is as good as new. */
+/** Closes the other connections to a mirror and empties it. Returns whether a test can reuse it. */
 async function empty(url: string): Promise<boolean> {
   const client = new Client(url);
   await client.connect();
@@ -36,7 +36,10 @@ async function empty(url: string): Promise<boolean> {
   }
 }
 
-/** `settings` remembers which views there are; they stay. Large tables are cut, or looking through their dead rows would cost the next test. */
+/**
+ * Keeps the `views` row of `settings`, because the views stay.
+ * Truncates large tables, because scans of their dead rows would slow down the next test.
+ */
 const EMPTY = `
   SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
   SET session_replication_role = replica;
@@ -51,7 +54,7 @@ const EMPTY = `
   END $$;
 `;
 
-/** All of a database that is not the rows of a mirror, as one hash. */
+/** One hash of everything in a database except the rows of the mirror. */
 export async function shapeOf(client: Client): Promise<string> {
   const { rows } = await client.query<{ shape: string }>(`
     SELECT md5(string_agg(part, ',' ORDER BY part COLLATE "C")) AS shape FROM (

@@ -6,7 +6,7 @@ import { startServer } from '../../prisma/embedded.ts';
 import { shapeOf } from './postgres-pool.ts';
 import { TEMPLATE, onServer } from './provider.ts';
 
-/** One PostgreSQL server for all tests of a run, and in it a mirror without content to copy. */
+/** Starts one PostgreSQL server for all tests of a run, with an empty mirror as a template. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startServer([
     'max_connections=200',
@@ -16,7 +16,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     'full_page_writes=off',
   ]);
   await onServer(`CREATE DATABASE ${TEMPLATE}`, server.url('postgres'));
-  // In a process of its own: the module runner of this one does not load the schema engine.
+  // In a separate process, because vitest's module runner cannot load the schema engine.
   execFileSync(process.execPath, [
     join(import.meta.dirname, 'child-sync.ts'),
     'open-only',

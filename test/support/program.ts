@@ -5,7 +5,7 @@ import { MirrorError } from '../../src/core/errors.ts';
 import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryFolder } from './mirror.ts';
 
-/** A key that no other text can hold by chance. */
+/** A key that no other text contains by chance. */
 export const SECRET = 'k3y-T0p.S3cret~9f8e7d';
 
 export interface Ran {
@@ -14,13 +14,13 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** A folder to work in, a sandbox to talk to, and the program, run in this process as its user would. */
+/** A working folder, a sandbox, and the program, which runs in this process as its user would run it. */
 export interface TestProgram {
   readonly folder: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
   run(...argv: string[]): Promise<Ran>;
-  /** As `run`, and stops it as Ctrl-C would when `when()` turns true at a request's arrival. */
+  /** Like `run`, but stops the program as Ctrl-C does once `when()` is true at a request's arrival. */
   runUntil(when: () => boolean, ...argv: string[]): Promise<Ran>;
 }
 
@@ -70,7 +70,7 @@ async function execute({ env, folder }: TestProgram, argv: string[], stop: Abort
   return { exitCode, stdout, stderr };
 }
 
-/** The mirror's file of a test program. */
+/** The path of a test program's mirror. */
 export function mirrorFile({ folder }: TestProgram): string {
   return join(folder, 'mirror.db');
 }

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A real `inbox-mirror query`. Who reads nothing of its stdout keeps it waiting. */
+/** A real `inbox-mirror query`. It waits while a test does not read its stdout. */
 export interface QueryProcess {
   readonly process: ChildProcess;
   readonly errors: () => string;
-  /** Its exit code, or the signal that ended it, and after how many milliseconds. */
+  /** Its exit code or the signal that ended it, and the milliseconds that it ran. */
   readonly ended: Promise<{ readonly by: number | string; readonly after: number }>;
 }
 

@@ -6,7 +6,7 @@ import type { ListReport } from '../../src/sync/events.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 import { ON_SQLITE } from './provider.ts';
 
-/** The inbox that was made first. */
+/** The oldest inbox of the sandbox. */
 export function firstInbox({ world }: Pick<Sandbox, 'world'>): SandboxInbox {
   return nthInbox({ world }, 0);
 }
@@ -17,17 +17,17 @@ export function nthInbox({ world }: Pick<Sandbox, 'world'>, nth: number): Sandbo
   return inbox;
 }
 
-/** The ids of the list's first rows, in the service's order. */
+/** The ids of `many` rows from position `from` on, in the service's order. */
 export function firstIds(rows: { readonly order: readonly string[] }, many: number, from = 0): string[] {
   return rows.order.slice(from, from + many);
 }
 
-/** What was asked for since the `from`-th request, without the host and `/v1`: `/inboxes/7/tags?limit=100`. */
+/** The paths of all requests after the first `from` ones, without `/v1`: `/inboxes/7/tags?limit=100`. */
 export function askedSince({ arrivals }: Pick<Sandbox, 'arrivals'>, from: number): string[] {
   return arrivals.slice(from).map(({ path }) => path.replace('/v1', ''));
 }
 
-/** Those of the paths that ask for one item, or search. */
+/** The paths that request one item or a search. */
 export function single(paths: readonly string[]): string[] {
   return paths.filter((path) => !/^\/inboxes(\/\d+\/(users|tags|conversations))?\?limit/.test(path));
 }
@@ -48,7 +48,7 @@ export async function changesIn(sql: Sql): Promise<ChangeRow[]> {
   );
 }
 
-/** An expression: the text of a field of a row's `raw`. */
+/** An SQL expression for the text of a field in `raw`. */
 export function rawText(field: string): string {
   return ON_SQLITE ? `raw ->> '$.${field}'` : `raw ->> '${field}'`;
 }
@@ -65,13 +65,16 @@ export function reportOn({ lists }: PassReport, list: string, inboxId: string | 
   return report;
 }
 
-/** A page as it stands in the body of an answer, whichever envelope. */
+/** A list page in the body of an answer, without its envelope. */
 export interface PageBody {
   results: Record<string, unknown>[];
   pagination: { next_page: string | null };
 }
 
-/** Changes the answers on their way in; `change` is asked about every 200 of a list. Ids must fit a JavaScript number: use `idType: 'string'`. */
+/**
+ * Changes answers before the client reads them. `change` receives every list page with status 200.
+ * Use `idType: 'string'`, because numeric ids beyond 2^53 would lose digits.
+ */
 export function tampered(
   change: (page: PageBody, path: string, query: Readonly<Record<string, string>>) => void,
 ): (http: Http) => Http {

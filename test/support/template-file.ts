@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The path of a migrated mirror without content, for all tests of a run to copy: a migration takes a third of a second. */
+    /** The path of a migrated, empty mirror for tests to copy: a migration takes a third of a second. */
     templateFile: string;
   }
 }
@@ -14,7 +14,7 @@ declare module 'vitest' {
 export default function setup({ provide }: TestProject): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-template-'));
   const path = join(folder, 'mirror.db');
-  // In a process of its own: the module runner of this one does not load the schema engine.
+  // In a separate process, because vitest's module runner cannot load the schema engine.
   execFileSync(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), 'open-only', `file:${path}`]);
   provide('templateFile', path);
   return () => rmSync(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { type MirrorOptions, type TestMirror, mirrorOf, temporaryFolder } from '
 import { emptyPostgresMirror } from './postgres-pool.ts';
 import { PROVIDER } from './provider.ts';
 
-/** The path of a new, migrated, empty mirror, or its address on PostgreSQL. It is a copy of one that the run made once. */
+/** The path of a migrated, empty mirror, or its address on PostgreSQL, made from the run's template. */
 export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
   if (provider === 'postgresql') return await emptyPostgresMirror();
   const path = join(temporaryFolder(), 'mirror.db');
@@ -13,7 +13,7 @@ export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
   return path;
 }
 
-/** As `mirrorOf`, from the template, and not waiting for the disk: for tests in which the power stays on. */
+/** Like `mirrorOf`, but from the template and without disk syncs. Not for tests of a power cut. */
 export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), ...options });
   if (mirror.database.dialect.provider === 'sqlite')

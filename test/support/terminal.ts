@@ -1,7 +1,7 @@
 import { runProgram } from '../../src/cli/program.ts';
 import type { TestProgram } from './program.ts';
 
-/** What the program prints to a terminal of so many columns, without colours. */
+/** The program's output on a terminal that is `columns` wide, without colour codes. */
 export async function renderOnTerminal(
   { env, folder }: TestProgram,
   columns: number,

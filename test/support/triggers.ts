@@ -6,12 +6,13 @@ export interface Trigger {
   readonly when: 'BEFORE' | 'AFTER';
   readonly verb: 'INSERT' | 'UPDATE' | 'DELETE';
   readonly table: string;
-  /** A statement, or for `refuses` a condition on the `NEW` row that fails the write. */
+  /** A statement that runs for each row. */
   readonly does?: string;
+  /** A condition on the `NEW` row. The write of a row that meets it fails. */
   readonly refuses?: string;
 }
 
-/** Has the database itself do something with every row that is written, or refuse it. */
+/** Makes the database run a statement for each written row, or refuse the row. */
 export async function addTrigger(
   sql: Sql,
   { name, when, verb, table, does = '', refuses = '' }: Trigger,

@@ -6,7 +6,7 @@ import { ON_SQLITE } from './provider.ts';
 
 type Row = Record<string, string | boolean | null>;
 
-/** Every mirrored table's rows, in the order of inbox and id. */
+/** The rows of every mirrored table, sorted by inbox and id. */
 interface Tables {
   readonly inboxes: Row[];
   readonly inbox_users: Row[];
@@ -15,7 +15,7 @@ interface Tables {
   readonly conversation_tags: Row[];
 }
 
-/** An instant's column as the text that stands in the file, or in the same form from PostgreSQL. */
+/** An SQL expression for an instant as text: as SQLite stores it, and in the same form on PostgreSQL. */
 function textOf(column: string): string {
   return ON_SQLITE
     ? `CAST(${column} AS TEXT) AS ${column}`
@@ -33,7 +33,7 @@ const QUERIES: Record<keyof Tables, string> = {
     JOIN conversations AS c ON c.inbox_id = links.inbox_id AND c.id = links.conversation_id WHERE c.deleted_at IS NULL`,
 };
 
-/** What the mirror holds as present. */
+/** The live rows of the mirror. */
 async function mirroredTables(sql: Sql): Promise<Tables> {
   const tables: Partial<Record<keyof Tables, Row[]>> = {};
   for (const [table, query] of Object.entries(QUERIES))
@@ -41,7 +41,7 @@ async function mirroredTables(sql: Sql): Promise<Tables> {
   return tables as unknown as Tables;
 }
 
-/** What the service has, as the mirror should hold it; worked out here without the mirror's own reading of it. */
+/** The rows that the mirror should have, computed from the service without the mirror's own code. */
 function serviceTables(world: World): Tables {
   const tables: Tables = {
     inboxes: [],
@@ -66,7 +66,10 @@ function serviceTables(world: World): Tables {
   return tables;
 }
 
-/** The live rows of all tables equal the sandbox's world: every id digit, column, boolean, instant and tag link. */
+/**
+ * Checks that the live rows of all tables equal the sandbox's world:
+ * every id digit, column, boolean, instant and tag link.
+ */
 export async function expectEqualToService({
   database,
   sandbox,

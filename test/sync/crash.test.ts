@@ -12,7 +12,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const PAGE_SIZE = 10;
 
-/** A moment to kill at: so many milliseconds after the child's `nth` request arrived. */
+/** A moment for a kill: `ms` milliseconds after the child's `nth` request arrived. */
 type Moment = readonly [nth: number, ms: number];
 
 async function listening(options: Partial<SandboxOptions>): Promise<{ sandbox: Sandbox; url: string }> {
@@ -22,7 +22,10 @@ async function listening(options: Partial<SandboxOptions>): Promise<{ sandbox: S
   return { sandbox, url };
 }
 
-/** Runs the child until it completes, killing it once at each moment; `counts` says which requests the moments count. */
+/**
+ * Runs the child until it completes, and kills it once at each moment.
+ * `counts` selects the requests that the moments count.
+ */
 async function syncThroughKills(
   { sandbox, url, path }: { sandbox: Sandbox; url: string; path: string },
   moments: readonly Moment[],
@@ -61,20 +64,20 @@ async function withDatabase(path: string, work: (database: Database) => Promise<
   }
 }
 
-/** How often each list's pages were read, less once each. */
-function readAgain(arrivals: readonly { path: string }[]): Map<string, number> {
+/** For each list, the number of page requests that repeat an earlier one. */
+function repeatsOf(arrivals: readonly { path: string }[]): Map<string, number> {
   const seen = new Set<string>();
-  const again = new Map<string, number>();
+  const repeats = new Map<string, number>();
   for (const { path } of arrivals) {
     const [list] = path.split('?');
-    if (seen.has(path)) again.set(list!, (again.get(list!) ?? 0) + 1);
+    if (seen.has(path)) repeats.set(list!, (repeats.get(list!) ?? 0) + 1);
     seen.add(path);
   }
-  return again;
+  return repeats;
 }
 
 describe('SIGKILL', () => {
-  test('at any moment of a first sync loses no applied page and reads at most one page per list again', async () => {
+  test('at any moment of a first sync loses no applied page and repeats at most one per list', async () => {
     const { sandbox, url } = await listening({
       conversations: [155, 95, 60],
       usersPerInbox: 14,
@@ -90,10 +93,10 @@ describe('SIGKILL', () => {
     ];
     const { kills } = await syncThroughKills({ sandbox, url, path }, moments);
     expect(kills).toBeGreaterThanOrEqual(4);
-    for (const [list, times] of readAgain(sandbox.arrivals))
+    for (const [list, times] of repeatsOf(sandbox.arrivals))
       expect({ list, times: times <= kills }).toEqual({ list, times: true });
     const pages = 1 + 3 * 2 + 3 * 2 + 16 + 10 + 6;
-    // Four requests can be under way when it dies, each for another list.
+    // At most four requests are under way at a kill, each for another list.
     expect(sandbox.arrivals.length).toBeLessThanOrEqual(pages + 4 * kills);
     await withDatabase(path, async (database) => {
       await expectEqualToService({ database, sandbox });
@@ -102,7 +105,7 @@ describe('SIGKILL', () => {
     });
   });
 
-  test('while a page with changes is applied leaves them told once', async () => {
+  test('during the write of a page with changes leaves each change recorded once', async () => {
     const { sandbox, url } = await listening({ conversations: [105] });
     const path = await freshMirrorFile();
     await syncThroughKills({ sandbox, url, path }, []);
@@ -119,7 +122,7 @@ describe('SIGKILL', () => {
     });
   });
 
-  test('while suspects are asked for reads no page again', async () => {
+  test('while the sweep asks for suspects causes no page to be read again', async () => {
     const { sandbox, url } = await listening({ conversations: [55] });
     const path = await freshMirrorFile();
     await syncThroughKills({ sandbox, url, path }, []);
@@ -144,7 +147,7 @@ describe('SIGKILL', () => {
     });
   });
 
-  test('while the tables are made leaves what the next process can use', async () => {
+  test('during the creation of the tables leaves a database that the next process can use', async () => {
     for (const ms of ON_SQLITE ? [0, 25, 75, 150] : [300, 400]) {
       const path = await newPlace();
       const child = startChild('open-only', urlOf(path));

@@ -7,7 +7,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const MIRRORED = ['inboxes', 'inbox_users', 'inbox_tags', 'conversations', 'conversation_tags'];
 
-/** From now on the database itself counts every row written to a mirrored table or to `changes`. */
+/** Makes the database count every row that is written to a mirrored table or to `changes`. */
 async function watchWrites({ database }: TestMirror): Promise<() => Promise<number>> {
   await database.execute(`CREATE TABLE writes_seen (what TEXT)`);
   for (const table of [...MIRRORED, 'changes']) {
@@ -19,10 +19,10 @@ async function watchWrites({ database }: TestMirror): Promise<() => Promise<numb
   return async () => (await database.query(`SELECT what FROM writes_seen`)).length;
 }
 
-describe('after a sync the tables equal the service', () => {
+describe('after a sync, the mirror', () => {
   for (const envelope of ['data', 'top'] as const) {
     for (const idType of ['string', 'number', 'mixed'] as const) {
-      test(`with the ${envelope} envelope and ${idType} ids, past 2^53 too`, async () => {
+      test(`equals the service, with the ${envelope} envelope and ${idType} ids past 2^53`, async () => {
         const mirror = await quickMirror({
           sandbox: { envelope, idType, conversations: [130, 40, 0], sharedShare: 0.3 },
         });
@@ -37,7 +37,7 @@ describe('after a sync the tables equal the service', () => {
     }
   }
 
-  test('`raw` is the JSON of the item: SQL looks into it, and every digit of its id is there', async () => {
+  test('has the item’s JSON in `raw`, which SQL can query, with every digit of the id', async () => {
     const mirror = await quickMirror({ sandbox: { idType: 'number', conversations: [30] } });
     await mirror.sync();
     const rows = await mirror.database.query<{
@@ -52,7 +52,7 @@ describe('after a sync the tables equal the service', () => {
     for (const row of rows) expect(row).toMatchObject({ in_raw: row.id, raw_status: row.status });
   });
 
-  test('the public permalink is stored nowhere unless asked for', async () => {
+  test('has the public permalink only if the option asks for it', async () => {
     const shown = async (storePublicPermalink: boolean): Promise<number> => {
       const mirror = await quickMirror({ sandbox: { conversations: [12] }, storePublicPermalink });
       await mirror.sync();
@@ -68,12 +68,12 @@ describe('after a sync the tables equal the service', () => {
   });
 });
 
-describe('what a sync costs', () => {
+describe('a sync', () => {
   const conversations = [250, 100, 101, 0];
   const inboxes = conversations.length;
   const pages = 1 + inboxes * 2 + [3, 1, 2, 1].reduce((sum, count) => sum + count);
 
-  test('the first one costs exactly the pages there are, an unchanged second one the same, and it writes no row and no change', async () => {
+  test('costs exactly the existing pages, and an unchanged second one writes no row', async () => {
     const mirror = await quickMirror({ sandbox: { conversations, sharedShare: 0 } });
     await mirror.sync();
     expect(mirror.sandbox.arrivals.length).toBe(pages);
@@ -82,14 +82,14 @@ describe('what a sync costs', () => {
     await mirror.sync();
     expect(mirror.sandbox.arrivals.length).toBe(2 * pages);
     expect(await written()).toBe(0);
-    // The watch itself works.
+    // Proves that the counter works.
     const [inbox] = mirror.sandbox.world.inboxes.values();
     mirror.sandbox.world.setStatus(inbox!.id, inbox!.conversations.order[0]!, 'new-status');
     await mirror.sync();
     expect(await written()).toBe(2);
   });
 
-  test('lists of inboxes, users and tags of more than a page cost their pages too', async () => {
+  test('costs each page of inboxes, users and tags lists with more than one page', async () => {
     const mirror = await quickMirror({
       pageSize: 10,
       sandbox: { inboxes: 11, conversations: 0, usersPerInbox: 21, tagsPerInbox: 10 },
@@ -99,7 +99,7 @@ describe('what a sync costs', () => {
     await expectEqualToService(mirror);
   });
 
-  test('the ledger holds as many rows as requests arrived, and each list says what it cost', async () => {
+  test('leaves a ledger row for each request, and its sweeps report the same cost', async () => {
     const mirror = await quickMirror({ sandbox: { conversations, sharedShare: 0 } });
     await mirror.sync();
     const [ledger] = await mirror.database.query<{ n: number }>(

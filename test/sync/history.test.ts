@@ -12,7 +12,7 @@ const MOST_REMOVED = 20;
 const PAGE_SIZE = 10;
 const HISTORIES = histories(ON_SQLITE ? 15 : 3);
 
-/** One thing that happens in the account; the numbers choose where, whatever there is at the time. */
+/** One event in the account. The numbers select rows among those that exist at the time. */
 interface Happening {
   readonly kind: (typeof KINDS)[number];
   readonly inbox: number;
@@ -46,7 +46,10 @@ const KINDS = [
   'return-inbox',
 ] as const;
 
-/** Makes random things happen in the sandbox; keeps what went, so that it can come back, and removes at most 20 of a list between two syncs. */
+/**
+ * Applies random events to the sandbox. It remembers removed rows so that they can return,
+ * and removes at most 20 rows of a list between two syncs.
+ */
 class Account {
   readonly #world: World;
   #goneInboxes: string[] = [];
@@ -199,8 +202,8 @@ function choose<T>(rows: readonly T[], nth: number): T | undefined {
   return rows[nth % rows.length];
 }
 
-/** A change as the table `changes` tells it; `before` is the number of the sync that saw the item last, or null. */
-interface ToldChange {
+/** A row of the table `changes`. `before` is the number of the sync that saw the item last, or null. */
+interface RecordedChange {
   readonly list: string;
   readonly inbox_id: string | null;
   readonly item_id: string;
@@ -210,7 +213,7 @@ interface ToldChange {
   readonly before: number | null;
 }
 
-/** One row as it was seen. */
+/** One row of a list as a sync saw it. */
 type Seen = [id: string, columns: Record<string, string | boolean | null>, tags: readonly string[]];
 
 interface Remembered {
@@ -220,13 +223,16 @@ interface Remembered {
   gone: boolean;
 }
 
-/** What a reader who looks at the service once per sync would note down (DESIGN.md, "Tables"). It knows nothing of pages and sweeps. */
+/**
+ * Computes the expected changes (DESIGN.md, "Tables") from the whole service, once per sync.
+ * It knows nothing of pages and sweeps.
+ */
 class Reader {
   readonly #lists = new Map<string, Map<string, Remembered>>();
 
-  look(world: World, sync: number): ToldChange[] {
+  changesAt(world: World, sync: number): RecordedChange[] {
     const inboxes = [...world.inboxes.values()];
-    const told = this.#compare(
+    const changes = this.#compare(
       'inboxes',
       null,
       inboxes.map((inbox) => [inbox.id, inboxColumns(inbox), []]),
@@ -242,17 +248,17 @@ class Reader {
           row.tag_ids,
         ]),
       };
-      for (const [list, rows] of Object.entries(lists)) told.push(...this.#compare(list, id, rows, sync));
+      for (const [list, rows] of Object.entries(lists)) changes.push(...this.#compare(list, id, rows, sync));
     }
-    return told;
+    return changes;
   }
 
-  #compare(list: string, inboxId: string | null, rows: readonly Seen[], sync: number): ToldChange[] {
+  #compare(list: string, inboxId: string | null, rows: readonly Seen[], sync: number): RecordedChange[] {
     const key = `${list}/${inboxId}`;
     const remembered = this.#lists.get(key);
     const memory = remembered ?? new Map<string, Remembered>();
     this.#lists.set(key, memory);
-    const told: ToldChange[] = [];
+    const changes: RecordedChange[] = [];
     const present = new Set<string>();
     for (const [id, { id: _id, ...columns }, tags] of rows) {
       present.add(id);
@@ -260,8 +266,8 @@ class Reader {
         Object.entries(columns).map(([name, value]) => [name, value === null ? null : String(value)]),
       );
       const known = memory.get(id);
-      const tell = (field: string, old_value: string | null, new_value: string | null): void => {
-        told.push({
+      const record = (field: string, old_value: string | null, new_value: string | null): void => {
+        changes.push({
           list,
           inbox_id: inboxId,
           item_id: id,
@@ -271,18 +277,18 @@ class Reader {
           before: known?.seenBy ?? null,
         });
       };
-      if (known === undefined || known.gone) tell('presence', 'missing', 'present');
+      if (known === undefined || known.gone) record('presence', 'missing', 'present');
       if (known !== undefined) {
         for (const [name, value] of fields)
-          if (known.fields.get(name) !== value) tell(name, known.fields.get(name) ?? null, value);
-        for (const tag of known.tags) if (!tags.includes(tag)) tell('tags', tag, null);
-        for (const tag of tags) if (!known.tags.has(tag)) tell('tags', null, tag);
+          if (known.fields.get(name) !== value) record(name, known.fields.get(name) ?? null, value);
+        for (const tag of known.tags) if (!tags.includes(tag)) record('tags', tag, null);
+        for (const tag of tags) if (!known.tags.has(tag)) record('tags', null, tag);
       }
       memory.set(id, { fields, tags: new Set(tags), seenBy: sync, gone: false });
     }
     for (const [id, known] of memory) {
       if (present.has(id) || known.gone) continue;
-      told.push({
+      changes.push({
         list,
         inbox_id: inboxId,
         item_id: id,
@@ -293,33 +299,33 @@ class Reader {
       });
       known.gone = true;
     }
-    return remembered === undefined ? [] : told;
+    return remembered === undefined ? [] : changes;
   }
 }
 
-/** The changes since the last call, `previously_seen_at` as the number of the sync in whose time it lies. */
+/** The changes after the first `after` ones, each with the sync that contains `previously_seen_at`. */
 async function newChanges(
   { database }: TestMirror,
   after: number,
   syncs: readonly [from: number, to: number][],
-): Promise<ToldChange[]> {
+): Promise<RecordedChange[]> {
   const rows = await database.query<
-    Omit<ToldChange, 'before'> & { previously_seen_at: Date | null; observed_at: Date }
+    Omit<RecordedChange, 'before'> & { previously_seen_at: Date | null; observed_at: Date }
   >(
     `SELECT list, inbox_id, item_id, field, old_value, new_value, previously_seen_at, observed_at FROM changes WHERE id > $1 ORDER BY id`,
     after,
   );
   const during = (time: Date): number =>
     syncs.findIndex(([from, to]) => time.getTime() >= from && time.getTime() <= to);
-  const told: ToldChange[] = [];
+  const changes: RecordedChange[] = [];
   for (const { previously_seen_at: seen, observed_at: observed, ...row } of rows) {
     expect(during(observed)).toBe(syncs.length - 1);
-    told.push({ ...row, before: seen === null ? null : during(seen) });
+    changes.push({ ...row, before: seen === null ? null : during(seen) });
   }
-  return told;
+  return changes;
 }
 
-function sorted(changes: ToldChange[]): string[] {
+function sorted(changes: RecordedChange[]): string[] {
   return changes
     .map((change) => JSON.stringify(Object.entries(change).sort(([a], [b]) => (a < b ? -1 : 1))))
     .sort();
@@ -333,7 +339,7 @@ const happening: fc.Arbitrary<Happening> = fc.record({
 });
 
 test(
-  'after any history one more sync makes the tables equal again, and `changes` holds exactly the differences',
+  'after any history, one more sync makes the tables equal, and `changes` has exactly the differences',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -358,7 +364,7 @@ test(
           const account = new Account(world);
           const reader = new Reader();
           const syncs: [number, number][] = [];
-          let told = 0;
+          let known = 0;
           for (const happenings of [[], ...history]) {
             for (const one of happenings) account.happen(one);
             mirror.clock.advance(HOUR);
@@ -371,9 +377,9 @@ test(
               [],
             );
             await expectEqualToService(mirror);
-            const changes = await newChanges(mirror, told, syncs);
-            told += changes.length;
-            expect(sorted(changes)).toEqual(sorted(reader.look(world, syncs.length - 1)));
+            const changes = await newChanges(mirror, known, syncs);
+            known += changes.length;
+            expect(sorted(changes)).toEqual(sorted(reader.changesAt(world, syncs.length - 1)));
           }
           await mirror.database.close();
         },

@@ -18,7 +18,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const HOUR = 3_600_000;
 
-/** A mirror that has been synced once, of one inbox with 60 conversations unless told otherwise. */
+/** A mirror after its first sync, by default of one inbox with 60 conversations. */
 async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
   const mirror = await quickMirror({
     ...options,
@@ -33,7 +33,7 @@ function remove({ sandbox: { world } }: TestMirror, inboxId: string, ids: readon
   for (const id of ids) world.removeConversation(inboxId, id);
 }
 
-/** The conversation lists leave these ids out while `hidden` has them. */
+/** Leaves the ids in `hidden` out of the conversations lists. */
 function hiding(hidden: ReadonlySet<string>): (http: Http) => Http {
   return tampered((page, path) => {
     if (path.endsWith('/conversations'))
@@ -41,8 +41,8 @@ function hiding(hidden: ReadonlySet<string>): (http: Http) => Http {
   });
 }
 
-describe('up to 20 suspects are asked for singly', () => {
-  test('what the service does not know any more gets its tombstone at once, for one request each', async () => {
+describe('a sweep with up to 20 suspects', () => {
+  test('asks for each one, and sets the tombstones of those that the service does not know', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const gone = firstIds(inbox.conversations, 20, 10);
@@ -70,7 +70,7 @@ describe('up to 20 suspects are asked for singly', () => {
     );
   });
 
-  test('a conversation that is still there is cleared; neither this sync nor the next one sees a change', async () => {
+  test('clears a conversation that is still there, without a change in this or the next sync', async () => {
     const hidden = new Set<string>();
     const mirror = await synced({ wrapHttp: hiding(hidden) });
     const inbox = firstInbox(mirror.sandbox);
@@ -92,7 +92,7 @@ describe('up to 20 suspects are asked for singly', () => {
     await expectEqualToService(mirror);
   });
 
-  test('what changed on a conversation found in that way is told, and it counts as seen then', async () => {
+  test('records the changes of a conversation that is still there, and counts it as seen', async () => {
     const hidden = new Set<string>();
     const mirror = await synced({ wrapHttp: hiding(hidden) });
     const inbox = firstInbox(mirror.sandbox);
@@ -102,7 +102,7 @@ describe('up to 20 suspects are asked for singly', () => {
     const asking = await mirror.sync();
     expect(reportOn(asking, 'conversations').changed).toBe(1);
     mirror.clock.advance(HOUR);
-    // Asked for again and found as it was: a sighting that leaves no other trace.
+    // The sweep asks again and finds it unchanged: a sighting that leaves no other trace.
     const from = mirror.clock.now();
     await mirror.sync();
     const to = mirror.clock.now();
@@ -118,7 +118,7 @@ describe('up to 20 suspects are asked for singly', () => {
     expect(second!.previously_seen_at!.getTime()).toBeLessThanOrEqual(to);
   });
 
-  test('users are searched by e-mail, tags by name, inboxes got by id', async () => {
+  test('searches users by e-mail and tags by name, and gets inboxes by id', async () => {
     const mirror = await synced({ sandbox: { conversations: [3, 3] } });
     const { world } = mirror.sandbox;
     const [inbox, other] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];
@@ -141,7 +141,7 @@ describe('up to 20 suspects are asked for singly', () => {
     await expectEqualToService(mirror);
   });
 
-  test('a user and a tag that are still found keep their rows', async () => {
+  test('keeps the rows of a user and a tag that the searches find', async () => {
     let hide = false;
     const mirror = await synced({
       wrapHttp: tampered((page, path) => {
@@ -156,7 +156,7 @@ describe('up to 20 suspects are asked for singly', () => {
     expect(await changesIn(mirror.database)).toEqual([]);
   });
 
-  test('a search with further pages leaves it open: the row waits, and goes when the next complete sweep lacks it too', async () => {
+  test('lets a user wait for the next complete sweep if the search has further pages', async () => {
     let gone = '';
     const mirror = await synced({
       wrapHttp: tampered((page, path) => {
@@ -178,22 +178,23 @@ describe('up to 20 suspects are asked for singly', () => {
     await expectEqualToService(mirror);
   });
 
-  test('an answer about another conversation is no answer: the row waits', async () => {
+  test('ignores an answer about another conversation, and the suspect waits', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const [gone, other] = firstIds(inbox.conversations, 2);
     remove(mirror, inbox.id, [gone!]);
-    // A thread id may be passed where the conversation id goes (spec §2.4), so the service may well answer with another row.
+    // The service accepts a thread id in place of a conversation id (spec §2.4), and so it can answer
+    // with another row.
     inbox.conversations.get(other!)!.gmail_thread_id = gone!;
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, suspects: 1 });
   });
 
   for (const [name, answer] of [
-    ['400', { status: 400, body: '{"errors":[{"message":"no"}]}' }],
+    ['a 400', { status: 400, body: '{"errors":[{"message":"no"}]}' }],
     ['an unknown shape', { status: 200, body: '{"conversation":{}}' }],
     ['a row that cannot be read', { status: 200, body: '{"data":[{"id":"not digits"}]}' }],
   ] as const) {
-    test(`where the service answers such a question with ${name}, the sweep completes, says so, and the rows wait`, async () => {
+    test(`completes with a report and lets all suspects wait if an answer is ${name}`, async () => {
       const mirror = await synced();
       const inbox = firstInbox(mirror.sandbox);
       remove(mirror, inbox.id, firstIds(inbox.conversations, 3));
@@ -212,12 +213,12 @@ describe('up to 20 suspects are asked for singly', () => {
     });
   }
 
-  test('an item that breaks the service each time it is asked for does not keep its list from completing for ever', async () => {
+  test('pauses once, and then completes, if one suspect breaks the service each time', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     remove(mirror, inbox.id, firstIds(inbox.conversations, 1));
     mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 500 } : undefined));
-    // It might be an outage, so first the sweep pauses and nothing is read again.
+    // It could be an outage: the sweep pauses first, and the next pass reads no page again.
     expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
@@ -227,12 +228,12 @@ describe('up to 20 suspects are asked for singly', () => {
     await expectEqualToService(mirror);
   });
 
-  test('an outage while suspects are asked: the next pass reads no page again and asks only for those that are left', async () => {
+  test('asks after an outage only for the suspects that are left, and reads no page again', async () => {
     const hidden = new Set<string>();
     const mirror = await synced({ wrapHttp: hiding(hidden) });
     const inbox = firstInbox(mirror.sandbox);
     const ids = firstIds(inbox.conversations, 6, 20);
-    // Three gone, three only hidden, in turns.
+    // Three are removed and three only hidden, alternately.
     remove(
       mirror,
       inbox.id,
@@ -253,8 +254,8 @@ describe('up to 20 suspects are asked for singly', () => {
   });
 });
 
-describe('absence takes a second witness', () => {
-  test('more than 20 missing rows are not asked for; they go when the second complete sweep lacks them too, and no earlier', async () => {
+describe('the second witness of an absence', () => {
+  test('is, for more than 20 suspects, the second complete sweep and none before it', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const gone = firstIds(inbox.conversations, 21);
@@ -267,7 +268,7 @@ describe('absence takes a second witness', () => {
     });
     expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(0);
     expect(await changesIn(mirror.database)).toEqual([]);
-    // One comes back before the second look, one more goes and is asked for.
+    // One comes back before the second sweep. Another one goes, and the sweep asks for it.
     mirror.sandbox.world.restoreConversation(inbox.id, gone[0]!);
     const [late] = firstIds(inbox.conversations, 1, 5);
     remove(mirror, inbox.id, [late!]);
@@ -282,7 +283,7 @@ describe('absence takes a second witness', () => {
     );
   });
 
-  test('a sweep that stopped half-way is no witness', async () => {
+  test('is never a sweep that stopped half-way', async () => {
     const mirror = await synced({ pageSize: 10 });
     const inbox = firstInbox(mirror.sandbox);
     remove(mirror, inbox.id, firstIds(inbox.conversations, 21));
@@ -296,11 +297,11 @@ describe('absence takes a second witness', () => {
     });
   });
 
-  test('a sweep that is resumed after the clock was set back is not its own second witness', async () => {
+  test('is never the same sweep, resumed after the clock was set back', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     remove(mirror, inbox.id, firstIds(inbox.conversations, 2));
-    // The clock goes back after the sweep's start and before its pages are in.
+    // Sets the clock back between the sweep's start and its pages.
     mirror.sandbox.script(({ path }) => {
       if (path.includes('/conversations?')) mirror.clock.setWall(-2 * HOUR);
       return /conversations\/\d+$/.test(path) ? 'reset' : undefined;
@@ -310,7 +311,7 @@ describe('absence takes a second witness', () => {
     expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 0, suspects: 2 });
   });
 
-  test('`acceptDeletes` takes one complete sweep for it, however many, and asks for none', async () => {
+  test('is not needed with `acceptDeletes`: one complete sweep deletes without asking', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     remove(mirror, inbox.id, firstIds(inbox.conversations, 50));
@@ -321,7 +322,7 @@ describe('absence takes a second witness', () => {
     await expectEqualToService(mirror);
   });
 
-  test('an empty answer with 200, half a page, a row that slipped between two pages: nothing is deleted, nothing told', async () => {
+  test('saves the rows that an empty answer, half a page or a shift between pages leaves out', async () => {
     for (const harm of ['empty', 'half', 'slipped'] as const) {
       let harmful = false;
       const mirror = await synced({
@@ -345,7 +346,7 @@ describe('absence takes a second witness', () => {
     }
   });
 
-  test('a sweep with a rejected row suspects nobody; the row is kept with the reason, less the public permalink, until it can be read', async () => {
+  test('is never a sweep with a reject, which `rejects` keeps without its public permalink', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const [broken, gone] = firstIds(inbox.conversations, 2);
@@ -371,7 +372,7 @@ describe('absence takes a second witness', () => {
     await expectEqualToService(mirror);
   });
 
-  test('after a sweep with rejected rows, no earlier sweep is mistaken for a witness', async () => {
+  test('is never a sweep from before one with rejected rows', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     remove(mirror, inbox.id, firstIds(inbox.conversations, 21));
@@ -384,7 +385,7 @@ describe('absence takes a second witness', () => {
   });
 });
 
-test('a conversation that comes back tells that, and what is different from before it went, each with when it was last seen', async () => {
+test('a returned conversation records its return and each difference with its last sighting', async () => {
   const mirror = await synced();
   const { world } = mirror.sandbox;
   const inbox = firstInbox(mirror.sandbox);
@@ -408,21 +409,23 @@ test('a conversation that comes back tells that, and what is different from befo
   mirror.clock.advance(HOUR);
   await mirror.sync();
   await expectEqualToService(mirror);
-  const told = (await changesIn(mirror.database)).slice(before);
-  expect(told.map((change) => [change.item_id, change.field, change.old_value, change.new_value])).toEqual([
-    [id, 'presence', 'missing', 'present'],
-    [id, 'status', 'open', 'closed'],
-    [id, 'tags', dropped, null],
-    [id, 'tags', null, added],
-  ]);
-  for (const { previously_seen_at: seen } of told) {
+  const changes = (await changesIn(mirror.database)).slice(before);
+  expect(changes.map((change) => [change.item_id, change.field, change.old_value, change.new_value])).toEqual(
+    [
+      [id, 'presence', 'missing', 'present'],
+      [id, 'status', 'open', 'closed'],
+      [id, 'tags', dropped, null],
+      [id, 'tags', null, added],
+    ],
+  );
+  for (const { previously_seen_at: seen } of changes) {
     expect(seen!.getTime()).toBeGreaterThanOrEqual(from);
     expect(seen!.getTime()).toBeLessThanOrEqual(to);
   }
 });
 
 describe('an inbox that is gone', () => {
-  test('covers its rows, tells itself only, and brings back exactly what went with it', async () => {
+  test('covers its rows, records one change, and brings back exactly the rows that it covered', async () => {
     const mirror = await synced({ sandbox: { conversations: [30, 30] } });
     const { world } = mirror.sandbox;
     const inbox = nthInbox(mirror.sandbox, 1);
@@ -430,13 +433,13 @@ describe('an inbox that is gone', () => {
     remove(mirror, inbox.id, [earlier!]);
     await mirror.sync();
     mirror.clock.advance(HOUR);
-    const told = (await changesIn(mirror.database)).length;
+    const recorded = (await changesIn(mirror.database)).length;
 
     world.removeInbox(inbox.id);
     await mirror.sync();
     mirror.clock.advance(HOUR);
     await expectEqualToService(mirror);
-    expect((await changesIn(mirror.database)).slice(told)).toEqual([
+    expect((await changesIn(mirror.database)).slice(recorded)).toEqual([
       expect.objectContaining({
         list: 'inboxes',
         item_id: inbox.id,
@@ -450,7 +453,7 @@ describe('an inbox that is gone', () => {
     world.removeConversation(inbox.id, meanwhile!);
     await mirror.sync();
     await expectEqualToService(mirror);
-    const after = (await changesIn(mirror.database)).slice(told + 1);
+    const after = (await changesIn(mirror.database)).slice(recorded + 1);
     expect(after.map(({ item_id, field, new_value }) => [item_id, field, new_value])).toEqual([
       [inbox.id, 'presence', 'present'],
       [inbox.id, 'display_name', 'Back again'],
@@ -458,7 +461,7 @@ describe('an inbox that is gone', () => {
     ]);
   });
 
-  test('what was half-read of it is abandoned, and its rows are swept again when it is back', async () => {
+  test('loses its open sweeps, and its lists are swept again after its return', async () => {
     const mirror = await synced({ pageSize: 10, sandbox: { conversations: [5, 30] } });
     const { world } = mirror.sandbox;
     const inbox = nthInbox(mirror.sandbox, 1);
@@ -474,7 +477,7 @@ describe('an inbox that is gone', () => {
     await expectEqualToService(mirror);
   });
 
-  test('while it is only a suspect, its lists are skipped and its rows stay', async () => {
+  test('keeps its rows, and its lists are skipped, while it is only a suspect', async () => {
     const mirror = await synced({ sandbox: { conversations: [5, 5] } });
     const { world } = mirror.sandbox;
     const inbox = nthInbox(mirror.sandbox, 1);

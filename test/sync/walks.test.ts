@@ -30,19 +30,19 @@ function sweepsOf(
   return database.query(`SELECT state, pages, error FROM sweeps WHERE list = $1 ORDER BY id`, list);
 }
 
-describe('a list whose end cannot be found', () => {
+describe('a list without an end', () => {
   const harms = {
-    'gives a token again': {
-      said: 'gave a page token that it had given before',
+    'repeats a token': {
+      message: 'gave a page token that it had given before',
       next: (given: string | null, first: string) => (given === null ? null : first),
     },
-    'gives an empty page that says there are more': {
-      said: 'gave an empty page that says there are more',
+    'gives an empty page with a token': {
+      message: 'gave an empty page that says there are more',
       next: (given: string | null) => given,
     },
   };
-  for (const [name, { said, next }] of Object.entries(harms)) {
-    test(`${name}: fails with a sentence, keeps what was read, deletes nothing, and the next pass begins anew`, async () => {
+  for (const [name, { message, next }] of Object.entries(harms)) {
+    test(`that ${name} fails, keeps what was read, deletes nothing and restarts next time`, async () => {
       let harmful = false;
       let first = '';
       const mirror = await mirrored({
@@ -52,7 +52,7 @@ describe('a list whose end cannot be found', () => {
             first = page.pagination.next_page ?? '';
             return;
           }
-          if (said.includes('empty')) page.results = [];
+          if (message.includes('empty')) page.results = [];
           page.pagination.next_page = next(page.pagination.next_page, first);
         }),
       });
@@ -65,7 +65,7 @@ describe('a list whose end cannot be found', () => {
       expect(report.stopped).toBeNull();
       expect(reportOn(report, 'conversations')).toMatchObject({
         outcome: 'failed',
-        error: { code: 'ENDLESS_LIST', message: expect.stringContaining(said) },
+        error: { code: 'ENDLESS_LIST', message: expect.stringContaining(message) },
       });
       expect((await changesIn(mirror.database)).map(({ new_value }) => new_value)).toEqual([
         'read before the end',
@@ -84,12 +84,12 @@ describe('a list whose end cannot be found', () => {
     });
   }
 
-  test('goes on past 100,000 pages: fails with a sentence', async () => {
+  test('that has more than 100,000 pages fails with a message', async () => {
     const mirror = await mirrored();
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     await mirror.sync();
     mirror.sandbox.script(undefined);
-    // As if this list had gone on and on: only the count of its pages is moved.
+    // Moves only the page count, as if the sweep had read that many pages.
     await mirror.database.execute(`UPDATE sweeps SET pages = 99999 WHERE list = 'conversations'`);
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
       outcome: 'failed',
@@ -99,7 +99,7 @@ describe('a list whose end cannot be found', () => {
 });
 
 describe('a token that the service refuses', () => {
-  test('begins the list anew, says so, and completes', async () => {
+  test('restarts its list, which reports the restart and completes', async () => {
     const mirror = await mirrored();
     let refusals = 2;
     mirror.sandbox.script(({ path }) => {
@@ -122,7 +122,7 @@ describe('a token that the service refuses', () => {
     ).toBe(5);
   });
 
-  test('three times: the list fails and deletes nothing', async () => {
+  test('three times fails its list, and the list deletes nothing', async () => {
     const mirror = await mirrored();
     await mirror.sync();
     const inbox = firstInbox(mirror.sandbox);
@@ -140,7 +140,7 @@ describe('a token that the service refuses', () => {
     ).toBe(0);
   });
 
-  test('rows that were rejected before the list began anew are forgotten with it', async () => {
+  test('drops the rejected rows from before the restart', async () => {
     const mirror = await mirrored();
     const inbox = firstInbox(mirror.sandbox);
     const row = inbox.conversations.get(inbox.conversations.order[0]!)!;
@@ -163,13 +163,13 @@ describe('a token that the service refuses', () => {
   });
 });
 
-describe('one list that fails', () => {
+describe('a list that fails', () => {
   for (const [name, answer] of [
     ['404', { status: 404, body: '{"Message":"no such inbox"}' }],
     ['an unknown envelope', { status: 200, body: '{"items":[]}' }],
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/elsewhere' } }],
   ] as const) {
-    test(`with ${name} does not stop the others, and the pass tells which it was`, async () => {
+    test(`with ${name} does not stop the others, and the pass names it`, async () => {
       const mirror = await mirrored({ sandbox: { conversations: [15, 15] } });
       const inbox = firstInbox(mirror.sandbox);
       mirror.sandbox.script(({ path }) =>
@@ -193,7 +193,7 @@ describe('one list that fails', () => {
     });
   }
 
-  test('with one page that breaks each time waits with its token while the others go on', async () => {
+  test('on one page each time keeps its token while the others complete', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [45, 400] } });
     const inbox = firstInbox(mirror.sandbox);
     const broken = (path: string): boolean =>
@@ -213,7 +213,7 @@ describe('one list that fails', () => {
     await expectEqualToService(mirror);
   });
 
-  test('when it is the list of inboxes, the inboxes known are swept all the same', async () => {
+  test('does not stop the sweeps of known inboxes, even if it is the list of inboxes', async () => {
     const mirror = await mirrored();
     await mirror.sync();
     const inbox = firstInbox(mirror.sandbox);
@@ -228,7 +228,7 @@ describe('one list that fails', () => {
 });
 
 describe('a pass that stops', () => {
-  test('in an outage keeps its token; the next pass goes on there and reads no completed list again', async () => {
+  test('in an outage resumes at its token in the next pass and reads no completed list again', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [95, 25] } });
     const inbox = firstInbox(mirror.sandbox);
     let pagesLeft = 5;
@@ -252,13 +252,13 @@ describe('a pass that stops', () => {
     expect(askedSince(mirror.sandbox, before).every((path) => path.includes('next_page'))).toBe(true);
     expect(second.lists.filter(({ outcome }) => outcome === 'already').length).toBe(6);
     await expectEqualToService(mirror);
-    // It is over: the one after it reads everything.
+    // The interrupted pass is complete: the next one reads everything.
     const all = mirror.sandbox.arrivals.length;
     expect((await mirror.sync()).pass.resumed).toBe(false);
     expect(mirror.sandbox.arrivals.length - all).toBe(1 + 2 + 2 + 10 + 3);
   });
 
-  test('by a signal stops between pages with the same care', async () => {
+  test('on a signal stops between pages, and no page is read twice', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [95] } });
     const stop = new AbortController();
     mirror.sandbox.script(() => {
@@ -270,12 +270,12 @@ describe('a pass that stops', () => {
     const arrived = mirror.sandbox.arrivals.length;
     expect(arrived).toBeLessThan(10);
     await mirror.sync();
-    // Not one page was read twice: what had left was applied.
+    // No page was read twice: the pages that were under way were applied.
     expect(mirror.sandbox.arrivals.length).toBe(1 + 1 + 1 + 10);
     await expectEqualToService(mirror);
   });
 
-  test('over a day ago spares no list: all are read again, and the half-read one is finished', async () => {
+  test('for over 36 hours is abandoned: the next one reads all lists and ends the open sweep', async () => {
     const mirror = await mirrored();
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
@@ -298,7 +298,7 @@ describe('a pass that stops', () => {
     await expectEqualToService(mirror);
   });
 
-  test('for want of budget, a day ago, is gone on with: otherwise a list of more than a day would never end', async () => {
+  test('is resumed a day later, so that a list of more than a day’s budget can complete', async () => {
     const mirror = await mirrored();
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     for (let day = 1; day <= 3; day += 1) {
@@ -307,7 +307,7 @@ describe('a pass that stops', () => {
     }
   });
 
-  test('is gone on with by a pass of the same kind and scope only', async () => {
+  test('is resumed only by a pass of the same kind and scope', async () => {
     const mirror = await mirrored();
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     const all = await mirror.sync();
@@ -320,7 +320,7 @@ describe('a pass that stops', () => {
   });
 });
 
-test('a sweep that was given up meanwhile, as its inbox is gone, is not brought back by being stopped', async () => {
+test('a pause does not revive a sweep that was abandoned because its inbox is gone', async () => {
   const { store, database, clock } = await mirrored();
   const sweep = await store.openSweep({ list: 'tags', inboxId: '1' }, 'schedule', clock.now());
   await database.execute(
@@ -333,8 +333,8 @@ test('a sweep that was given up meanwhile, as its inbox is gone, is not brought 
   ]);
 });
 
-describe('what a pass reads', () => {
-  test('`sync users` reads users lists only; of one inbox, that one only', async () => {
+describe('a pass', () => {
+  test('by `sync users` reads only users lists, and with an inbox only that inbox’s list', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [5, 5] } });
     await mirror.sync();
     const [inbox, other] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];
@@ -348,7 +348,7 @@ describe('what a pass reads', () => {
     expect(askedSince(mirror.sandbox, before)).toEqual([`/inboxes/${other.id}/users?limit=10`]);
   });
 
-  test('`sync users` of an empty mirror asks for the inboxes first', async () => {
+  test('by `sync users` on an empty mirror reads the inboxes first', async () => {
     const mirror = await mirrored();
     await mirror.sync({ lists: ['users'] });
     expect(askedSince(mirror.sandbox, 0)).toEqual([
@@ -358,7 +358,7 @@ describe('what a pass reads', () => {
     expect(await count(mirror.database, 'inbox_users')).toBe(4);
   });
 
-  test('an inbox that the service does not have is named as such; where its list of inboxes cannot be read, that is what is told', async () => {
+  test('for an unknown inbox reports the inboxes that exist, or the failed list of inboxes', async () => {
     const mirror = await mirrored();
     await expect(mirror.sync({ inboxId: '42' })).rejects.toMatchObject({
       code: 'USAGE',
@@ -369,7 +369,7 @@ describe('what a pass reads', () => {
     expect(reportOn(report, 'inboxes')).toMatchObject({ outcome: 'failed', error: { code: 'BAD_ANSWER' } });
   });
 
-  test('an inbox that is not authorised is read like others', async () => {
+  test('reads an inbox that is not authorised like others', async () => {
     const mirror = await mirrored();
     firstInbox(mirror.sandbox).is_authorised = false;
     await mirror.sync();
@@ -377,7 +377,7 @@ describe('what a pass reads', () => {
     expect(await count(mirror.database, `inboxes WHERE NOT is_authorised`)).toBe(1);
   });
 
-  test('a resync begins at the first page though a sweep was open; interrupted itself, it goes on where it was', async () => {
+  test('by `resync` starts at the first page despite an open sweep, and resumes its own sweep', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [95] } });
     const path = `/inboxes/${firstInbox(mirror.sandbox).id}/conversations?limit=10`;
     const breakAfter = (pages: number): void => {
@@ -405,8 +405,8 @@ describe('what a pass reads', () => {
   });
 });
 
-describe('what a sweep leaves behind', () => {
-  test('the pages of the two last complete sweeps, and of failed ones since at most two', async () => {
+describe('a sweep', () => {
+  test('leaves the pages of the last two complete sweeps and of at most two failed ones since', async () => {
     const mirror = await mirrored();
     for (let nth = 0; nth < 4; nth++) await mirror.sync({ lists: ['conversations'] });
     const pages = (): Promise<number> =>
@@ -420,7 +420,7 @@ describe('what a sweep leaves behind', () => {
     expect(await pages()).toBe(2 * 5);
   });
 
-  test('rejected rows of failed sweeps do not pile up either', async () => {
+  test('leaves the rejected rows of at most two failed sweeps', async () => {
     const mirror = await mirrored();
     const inbox = firstInbox(mirror.sandbox);
     (inbox.conversations.get(inbox.conversations.order[0]!) as { status: unknown }).status = 7;
@@ -429,7 +429,7 @@ describe('what a sweep leaves behind', () => {
     expect(await count(mirror.database, 'rejects')).toBe(2);
   });
 
-  test('the first sweep that completes is the baseline, also after one that failed: no changes', async () => {
+  test('that completes first is the baseline and writes no changes, even after a failed one', async () => {
     const mirror = await mirrored();
     const inbox = firstInbox(mirror.sandbox);
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
@@ -443,7 +443,7 @@ describe('what a sweep leaves behind', () => {
 });
 
 describe('`previously_seen_at`', () => {
-  test('is when the page that held the item was fetched last, though rows before it come and go', async () => {
+  test('is the last fetch of the item’s page, even if rows before the item come and go', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [300] } });
     const inbox = firstInbox(mirror.sandbox);
     const ids = firstIds(inbox.conversations, 300);
@@ -456,11 +456,11 @@ describe('`previously_seen_at`', () => {
       mirror.clock.advance(HOUR);
       mirror.sandbox.world.setStatus(inbox.id, watched, status);
       await mirror.sync();
-      const told = (await changesIn(mirror.database)).find(({ new_value: value }) => value === status);
-      expect(told?.previously_seen_at).toEqual(seen!.at);
+      const change = (await changesIn(mirror.database)).find(({ new_value: value }) => value === status);
+      expect(change?.previously_seen_at).toEqual(seen!.at);
     };
     await mirror.sync();
-    // 240 rows before it go: it moves from page 26 to page 2. Then they come back, and it stands where it stood the time before last.
+    // Removing 240 rows before the item moves it from page 26 to page 2. Restoring them moves it back.
     for (const id of ids.slice(0, 240)) mirror.sandbox.world.removeConversation(inbox.id, id);
     mirror.clock.advance(HOUR);
     await mirror.sync();
@@ -471,7 +471,7 @@ describe('`previously_seen_at`', () => {
     await checkNextChange('far from where it was');
   });
 
-  test('counts what a sweep saw that did not complete', async () => {
+  test('counts the sightings of a sweep that did not complete', async () => {
     const mirror = await mirrored();
     const inbox = firstInbox(mirror.sandbox);
     const watched = inbox.conversations.order[0]!;
@@ -484,13 +484,13 @@ describe('`previously_seen_at`', () => {
     mirror.clock.advance(HOUR);
     mirror.sandbox.world.setStatus(inbox.id, watched, 'later');
     await mirror.sync();
-    const [told] = await changesIn(mirror.database);
-    expect(told!.previously_seen_at!.getTime()).toBeGreaterThanOrEqual(from);
+    const [change] = await changesIn(mirror.database);
+    expect(change!.previously_seen_at!.getTime()).toBeGreaterThanOrEqual(from);
   });
 });
 
-describe('a pass that was interrupted, by a clock that cannot be trusted', () => {
-  test('takes no list for done that was completed before it began, be it in the same millisecond or by a clock set back since', async () => {
+describe('an interrupted pass', () => {
+  test('skips no list that was complete before it, in the same millisecond or by a set clock', async () => {
     for (const setBack of [0, 2 * HOUR]) {
       const mirror = await mirrored();
       await mirror.sync();

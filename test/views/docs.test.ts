@@ -45,7 +45,7 @@ test('docs/sql.md has every view with its sentence and its columns in order', as
 test('every table has a sentence, and docs/tables.md has every table with every column', async () => {
   const tables = [...(await columns())].filter(([name]) => name.startsWith('table '));
   expect(tables.map(([name]) => name.slice(6)).sort()).toEqual(Object.keys(TABLE_SENTENCES).sort());
-  // What every mirrored table ends in is told once.
+  // docs/tables.md describes the last columns of the mirrored tables once for all of them.
   const shared = new Set([
     'raw',
     'content_hash',
@@ -55,20 +55,20 @@ test('every table has a sentence, and docs/tables.md has every table with every 
     'deleted_at',
   ]);
   for (const [name, of] of tables) {
-    const told = tablesDoc
+    const described = tablesDoc
       .split('\n')
       .filter(
         (line) => line.startsWith(`| \`${name.slice(6)}\` `) || line.startsWith(`\`${name.slice(6)}\`: `),
       );
-    expect({ name, lines: told.length }).toEqual({ name, lines: 1 });
-    const paragraph = tablesDoc.slice(tablesDoc.indexOf(told[0]!)).split(/\n\n|\n\|/)[0]!;
+    expect({ name, lines: described.length }).toEqual({ name, lines: 1 });
+    const paragraph = tablesDoc.slice(tablesDoc.indexOf(described[0]!)).split(/\n\n|\n\|/)[0]!;
     for (const column of of.filter((one) => !shared.has(one))) expect(paragraph).toContain(`\`${column}\``);
   }
 });
 
 const QUESTION = /^## (.*)\n\n(?:[^`\n].*\n\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
-test('the cookbook has fifteen questions, and each gets the answer that stands there', async () => {
+test('the cookbook has fifteen questions, and each query returns the documented answer', async () => {
   const mirror = await livelyMirror();
   const questions = [...sqlDoc.matchAll(QUESTION)];
   expect(questions.length).toBe(15);
@@ -77,7 +77,7 @@ test('the cookbook has fifteen questions, and each gets the answer that stands t
     const rows = await ask(mirror, sql!);
     expect(rows.length, title).toBeGreaterThan(0);
     const got = asTable(rows);
-    // UPDATE_DOCS=1 writes the answers down, for a person to read before they are committed.
+    // UPDATE_DOCS=1 writes the answers into the document, for review before a commit.
     if (process.env['UPDATE_DOCS'] === '1')
       written = written.replace(
         block,
@@ -103,7 +103,7 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
   );
 }
 
-/** A working week of a small account, read every three hours. */
+/** A working week of a small account, synced every three hours. */
 async function livelyMirror(): Promise<TestMirror> {
   const mirror = await quickMirror({
     sandbox: { seed: 11, conversations: [24, 10], usersPerInbox: 4, tagsPerInbox: 4, idType: 'string' },

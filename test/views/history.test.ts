@@ -4,7 +4,10 @@ import { firstIds, firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { HOUR, ask, minute } from './support.ts';
 
-/** A mirror of one inbox of open, unassigned conversations, and what happens in it hour by hour: `happen` is done at 09:00, 10:00 … and synced. */
+/**
+ * A mirror of one inbox with open, unassigned conversations.
+ * It runs each `happen` on the hour from 09:00, followed by a sync.
+ */
 async function lived(
   conversations: number,
   ...happen: ((mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => void)[]
@@ -42,7 +45,7 @@ const setStatus =
     sandbox.world.setStatus(id, ids[nth]!, status);
 
 describe('status_intervals', () => {
-  test('begin at the first sight as a lower bound, then between the sighting before and the one that saw the change', async () => {
+  test('begin at the first sighting as a lower bound, then between two sightings of a change', async () => {
     const { mirror, ids } = await lived(
       1,
       setStatus('pending'),
@@ -58,7 +61,7 @@ describe('status_intervals', () => {
     ]);
   });
 
-  test('of a new conversation begin after the list was last read without it, with the status in which it came', async () => {
+  test('of a new conversation begin after the last read without it, with its first status', async () => {
     let fresh = '';
     const { mirror } = await lived(
       1,
@@ -72,7 +75,7 @@ describe('status_intervals', () => {
     ]);
   });
 
-  test('end when the conversation is seen to be gone; a return begins a new one with what it came back with', async () => {
+  test('end when a sync finds the conversation gone, and a return begins a new one', async () => {
     const { mirror, ids } = await lived(
       1,
       ({ sandbox }, { id }, [a]) => void sandbox.world.removeConversation(id, a!),
@@ -88,7 +91,7 @@ describe('status_intervals', () => {
     ]);
   });
 
-  test("end with their inbox's tombstone and begin anew with its return", async () => {
+  test("end with their inbox's tombstone and begin again with its return", async () => {
     const { mirror, ids } = await lived(
       2,
       setStatus('pending', 1),
@@ -121,7 +124,7 @@ describe('status_intervals', () => {
   });
 });
 
-test('assignee_intervals tell of times with nobody, too', async () => {
+test('assignee_intervals include the times without an assignee', async () => {
   let people: string[] = [];
   const assign =
     (nth: number | null) => (mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => {
@@ -137,7 +140,7 @@ test('assignee_intervals tell of times with nobody, too', async () => {
   ]);
 });
 
-test('time_in_status adds up all visits, the one that lasts included', async () => {
+test('time_in_status adds up all visits, including the current one', async () => {
   const { mirror, ids } = await lived(1, setStatus('pending'), setStatus('open'));
   const rows = await ask(
     mirror,
@@ -149,7 +152,7 @@ test('time_in_status adds up all visits, the one that lasts included', async () 
   ]);
 });
 
-test('reopens count what was closed and opened again, not that closed is spelt another way', async () => {
+test('reopens count closings and reopenings, but not a change to another spelling of closed', async () => {
   const { mirror, inboxId, ids } = await lived(
     2,
     setStatus('close'),
@@ -166,7 +169,7 @@ test('reopens count what was closed and opened again, not that closed is spelt a
   ]);
 });
 
-test('assignments tell when the first one was, and hand-overs to another, with whoever had nobody from the start as a lower bound', async () => {
+test('assignments show first assignment and hand-overs, with a lower bound for baseline rows', async () => {
   let fresh = '';
   const { mirror, ids } = await lived(
     3,
@@ -185,7 +188,7 @@ test('assignments tell when the first one was, and hand-overs to another, with w
     ({ sandbox: { world } }, inbox, [a]) => world.assign(inbox.id, a!, inbox.users.order[1]!),
   );
   const rows = await ask(mirror, `SELECT * FROM assignments`);
-  const told = (id: string): unknown => {
+  const summaryOf = (id: string): unknown => {
     const row = rows.find((one) => one['conversation_id'] === id);
     const hours =
       row?.['seconds_to_first'] === null ? null : Math.round(Number(row?.['seconds_to_first']) / 3600);
@@ -198,13 +201,13 @@ test('assignments tell when the first one was, and hand-overs to another, with w
     ];
   };
   expect(rows.length).toBe(4);
-  expect(told(ids[0]!)).toEqual(['09:00', 1, 1, 2, 1]);
-  expect(told(ids[1]!)).toEqual([null, null, 0, 0, 1]);
-  expect(told(fresh)).toEqual(['10:00', 1, 1, 2, 0]);
+  expect(summaryOf(ids[0]!)).toEqual(['09:00', 1, 1, 2, 1]);
+  expect(summaryOf(ids[1]!)).toEqual([null, null, 0, 0, 1]);
+  expect(summaryOf(fresh)).toEqual(['10:00', 1, 1, 2, 0]);
 });
 
 describe('the daily views', () => {
-  test('cut days in the time zone of the report', async () => {
+  test('cut days in the report’s time zone', async () => {
     const { mirror, inboxId, ids } = await lived(2);
     const { world } = mirror.sandbox;
     mirror.clock.advance(Date.parse('2026-03-02T23:30:00Z') - mirror.clock.now());
@@ -253,7 +256,7 @@ describe('the daily views', () => {
     expect(days).toEqual([{ day: '2026-03-04', n: inbox.conversations.size }]);
   });
 
-  test('count nothing of an inbox that went and came back before its conversations were first read', async () => {
+  test('count nothing for an inbox that left and returned before its first conversation sweep', async () => {
     const mirror = await quickMirror({ sandbox: { conversations: [3, 1] } });
     const { id } = firstInbox(mirror.sandbox);
     await mirror.sync({ lists: ['inboxes'] });
@@ -265,7 +268,7 @@ describe('the daily views', () => {
     expect(flow).toEqual([{ appeared: 0, removed: 0 }]);
   });
 
-  test('are right although changes were noted while the clock was ahead, and no time is less than none', async () => {
+  test('are right even if a clock ahead dated some changes, and no duration is negative', async () => {
     const { mirror, inboxId, ids } = await lived(3);
     const { world } = mirror.sandbox;
     mirror.clock.setWall(72 * HOUR);

@@ -24,7 +24,7 @@ test('a new mirror has the views, and opening it again writes nothing', async ()
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
-  // What is made anew has another number on PostgreSQL.
+  // On PostgreSQL, a recreated view has another oid.
   const version = async (): Promise<unknown> =>
     await database.query(
       ON_SQLITE
@@ -36,7 +36,7 @@ test('a new mirror has the views, and opening it again writes nothing', async ()
   expect(await version()).toEqual(before);
 });
 
-test("another release's views are replaced when the mirror is opened, a view of the user's own stays", async () => {
+test("opening the mirror replaces another release's views and keeps a view of the user", async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   await dropViews(database);
@@ -52,7 +52,7 @@ test("another release's views are replaced when the mirror is opened, a view of 
 });
 
 test.skipIf(ON_SQLITE)(
-  "views of the user's own on the program's views are never dropped: a sentence asks for it, and nothing is changed",
+  "the program never drops a user's view on its own views: an error asks for it and nothing changes",
   async () => {
     const path = await freshMirrorFile();
     const database = await temporaryDatabase(path);
@@ -68,7 +68,7 @@ test.skipIf(ON_SQLITE)(
   },
 );
 
-test('processes that bring the views at once all succeed', async () => {
+test('processes that create the views at the same time all succeed', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   await dropViews(database);
@@ -77,7 +77,7 @@ test('processes that bring the views at once all succeed', async () => {
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
-test('a mirror from before the views is migrated: its rows stay, and the views are made', async () => {
+test('a mirror from before the views keeps its rows and gets the views when it is opened', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   await database.execute(
@@ -100,10 +100,10 @@ test('a mirror from before the views is migrated: its rows stay, and the views a
   expect(await count(migrated, 'schedules')).toBe(1);
 });
 
-test('a migration that is still to come finds no view in its way', async () => {
+test('a pending migration runs without the views, which are created again after it', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
-  // As if the last migration had not been applied, with views there: they are dropped first and made again.
+  // The last migration looks pending although the views exist: they are dropped first and created again.
   await database.execute(
     `UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = CURRENT_TIMESTAMP WHERE migration_name LIKE '%_views'`,
   );
@@ -117,7 +117,7 @@ test('a migration that is still to come finds no view in its way', async () => {
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
-test('days are kept from the first sighting to a month ahead, written once, and cut anew for another time zone', async () => {
+test('report_days reaches a month ahead, is written once, and is rebuilt for a new time zone', async () => {
   const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
   const settings = { reportTimezone: 'UTC', requestsPerDay: 5000, requestsReserved: 250 };
   const day = 24 * 3_600_000;
@@ -134,13 +134,13 @@ test('days are kept from the first sighting to a month ahead, written once, and 
   expect(await count(database, 'report_days')).toBe(many + 40);
   await keepReport(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
   expect(await begins()).toBe('2026-03-02T05:00:00.000Z');
-  // The clocks go forward on 8 March there.
+  // New York's clocks go forward on 8 March.
   const length = database.dialect.millisecondsBetween('starts_at', 'ends_at');
   const short = await database.query(`SELECT day FROM report_days WHERE ${length} < ${day - 60_000}`);
   expect(short).toEqual([{ day: '2026-03-08' }]);
 });
 
-test('a process that asks every view without pause never keeps a sync from writing, nor fails itself', async () => {
+test('a process that queries every view without pause neither blocks a sync nor fails', async () => {
   const path = await freshMirrorFile();
   const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [60] } });
   const inbox = firstInbox(mirror.sandbox);
@@ -173,7 +173,7 @@ test('a process that asks every view without pause never keeps a sync from writi
   expect(Number(lines.at(-1))).toBeGreaterThan(0);
 });
 
-test('`tables` prints every table and view with its columns and its sentence, as text and as JSON', async () => {
+test('`tables` prints every table and view with its columns and description, as text and JSON', async () => {
   const place = await newPlace();
   const program = await testProgram(
     { conversations: [5] },

@@ -6,7 +6,7 @@ import { HOUR, MINUTE, ask, minute } from './support.ts';
 
 const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
 
-/** A mirror of one inbox whose conversations are all open and assigned to nobody. */
+/** A mirror whose conversations are all open, unassigned and without tags. */
 async function plainMirror(conversations = [6]) {
   const mirror = await quickMirror({ sandbox: { ...SMALL, conversations } });
   for (const inbox of mirror.sandbox.world.inboxes.values())
@@ -15,7 +15,7 @@ async function plainMirror(conversations = [6]) {
   return mirror;
 }
 
-test('backlog_now counts by status, takes close and closed for one, and lets no unknown status vanish', async () => {
+test('backlog_now counts by status, close as closed, and every unknown status as other', async () => {
   const mirror = await plainMirror([6, 2]);
   const { world } = mirror.sandbox;
   const inbox = firstInbox(mirror.sandbox);
@@ -57,7 +57,7 @@ test('backlog_now counts by status, takes close and closed for one, and lets no 
   ]);
 });
 
-test('assignee_workload counts what is open and pending, by name, and by id where the user is not known', async () => {
+test('assignee_workload counts open and pending by name, and by id for an unknown user', async () => {
   const mirror = await plainMirror();
   const { world } = mirror.sandbox;
   const inbox = firstInbox(mirror.sandbox);
@@ -81,7 +81,7 @@ test('assignee_workload counts what is open and pending, by name, and by id wher
   ]);
 });
 
-test('unassigned_age counts from when the assignee went, from the coming, or from the first sight as a lower bound', async () => {
+test('unassigned_age counts from unassignment, arrival, or first sighting as a lower bound', async () => {
   const mirror = await plainMirror([4]);
   const { world } = mirror.sandbox;
   const inbox = firstInbox(mirror.sandbox);
@@ -118,7 +118,7 @@ test('unassigned_age counts from when the assignee went, from the coming, or fro
   expect(now).toEqual({ unassigned: rows.length });
 });
 
-test('unassigned_age begins anew when the inbox has come back', async () => {
+test('unassigned_age restarts when the inbox returns', async () => {
   const mirror = await plainMirror([1]);
   const { world } = mirror.sandbox;
   const { id } = firstInbox(mirror.sandbox);
@@ -134,7 +134,7 @@ test('unassigned_age begins anew when the inbox has come back', async () => {
   expect([minute(row?.['since']), row?.['is_lower_bound']]).toEqual(['10:00', 0]);
 });
 
-test('tag_volume counts live conversations, those not closed besides, unused tags as none, and tags it does not know', async () => {
+test('tag_volume counts live and not closed conversations of used, unused and gone tags', async () => {
   const mirror = await plainMirror();
   const { world } = mirror.sandbox;
   const inbox = firstInbox(mirror.sandbox);
@@ -161,7 +161,7 @@ test('tag_volume counts live conversations, those not closed besides, unused tag
   expect((await ask(mirror, `SELECT tag_id FROM tag_volume`)).map((row) => row['tag_id'])).not.toContain(bug);
 });
 
-test('budget tells what the last 24 hours sent and what was refused, held against the configuration', async () => {
+test('budget shows the requests and 429s of the last 24 hours beside the configured limits', async () => {
   const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: SMALL });
   await mirror.sync();
   const sent = mirror.sandbox.arrivals.length;
@@ -175,7 +175,7 @@ test('budget tells what the last 24 hours sent and what was refused, held agains
   ]);
 });
 
-test('freshness is never, unknown without schedules, fresh until the second slot and stale from it on', async () => {
+test('freshness is never, unknown without schedules, fresh until the second slot, then stale', async () => {
   const mirror = await plainMirror([1]);
   const states = async (): Promise<unknown[]> =>
     (await ask(mirror, `SELECT state FROM freshness WHERE list = 'conversations'`)).map(
@@ -206,7 +206,7 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   mirror.clock.advance(16 * MINUTE);
   await slot(begun + 30 * MINUTE, begun + 15 * MINUTE);
   expect(await states()).toEqual(['fresh']);
-  // The daemon has gone: the slot of half past was noted by nobody.
+  // The daemon has stopped: no process has recorded the slot of 08:30.
   mirror.clock.advance(15 * MINUTE);
   expect(await states()).toEqual(['stale']);
   await slot(begun + 45 * MINUTE, begun + 30 * MINUTE);

@@ -7,8 +7,8 @@ import { ON_SQLITE } from '../support/provider.ts';
 import { quickMirror } from '../support/template.ts';
 import { ask, HOUR } from './support.ts';
 
-/** What there is: `inbox/conversation` to status and assignee. */
-function look(world: World): Map<string, { status: string; assignee: string | null }> {
+/** The present state of the service: `inbox/conversation` to status and assignee. */
+function stateOf(world: World): Map<string, { status: string; assignee: string | null }> {
   const seen = new Map<string, { status: string; assignee: string | null }>();
   for (const inbox of world.inboxes.values())
     for (const { id, status, assignee } of inbox.conversations.values())
@@ -19,14 +19,14 @@ function look(world: World): Map<string, { status: string; assignee: string | nu
   return seen;
 }
 
-/** The views' SQL is the same on both databases but for a few words. */
+/** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
 const HISTORIES = histories(ON_SQLITE ? 15 : 4);
 
-/** What there was at an instant after a sync. */
+/** The state of the service at an instant after a sync. */
 interface Sighting {
   readonly at: string;
   readonly inboxes: readonly string[];
-  readonly seen: ReturnType<typeof look>;
+  readonly seen: ReturnType<typeof stateOf>;
 }
 
 interface Interval {
@@ -38,7 +38,7 @@ interface Interval {
 }
 
 test(
-  'after any history the intervals tell at every instant what a sync saw then, never overlap and leave no gap but absence, and the days agree with them',
+  'after any history, the intervals match every sync, never overlap, and agree with the daily views',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -69,7 +69,7 @@ test(
             sightings.push({
               at: new Date(mirror.clock.now()).toISOString(),
               inboxes: [...world.inboxes.keys()],
-              seen: look(world),
+              seen: stateOf(world),
             });
           }
           const status = await intervals(mirror, 'status');
@@ -90,7 +90,7 @@ test(
               if (before === undefined || before.key !== one.key) continue;
               expect(before.to).not.toBeNull();
               expect((before.to ?? '') <= one.from).toBe(true);
-              // Without absence between them the next one is another.
+              // Without an absence between them, adjacent intervals differ in value.
               if (before.to === one.from) expect(before.value).not.toBe(one.value);
             }
           }
@@ -120,14 +120,14 @@ async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Prom
   }));
 }
 
-/** What the intervals say of an instant. */
+/** The value of each conversation at an instant, according to the intervals. */
 function seenAt(all: readonly Interval[], at: string): Map<string, string | null> {
   const then = all.filter(({ from, to }) => from <= at && (to === null || to > at));
   expect(new Set(then.map(({ key }) => key)).size).toBe(then.length);
   return new Map(then.map(({ key, value }) => [key, value] as const));
 }
 
-/** From when to when each conversation was there, whatever it was. */
+/** The times during which each conversation was present, with any value. */
 function presence(all: readonly Interval[]): string[] {
   const stays: [key: string, from: string, to: string | null][] = [];
   for (const { key, from, to } of all) {
@@ -139,14 +139,15 @@ function presence(all: readonly Interval[]): string[] {
 }
 
 /**
- * The backlog at the end of a day is what the last sync of that day or before saw, and the flow is what makes the difference: to the day before,
- * or of a new inbox to its first sweep, a baseline that did not appear (docs/sql.md).
+ * Checks the daily views. The backlog of a day is the state at the last sync of that day or before.
+ * The flow is the difference from the day before. For a new inbox it is the difference from its first sweep,
+ * a baseline whose conversations did not appear (docs/sql.md).
  */
 async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
-  const told = new Map<string, Map<string, number>>();
+  const backlog = new Map<string, Map<string, number>>();
   for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`)) {
-    const day = told.get(String(row['day'])) ?? new Map<string, number>();
-    told.set(
+    const day = backlog.get(String(row['day'])) ?? new Map<string, number>();
+    backlog.set(
       String(row['day']),
       day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])),
     );
@@ -165,7 +166,7 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promi
       const cell = `${key.split('/')[0]} ${status}`;
       expected.set(cell, (expected.get(cell) ?? 0) + 1);
     }
-    expect(new Map(told.get(day) ?? [])).toEqual(expected);
+    expect(new Map(backlog.get(day) ?? [])).toEqual(expected);
     const yesterday = sightings.findLast(({ at }) => at.slice(0, 10) < day);
     return [...baselines]
       .filter(([, first]) => first.at.slice(0, 10) <= day)

@@ -12,14 +12,14 @@ import { freshMirrorFile } from '../support/template.ts';
 
 const READERS = 20;
 
-/** How long the writer goes on; without it, until each reader has gone round once beside it. */
+/** The writer runs for this many seconds; with 0, until each reader has completed a turn beside it. */
 const SECONDS = Number(process.env['READERS_SECONDS'] ?? 0);
 
 interface Witness {
   readonly turns: () => number;
-  /** Resolves when it has gone round once more. */
+  /** Resolves after its next turn. */
   turned(): Promise<unknown>;
-  /** Lets it end; what it found wrong. */
+  /** Ends the process and returns its errors. */
   end(): Promise<string>;
 }
 
@@ -31,14 +31,14 @@ function witness(url: string, least: number): Witness {
   let errors = '';
   child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
   let turns = 0;
-  // One that has failed is not waited for.
+  // The test does not wait for a reader that has failed.
   child.once('close', () => (turns = Number.POSITIVE_INFINITY));
   const output = createInterface({ input: child.stdout }).on('line', () => (turns += 1));
   return {
     turns: () => turns,
     turned: () => Promise.race([once(output, 'line'), closed]),
     async end() {
-      // One that has failed reads no more.
+      // A reader that has failed no longer reads its stdin.
       child.stdin.on('error', () => undefined).end();
       await closed;
       return errors;
@@ -46,7 +46,7 @@ function witness(url: string, least: number): Witness {
   };
 }
 
-/** Everything changes, each conversation in status and tag; a few are new. */
+/** Changes the status and the tag of every conversation. */
 function nextRound({ inboxes }: World, round: number): void {
   for (const { tags, conversations } of inboxes.values()) {
     const tag = tags.order[round % tags.size] ?? '';
@@ -56,7 +56,7 @@ function nextRound({ inboxes }: World, round: number): void {
 }
 
 test(
-  'twenty processes that ask every view and table without pause never hold up a resync, see no half page, and miss no live row',
+  'twenty processes that query without pause delay no resync, see no half page and miss no live row',
   async () => {
     const path = await freshMirrorFile();
     const mirror = await mirrorOf({
@@ -67,7 +67,7 @@ test(
     const { world } = mirror.sandbox;
     nextRound(world, 0);
     await mirror.sync();
-    // Whoever had to wait for a reader would fail at once.
+    // Without a busy time-out, a writer that had to wait for a reader fails at once.
     if (ON_SQLITE) await mirror.database.query('PRAGMA busy_timeout = 0');
     const least = await count(mirror.database, 'conversations');
     const readers = Array.from({ length: READERS }, () => witness(urlOf(path), least));

@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
 
 const stoppedAt = new WeakMap<Database, string>();
 
-/** Asks a view as it answers at the test clock's time; instants come as ISO 8601 text, whole numbers and truths as numbers. */
+/** Queries a view at the test clock's time. Returns instants as ISO 8601 text and booleans as numbers. */
 export async function ask(
   { database, clock }: Pick<TestMirror, 'database' | 'clock'>,
   sql: string,
@@ -30,7 +30,10 @@ function plain(value: unknown): unknown {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-/** The whole minute (`08:15`) of an instant on the tests' first day, or `day 2 08:15`. A sync takes some milliseconds of the test clock's time. */
+/**
+ * An instant to the minute: `08:15` on the tests' first day, `day 2 08:15` on the second.
+ * This hides the milliseconds that a sync takes on the test clock.
+ */
 export function minute(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const day = (Date.parse(value.slice(0, 10)) - Date.parse('2026-03-02')) / DAY + 1;

@@ -13,12 +13,12 @@ async function instants(
   return rows.flatMap((row) => Object.values(row).map((at) => at?.getTime() ?? null));
 }
 
-test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %i ms', async (jump) => {
+test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set clock', async (jump) => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, store, sandbox } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
-  // More than are asked for singly: they wait for a second witness.
+  // More than 20 suspects: the sweep does not ask for them singly, and they wait for a second witness.
   for (const id of [...inbox.conversations.order].slice(0, 25))
     sandbox.world.removeConversation(inbox.id, id);
   clock.advance(HOUR);
@@ -55,7 +55,7 @@ test.each([JUMP, -JUMP])('all that is held against the clock moves with it, by %
   expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
 });
 
-test('rows that wait for a second witness do not wait for the clock to come round again', async () => {
+test('suspects get their second witness on time even if the clock is set back', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [60] } });
   const { clock, sandbox, database } = mirror;
   await mirror.sync();
@@ -71,7 +71,7 @@ test('rows that wait for a second witness do not wait for the clock to come roun
   expect(gone).toHaveLength(25);
 });
 
-test('after a reboot with the clock behind nothing lies in the future, and a pass that begins has no start in it either', async () => {
+test('after a reboot with the clock behind, no sweep and no new pass has a time in the future', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, store } = mirror;
   await mirror.sync();
@@ -88,7 +88,7 @@ test('after a reboot with the clock behind nothing lies in the future, and a pas
   expect(pass.startedAt.getTime() - now).toBeLessThanOrEqual(1);
 });
 
-test('after a reboot with the clock ahead everything stays as it is', async () => {
+test('after a reboot with the clock ahead, the times of sweeps stay unchanged', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, store } = mirror;
   await mirror.sync();

@@ -23,10 +23,16 @@ export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
-/** Bottleneck passes a job on in this many timers of 0 ms, one after the other, at most; node runs such timers in the order they were set. */
+/**
+ * Bottleneck passes a job on through at most this many successive 0 ms timers.
+ * Node runs such timers in the order in which they were set.
+ */
 const BOTTLENECK_TURNS = 6;
 
-/** A test clock that turns only once all that follows from the last moment has happened: the gate's queue and the database take real time. */
+/**
+ * A test clock that advances only after all work of the current instant is done.
+ * That work takes real time in the gate's queue and the database.
+ */
 export class PatientClock extends TestClock {
   constructor(start?: number) {
     super(start);
@@ -48,10 +54,10 @@ export class PatientClock extends TestClock {
   }
 }
 
-/** How long a request takes there and back, in milliseconds. */
+/** The milliseconds that a request takes to the service and back. */
 export type Way = () => readonly [out: number, back: number];
 
-/** The way to a sandbox, in the clock's own time: no socket. */
+/** HTTP to a sandbox without a socket. Its delays pass on the test clock. */
 function virtualHttp(
   sandbox: Sandbox,
   clock: PatientClock,
@@ -93,7 +99,7 @@ function virtualHttp(
   };
 }
 
-/** The ledger as it is, but time stands still while it works. */
+/** Wraps a ledger. The test clock stops during each of its calls. */
 function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
@@ -120,30 +126,33 @@ export interface Process {
   readonly ledger: Ledger;
   readonly gate: Gate;
   readonly events: GateEvent[];
-  /** Resolves when the gate has told so many events. */
-  told(count: number): Promise<void>;
-  /** One request through the gate. */
+  /** Resolves when the gate has reported `count` events. */
+  reported(count: number): Promise<void>;
+  /** Sends one request through the gate. */
   ask(options?: AskOptions): Promise<Passed<unknown>>;
 }
 
 export interface Bench {
   readonly clock: PatientClock;
   readonly sandbox: Sandbox;
-  /** Resolves when so many requests have arrived, before time goes on. */
+  /** Resolves when `count` requests have arrived, before the clock advances. */
   arrived(count: number): Promise<void>;
-  /** A process of the mirror: its own connection to the file, its own gate. Started anew after another, it is that one's restart. */
+  /**
+   * Starts a process of the mirror with its own connection to the database and its own gate.
+   * A later call with the same path is a restart of that process.
+   */
   start(path: string, options?: StartOptions): Promise<Process>;
 }
 
 export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent'>> {
   readonly way?: Way;
-  /** How long the ledger takes to write: another process holds the database. */
+  /** Each grant returns this many milliseconds late, as if another process locked the database. */
   readonly lockedMs?: number;
-  /** Called when a request's end stands in the ledger, before anything else happens. */
+  /** Called when the ledger has recorded a request's end, before anything else runs. */
   readonly onSettled?: (ledger: Ledger, id: number) => Promise<void>;
 }
 
-/** A sandbox and processes that ask it, all in one virtual time; database and ledger are real. */
+/** A sandbox and processes that send requests to it, all on one test clock. Database and ledger are real. */
 export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = new PatientClock()): Bench {
   const sandbox = createSandbox({
     rate: 0,
@@ -203,7 +212,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
         ledger,
         gate,
         events,
-        told: (count) => until(() => events.length >= count),
+        reported: (count) => until(() => events.length >= count),
         async ask({ reason = 'manual', signal, path: asked = '/inboxes', way: ownWay } = {}) {
           asking += 1;
           clock.linger(asking);
@@ -224,12 +233,12 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
 
 export const OK = { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' } as const;
 
-/** Milliseconds between each arrival and the one before. */
+/** The milliseconds between each arrival and the one before it. */
 export function gapsOf({ arrivals }: Sandbox): number[] {
   return arrivals.slice(1).map(({ at }, index) => at - (arrivals[index]?.at ?? 0));
 }
 
-/** `n` times, one after the other. */
+/** Runs `work` `n` times, one run after the other. */
 export async function times<Result>(n: number, work: (index: number) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = [];
   for (let index = 0; index < n; index += 1) results.push(await work(index));

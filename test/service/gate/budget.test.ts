@@ -11,7 +11,7 @@ const DAY = 24 * HOUR;
 const HISTORIES = histories(ON_SQLITE ? 25 : 6);
 const FAST = { requestsPerSecond: 1000 };
 
-/** What the gate said when it refused for want of budget. */
+/** The gate's error for a spent day budget. */
 async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resumeAt: Date }> {
   const error: unknown = await asked.catch((refused: unknown) => refused);
   if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined)
@@ -19,7 +19,7 @@ async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resum
   return error as MirrorError & { resumeAt: Date };
 }
 
-test('a spent budget says when the next request can leave; a second earlier none does, and at that moment one does', async () => {
+test('a gate with a spent budget refuses until the second that it named, then sends a request', async () => {
   const { start, clock, sandbox } = benchOf({ perDay: 5 });
   const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 5 });
   await times(5, async () => {
@@ -34,12 +34,12 @@ test('a spent budget says when the next request can leave; a second earlier none
   await clock.sleep(SECOND);
 
   expect(await ask()).toMatchObject({ ok: true });
-  // An hour after the oldest, the next oldest frees the next slot.
+  // The second-oldest request was sent an hour later, and so frees its slot an hour later.
   expect((await refusalOf(ask())).resumeAt.getTime() - resumeAt.getTime()).toBeGreaterThan(HOUR - SECOND);
   expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
 });
 
-test('the reserve is left to manual commands: scheduled work stops before it, a person may use it up', async () => {
+test('scheduled work stops at the reserve, and manual commands may use it up', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 6, requestsReserved: 2 });
   await times(4, () => ask({ reason: 'schedule' }));
@@ -53,7 +53,7 @@ test('the reserve is left to manual commands: scheduled work stops before it, a 
   expect(sandbox.arrivals).toHaveLength(6);
 });
 
-test('a reserve as large as the budget leaves nothing to scheduled work', async () => {
+test('a reserve as large as the budget leaves no request to scheduled work', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 5, requestsReserved: 5 });
 
@@ -77,7 +77,7 @@ test('two processes share one budget', async () => {
   expect(sandbox.arrivals).toHaveLength(11);
 });
 
-test('requests that failed or were refused count against the budget, retries too', async () => {
+test('failed requests and their retries count against the budget', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => ({ status: 500 }));
   const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 3 });
@@ -86,29 +86,26 @@ test('requests that failed or were refused count against the budget, retries too
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
-test.runIf(ON_SQLITE)(
-  'the ledger holds a request before the service sees it, and its end once it has one',
-  async () => {
-    const { start, sandbox } = benchOf();
-    const path = await freshMirrorFile();
-    const { ask } = await start(path);
-    const observer = new DatabaseSync(path, { readOnly: true });
-    const rows = (): unknown[] =>
-      observer.prepare('SELECT sent_at, method, path, list, reason, status FROM requests').all();
-    let seen: unknown[] = [];
-    sandbox.script(() => {
-      seen = rows();
-      return OK;
-    });
+test.runIf(ON_SQLITE)('the ledger has each request before the service and its status after it', async () => {
+  const { start, sandbox } = benchOf();
+  const path = await freshMirrorFile();
+  const { ask } = await start(path);
+  const observer = new DatabaseSync(path, { readOnly: true });
+  const rows = (): unknown[] =>
+    observer.prepare('SELECT sent_at, method, path, list, reason, status FROM requests').all();
+  let seen: unknown[] = [];
+  sandbox.script(() => {
+    seen = rows();
+    return OK;
+  });
 
-    await ask({ reason: 'probe' });
+  await ask({ reason: 'probe' });
 
-    const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
-    expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
-    expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
-    observer.close();
-  },
-);
+  const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
+  expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
+  expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
+  observer.close();
+});
 
 type Step =
   | { readonly kind: 'ask'; readonly times: number }
@@ -135,7 +132,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 );
 
-/** Plays the steps and tells when, in true time, requests reached the service. */
+/**
+ * Plays the steps. Returns the monotonic times at which requests reached the service (`sent`),
+ * and each wait that the gate named (`waits`).
+ */
 async function play(steps: readonly Step[], cap: number): Promise<{ sent: number[]; waits: number[] }> {
   const { start, clock, sandbox } = benchOf();
   const sent: number[] = [];
@@ -157,7 +157,8 @@ async function play(steps: readonly Step[], cap: number): Promise<{ sent: number
     if (now.kind === 'ask') await times(now.times, ask);
     if (now.kind === 'wait') await clock.sleep(now.hours * HOUR + 31_000);
     if (now.kind === 'set') clock.setWall(now.hours * HOUR);
-    // A clock that is set between the gate's last look and a boot, or a boot and its first, is one that booted wrong: a test of its own.
+    // The requests around the reboot let the gate see the clock on both sides. Otherwise a set clock
+    // would look like one that booted wrong, which another test covers.
     if (now.kind === 'off') await ask();
     if (now.kind === 'off') clock.reboot(now.hours * HOUR);
     if (now.kind === 'off' || now.kind === 'restart') {
@@ -173,7 +174,7 @@ const mostInADay = (instants: readonly number[]): number =>
   Math.max(0, ...instants.map((from) => instants.filter((at) => at >= from && at < from + DAY).length));
 
 test(
-  'whatever is done to the wall clock while the machine runs, no 24 hours see more than the cap and nobody waits more than a day',
+  'however the wall clock is set, the gate keeps the cap in any 24 hours and no wait exceeds a day',
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
@@ -187,7 +188,7 @@ test(
   HISTORIES.timeoutMs,
 );
 
-test('a budget that was used up before the clock was set is free again a day of true time later, not sooner', async () => {
+test('a spent budget is free again after 24 real hours, even if the clock was set meanwhile', async () => {
   for (const hours of [-20, 20]) {
     const { start, clock } = benchOf();
     const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 2 });
@@ -204,7 +205,7 @@ test('a budget that was used up before the clock was set is free again a day of 
 });
 
 test.each([-1000, -3, 3, 1000])(
-  'a machine that boots with its clock wrong by %i hours unlocks at most one cap and blocks for at most a day',
+  'after a boot with the clock wrong by %i hours, the gate grants at most one cap and blocks at most a day',
   async (hours) => {
     const { start, clock, sandbox } = benchOf();
     sandbox.script(() => OK);
@@ -218,17 +219,17 @@ test.each([-1000, -3, 3, 1000])(
     const { ask } = await start(path, options);
     const ends = await Promise.allSettled(Array.from({ length: 10 }, () => ask()));
 
-    const went = ends.filter(({ status }) => status === 'fulfilled').length;
-    expect(went).toBe(hours > 23 ? 3 : 0);
+    const granted = ends.filter(({ status }) => status === 'fulfilled').length;
+    expect(granted).toBe(hours > 23 ? 3 : 0);
     const { resumeAt } = await refusalOf(ask());
     expect(resumeAt.getTime() - clock.now()).toBeLessThanOrEqual(DAY + MINUTE);
     await clock.sleep(resumeAt.getTime() - clock.now());
     expect(await ask()).toMatchObject({ ok: true });
-    expect(sandbox.arrivals.length).toBeLessThanOrEqual(3 + went + 1);
+    expect(sandbox.arrivals.length).toBeLessThanOrEqual(3 + granted + 1);
   },
 );
 
-/** A 429 whose pause of ten minutes begins while something is done to the clock. */
+/** Draws a 429 with a pause of ten minutes. `meanwhile` runs between arrival and answer of the request. */
 async function pausedFor(
   bench: Bench,
   path: string,
@@ -243,14 +244,14 @@ async function pausedFor(
   const asked = process.ask({ signal: gone.signal, way: () => [0, 1000] });
   await arrived(1);
   meanwhile();
-  await process.told(1);
+  await process.reported(1);
   gone.abort(new Error('gone'));
   await expect(asked).rejects.toThrow('gone');
   return { left: ((await process.ledger.state()).pausedUntil?.getTime() ?? 0) - clock.now(), process };
 }
 
 test.each([-5, 5])(
-  'a clock set by %i hours while a request is under way moves neither the pause that its 429 begins nor its end',
+  'a clock set by %i hours during a request neither shortens nor lengthens the pause of its 429',
   async (hours) => {
     const bench = benchOf();
     const { left, process } = await pausedFor(bench, await freshMirrorFile(), () =>
@@ -266,7 +267,7 @@ test.each([-5, 5])(
   },
 );
 
-test.each([-5, 5])('a clock set by %i hours during a pause moves its end along', async (hours) => {
+test.each([-5, 5])('a clock set by %i hours during a pause moves the end of the pause', async (hours) => {
   const bench = benchOf();
   const { process } = await pausedFor(bench, await freshMirrorFile(), () => undefined);
   bench.clock.setWall(hours * HOUR);
@@ -278,7 +279,7 @@ test.each([-5, 5])('a clock set by %i hours during a pause moves its end along',
   expect(bench.clock.monotonic() - from).toBeLessThan(11 * MINUTE);
 });
 
-test('a pause that a machine with its clock set back finds in the future lasts as long as it was meant to', async () => {
+test('after a boot with the clock set back, a pause lasts no longer than it was meant to', async () => {
   const bench = benchOf();
   const path = await freshMirrorFile();
   const { process } = await pausedFor(bench, path, () => undefined);
@@ -291,7 +292,7 @@ test('a pause that a machine with its clock set back finds in the future lasts a
   expect(bench.clock.monotonic() - from).toBeLessThan(11 * MINUTE);
 });
 
-test('a clock that drifts by less than a second costs the ledger nothing', async () => {
+test('a clock drift of less than a second changes no ledger row', async () => {
   const clock = new PatientClock();
   const { start } = benchOf({}, clock);
   const path = await freshMirrorFile();

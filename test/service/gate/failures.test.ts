@@ -8,14 +8,14 @@ import { benchOf, gapsOf, OK, times } from './bench.ts';
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500, body: '{"Message":"Internal Server Error"}' }],
   ['a 503 page', { status: 503, body: '<html>' }],
-  ['a time-out said by the service', { status: 408 }],
+  ['a time-out that the service reports', { status: 408 }],
   ['a reset connection', 'reset'],
   ['an empty body', { status: 200, body: '' }],
   ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
 ];
 
 test.each(FAILURES)(
-  '%s is tried four times in all, 2, 4 and 8 s apart at least, and then the service counts as down',
+  'after %s the gate sends four requests in all, at least 2, 4 and 8 s apart, then reports an outage',
   async (_name, failure) => {
     const { start, sandbox } = benchOf();
     sandbox.script(() => failure);
@@ -30,7 +30,7 @@ test.each(FAILURES)(
   },
 );
 
-test('a failure that passes costs one more request and is told with the answer', async () => {
+test('a failure that passes costs one retry, and the answer reports two attempts', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 502 } : undefined));
   const { ask } = await start(await freshMirrorFile());
@@ -38,7 +38,7 @@ test('a failure that passes costs one more request and is told with the answer',
   expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
 });
 
-test('one request that fails four times while others are answered does not make the service down', async () => {
+test('a request that fails four times while others succeed is not reported as an outage', async () => {
   const { start, sandbox, clock } = benchOf();
   sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK));
   const { ask } = await start(await freshMirrorFile());
@@ -52,7 +52,7 @@ test('one request that fails four times while others are answered does not make 
   expect(await failing).toMatchObject({ code: 'ANSWER_FAILED' });
 });
 
-test('an answer that came before the first failure does not speak for the service being up', async () => {
+test('an answer from before the first failure does not prove that the service is up', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
   await times(10, () => ask());
@@ -65,7 +65,7 @@ test('an answer that came before the first failure does not speak for the servic
 });
 
 test.each([401, 403])(
-  'a key refused with %i is refused once: no caller, no later one and no restarted process sends another request with it',
+  'after a %i for the key, no caller and no restarted process sends another request with it',
   async (status) => {
     const { start, sandbox } = benchOf();
     sandbox.script(() => ({ status }));
@@ -84,7 +84,7 @@ test.each([401, 403])(
   },
 );
 
-test('a refused key is tried again when a person asks for it, another key at once', async () => {
+test('the gate retries a refused key once a person allows it, and another key at once', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => ({ status: 401 }));
   const path = await freshMirrorFile();
@@ -103,7 +103,7 @@ test('a refused key is tried again when a person asks for it, another key at onc
   expect(sandbox.arrivals.map(({ status }) => status)).toEqual([401, 200, 401, 200]);
 });
 
-test('a key that changes while the old one is being refused is not refused with it', async () => {
+test('the refusal of an old key does not close the gate for the key that replaced it', async () => {
   const { start, arrived } = benchOf();
   let key = 'deleted';
   const { ask } = await start(await freshMirrorFile(), { key: () => key, way: () => [0, 1000] });
@@ -115,7 +115,7 @@ test('a key that changes while the old one is being refused is not refused with 
   expect(await ask()).toMatchObject({ ok: true });
 });
 
-test('a bug in the caller goes to that caller only, and the gate stays open for others', async () => {
+test('an exception of one caller reaches that caller only, and the gate stays open for others', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask, database } = await start(await freshMirrorFile());
   const entry = {
@@ -142,7 +142,7 @@ test('a bug in the caller goes to that caller only, and the gate stays open for 
   ]);
 });
 
-test('an answer of the wrong shape is one request, no failure of the service', async () => {
+test('an answer of the wrong shape costs one request and does not count as a failure', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask } = await start(await freshMirrorFile());
   const entry = {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { freshMirrorFile } from '../../support/template.ts';
 import { benchOf, OK, times } from './bench.ts';
 
-test("a person's request overtakes the probes, and probes overtake the scheduled requests, that wait", async () => {
+test('waiting manual requests overtake probes, and probes overtake scheduled requests', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
   const asked = [
@@ -14,11 +14,11 @@ test("a person's request overtakes the probes, and probes overtake the scheduled
   await Promise.all(asked);
 
   const order = sandbox.arrivals.map(({ path }) => /inboxes\/(\d)/.exec(path)?.[1]).join('');
-  // One had left and the next stood at the gate before the others came.
+  // The first request had left and the second was at the gate before the others were queued.
   expect(order).toBe('113421');
 });
 
-test('of requests with the same reason, the first to come goes first', async () => {
+test('the gate sends requests with the same reason in the order in which they were queued', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
   await Promise.all([1, 2, 3, 4, 5].map((n) => ask({ path: `/inboxes/${n}` })));
@@ -26,7 +26,7 @@ test('of requests with the same reason, the first to come goes first', async () 
   expect(sandbox.arrivals.map(({ path }) => /inboxes\/(\d)/.exec(path)?.[1]).join('')).toBe('12345');
 });
 
-test('no more than four requests are under way at once', async () => {
+test('the gate has at most four requests under way at once', async () => {
   const { start, sandbox, clock } = benchOf();
   const { ask } = await start(await freshMirrorFile(), { way: () => [0, 20_000] });
   sandbox.script(() => OK);
@@ -40,20 +40,20 @@ test('no more than four requests are under way at once', async () => {
 });
 
 test.each([
-  ['for its turn behind one that is spaced out', 0],
-  ['for the answer to the request before', 20_000],
-])('whoever is called off while waiting %s leaves at once and sends nothing', async (_where, back) => {
+  ['behind a spaced-out request', 0],
+  ['for the answer to the request before it', 20_000],
+])('a caller that is cancelled while waiting %s leaves at once and sends nothing', async (_where, back) => {
   const { start, sandbox, clock, arrived } = benchOf();
   const { ask } = await start(await freshMirrorFile());
   const stop = new AbortController();
   const first = ask({ way: () => [0, back] });
   const second = ask();
-  const called = [ask({ signal: stop.signal }), ask({ signal: stop.signal })];
+  const cancelled = [ask({ signal: stop.signal }), ask({ signal: stop.signal })];
   await arrived(1);
 
   const before = clock.monotonic();
   stop.abort(new Error('called off'));
-  const ends = await Promise.allSettled(called);
+  const ends = await Promise.allSettled(cancelled);
 
   expect(ends).toMatchObject([{ reason: { message: 'called off' } }, { reason: { message: 'called off' } }]);
   expect(clock.monotonic() - before).toBeLessThanOrEqual(1001);
@@ -61,12 +61,12 @@ test.each([
   expect(sandbox.arrivals).toHaveLength(2);
 });
 
-test('the head of the line, called off while it waits for an answer, a gap or a pause, leaves at once and lets the next one through', async () => {
+test('a cancelled caller at the head of the queue leaves at once and lets the next one pass', async () => {
   const { start, sandbox, clock, arrived } = benchOf();
   sandbox.script(() =>
     sandbox.arrivals.length === 2 ? { status: 429, headers: { 'retry-after': '3600' } } : OK,
   );
-  const { ask, told } = await start(await freshMirrorFile());
+  const { ask, reported } = await start(await freshMirrorFile());
   const first = ask({ way: () => [0, 20_000] });
   await arrived(1);
   const behindAnswer = new AbortController();
@@ -79,7 +79,7 @@ test('the head of the line, called off while it waits for an answer, a gap or a 
 
   const inPause = new AbortController();
   const paused = ask({ signal: inPause.signal });
-  await told(1);
+  await reported(1);
   const next = ask();
   const from = clock.monotonic();
   inPause.abort(new Error('called off'));
@@ -90,7 +90,7 @@ test('the head of the line, called off while it waits for an answer, a gap or a 
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
-test('whoever is called off before it came never gets in line', async () => {
+test('a caller that is cancelled before its request never enters the queue', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
 
@@ -98,7 +98,7 @@ test('whoever is called off before it came never gets in line', async () => {
   expect(sandbox.arrivals).toHaveLength(0);
 });
 
-test('a request that has left is read to its end though its caller is called off', async () => {
+test('the gate reads the answer to a sent request even if its caller is cancelled', async () => {
   const { start, arrived } = benchOf();
   const { ask, database } = await start(await freshMirrorFile(), { way: () => [0, 5000] });
   const stop = new AbortController();
@@ -111,13 +111,13 @@ test('a request that has left is read to its end though its caller is called off
   expect(await database.query('SELECT status FROM requests')).toEqual([{ status: 200 }]);
 });
 
-test('whoever is called off while its retry waits leaves at once', async () => {
+test('a caller that is cancelled while its retry waits leaves at once', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => ({ status: 500 }));
-  const { ask, told } = await start(await freshMirrorFile());
+  const { ask, reported } = await start(await freshMirrorFile());
   const stop = new AbortController();
   const asked = ask({ signal: stop.signal });
-  await told(1);
+  await reported(1);
 
   stop.abort(new Error('called off'));
 

@@ -4,7 +4,7 @@ import { spaceByArrival } from '../../../src/service/gate/spacing.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { benchOf, gapsOf, times, type Way } from './bench.ts';
 
-/** As the sandbox does it: jitter of its own on each way. */
+/** Random jitter on each way, as the sandbox adds it. */
 const jitter =
   (latency: number, spread: number): Way =>
   () => [(latency + spread * Math.random()) / 2, (latency + spread * Math.random()) / 2];
@@ -12,7 +12,7 @@ const jitter =
 const allServed = (statuses: readonly (number | null)[]): boolean =>
   statuses.every((status) => status === 200);
 
-test('at a strict request a second and 50 ms of jitter, 20 requests in a row draw no 429 and take at most 12 % longer than 19 s', async () => {
+test('with 50 ms of jitter, 20 requests at 1/s draw no 429 and take at most 12 % over 19 s', async () => {
   const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
   const { ask } = await start(await freshMirrorFile(), { way: jitter(0, 50) });
 
@@ -23,10 +23,10 @@ test('at a strict request a second and 50 ms of jitter, 20 requests in a row dra
   expect(took).toBeLessThanOrEqual(19_000 * 1.12);
 });
 
-test('slow answers do not lower the rate: four callers of a service that takes 3 s to answer get a request in nearly every second', async () => {
+test('with answers that take 3 s, four callers still send almost one request a second', async () => {
   const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
   const { ask } = await start(await freshMirrorFile(), { way: () => [1500, 1500] });
-  // Until ten answers are in, each is waited for.
+  // The gate waits for each of the first ten answers.
   await times(10, () => ask());
 
   await Promise.all(Array.from({ length: 4 }, () => times(10, () => ask())));
@@ -36,7 +36,7 @@ test('slow answers do not lower the rate: four callers of a service that takes 3
   expect(allServed(sandbox.arrivals.map(({ status }) => status))).toBe(true);
 });
 
-test('the first ten requests wait for the answer to the one before', async () => {
+test('each of the first ten requests waits for the answer to the one before', async () => {
   const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
   const { ask } = await start(await freshMirrorFile(), { way: () => [0, 3000] });
 
@@ -47,7 +47,7 @@ test('the first ten requests wait for the answer to the one before', async () =>
   expect(Math.max(...gaps.slice(10))).toBeLessThan(1100);
 });
 
-test('two processes that are busy at once keep the pace between them, and neither starves', async () => {
+test('two busy processes together keep the rate limit, and neither starves', async () => {
   const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const first = await start(path, { way: jitter(0, 50) });
@@ -65,7 +65,7 @@ test('two processes that are busy at once keep the pace between them, and neithe
   expect(halfTime.filter((who) => who === 'b').length).toBeGreaterThan(4);
 });
 
-test('one request of another process gets through within seconds though a busy process always has a next one under way', async () => {
+test('a request of one process passes within 8 s while another process is always busy', async () => {
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const busy = await start(path, { way: () => [1500, 1500] });
@@ -86,7 +86,7 @@ test('one request of another process gets through within seconds though a busy p
   expect(sandbox.arrivals.some(({ status }) => status === 429)).toBe(false);
 });
 
-test('a request whose process died before its answer came is kept away from', async () => {
+test('after a process died before its answer, the next one keeps five gaps from its request', async () => {
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const dead = await start(path);
@@ -110,9 +110,9 @@ test('a request whose process died before its answer came is kept away from', as
 });
 
 test.each([
-  ['in this process', 0],
-  ['in another', 1],
-])('after a request that broke, the next one %s keeps five gaps from its start', async (_where, next) => {
+  ['of the same process', 0],
+  ['of another process', 1],
+])('after a broken request, the next one %s keeps five gaps from its start', async (_where, next) => {
   const { start, sandbox, clock } = benchOf();
   const path = await freshMirrorFile();
   const processes = [await start(path), await start(path)];
@@ -128,7 +128,10 @@ test.each([
   expect(gapsOf(sandbox)[0]).toBeGreaterThanOrEqual(5000);
 });
 
-/** Simulates requests in a row: starts by the spacing, arrivals and answers by the ways. */
+/**
+ * Simulates consecutive requests: the spacing sets their starts, `ways` their delays.
+ * Returns the arrivals. At most `most` requests are under way at once.
+ */
 function simulate(ways: readonly (readonly [number, number])[], gap: number, most: number): number[] {
   const spacing = spaceByArrival(gap);
   const arrivals: number[] = [];
@@ -150,13 +153,13 @@ function simulate(ways: readonly (readonly [number, number])[], gap: number, mos
     arrivals.push(now + out);
     spacing.started(now);
     open.push({ start: now, at: now + out + back });
-    // What is started takes some time to leave: the next look is later.
+    // A started request takes some time to leave, so the next check is later.
     now += 0.001;
   }
   return arrivals;
 }
 
-test('a request that leaves late, since the database was locked, is kept away from by when it arrived, not by when it was noted', async () => {
+test('the gate spaces by the arrival of a delayed request, not by the time of its ledger row', async () => {
   const { start, sandbox, arrived } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const late = await start(path, { lockedMs: 900 });
@@ -169,7 +172,7 @@ test('a request that leaves late, since the database was locked, is kept away fr
   expect(sandbox.arrivals.map(({ status }) => status)).toEqual([200, 200]);
 });
 
-/** Park and Miller's numbers, 0 to 1. */
+/** Park and Miller's random numbers, from 0 to 1. */
 function evenly(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
@@ -178,7 +181,7 @@ function evenly(seed: number): () => number {
 const closest = (instants: readonly number[]): number =>
   Math.min(...instants.slice(1).map((at, index) => at - (instants[index] ?? 0)));
 
-test('with steady jitter, whatever the latency, no two requests arrive closer than a gap', () => {
+test('with steady jitter and any latency, no two requests arrive closer than a gap', () => {
   const steady = fc.record({
     gap: fc.integer({ min: 50, max: 3000 }),
     out: fc.nat(2000),
@@ -186,7 +189,7 @@ test('with steady jitter, whatever the latency, no two requests arrive closer th
     jitterOut: fc.nat(250),
     jitterBack: fc.nat(250),
   });
-  // Evenly spread, not fast-check's own liking for extremes: that is what steady means.
+  // Steady means evenly spread; fast-check itself prefers extremes.
   const seeds = fc.integer({ min: 1, max: 2 ** 31 - 2 });
   fc.assert(
     fc.property(steady, seeds, ({ gap, out, back, jitterOut, jitterBack }, seed) => {
@@ -201,7 +204,7 @@ test('with steady jitter, whatever the latency, no two requests arrive closer th
   );
 });
 
-test('while the answers wait to be trusted nothing can make two requests arrive too close', () => {
+test('among the first ten requests, no delay makes two of them arrive closer than a gap', () => {
   const wild = fc.array(fc.tuple(fc.nat(20_000), fc.nat(20_000)), { minLength: 2, maxLength: 10 });
   fc.assert(
     fc.property(wild, fc.integer({ min: 1, max: 5000 }), (ways, gap) => {

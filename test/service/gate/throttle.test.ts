@@ -10,12 +10,12 @@ import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, ti
 const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
-/** Answers the n-th arrival with the n-th of these, then as the sandbox would. */
-function answerWith({ sandbox }: Bench, ...answers: readonly ScriptedOutcome[]): void {
+/** Answers the n-th request with the n-th of `answers`; the sandbox answers all later ones itself. */
+function answerWith({ sandbox }: Bench, ...answers: readonly Scripted[]): void {
   sandbox.script(() => answers[sandbox.arrivals.length - 1]);
 }
 
-/** Asks as a daemon does: what the gate refuses for a while is asked again when it says. */
+/** Sends requests like a daemon: after a refusal it waits until the time that the gate named. */
 async function insist({ clock }: Bench, { ask }: Process, until: number): Promise<void> {
   while (clock.monotonic() < until) {
     try {
@@ -27,7 +27,7 @@ async function insist({ clock }: Bench, { ask }: Process, until: number): Promis
   }
 }
 
-test('429s in a row make it wait 5 s, 30 s, 3 min, 18 min, then an hour each, up to 20 % longer', async () => {
+test('after 429s in a row the gate pauses 5 s, 30 s, 3 min, 18 min, then 1 h, plus up to 20 %', async () => {
   const bench = benchOf();
   bench.sandbox.script(() => TOO_MANY);
   const process = await bench.start(await freshMirrorFile(), { random: () => 0.5 });
@@ -41,7 +41,7 @@ test('429s in a row make it wait 5 s, 30 s, 3 min, 18 min, then an hour each, up
   }
 });
 
-test('the third 429 in a row opens the breaker: callers are told when to come back instead of being kept', async () => {
+test('the third 429 in a row opens the breaker: callers get a time to retry and need not wait', async () => {
   const bench = benchOf();
   bench.sandbox.script(() => TOO_MANY);
   const { ask, events } = await bench.start(await freshMirrorFile());
@@ -64,7 +64,7 @@ test.each([
   ['0', 5 * SECOND],
   ['past', 5 * SECOND],
   ['soon', 5 * SECOND],
-])('Retry-After %s after the first 429 is a wait of %i ms', async (header, wait) => {
+])('after a first 429 with Retry-After %s, the gate waits %i ms', async (header, wait) => {
   const bench = benchOf();
   const { clock } = bench;
   const date = (ahead: number): string => new Date(clock.now() + ahead).toUTCString();
@@ -79,13 +79,13 @@ test.each([
   expect(gap).toBeLessThan(wait + 1000);
 });
 
-test('a huge Retry-After is taken for a day', async () => {
+test('the gate cuts a huge Retry-After to a day', async () => {
   const bench = benchOf();
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '99999999999999999999999' } });
-  const { ask, ledger, told } = await bench.start(await freshMirrorFile());
+  const { ask, ledger, reported } = await bench.start(await freshMirrorFile());
   const gone = new AbortController();
   const asked = ask({ signal: gone.signal });
-  await told(1);
+  await reported(1);
 
   const until = (await ledger.state()).pausedUntil?.getTime() ?? 0;
 
@@ -94,7 +94,7 @@ test('a huge Retry-After is taken for a day', async () => {
   expect(until - (bench.sandbox.arrivals[0]?.at ?? 0)).toBe(24 * HOUR);
 });
 
-test('a service that says "1 s" for an hour is asked no more often than one that says nothing', async () => {
+test('in an hour of 429s with Retry-After 1, the gate sends at most 8 requests', async () => {
   const bench = benchOf();
   bench.sandbox.script(() => ({ ...TOO_MANY, headers: { 'retry-after': '1' } }));
   const process = await bench.start(await freshMirrorFile());
@@ -106,7 +106,7 @@ test('a service that says "1 s" for an hour is asked no more often than one that
   ).toBeLessThanOrEqual(8);
 });
 
-test('a pause and the breaker outlive the process', async () => {
+test('a pause and an open breaker outlive the process', async () => {
   const bench = benchOf();
   bench.sandbox.script(() => TOO_MANY);
   const path = await freshMirrorFile();
@@ -120,11 +120,11 @@ test('a pause and the breaker outlive the process', async () => {
   expect(bench.sandbox.arrivals).toHaveLength(3);
 });
 
-test('an hour of 429s draws at most 8 requests out of four callers, though the process is restarted every other minute', async () => {
+test('in an hour of 429s with a restart every 2 min, four callers send at most 8 requests', async () => {
   const bench = benchOf({ rate: 0 });
   const { clock, sandbox } = bench;
   const path = await freshMirrorFile();
-  // The storm begins when four requests are under way at once.
+  // The 429s begin while four requests are under way.
   const first = await bench.start(path, { way: () => [1500, 1500] });
   await times(10, () => first.ask());
   sandbox.script(() => TOO_MANY);
@@ -145,7 +145,7 @@ test('an hour of 429s draws at most 8 requests out of four callers, though the p
   expect(sandbox.arrivals.length - before).toBeLessThanOrEqual(8);
 });
 
-test('requests that were under way together and all draw 429 are one strike', async () => {
+test('requests under way together that all draw 429 count as one strike', async () => {
   const bench = benchOf();
   const { ask, ledger, events } = await bench.start(await freshMirrorFile(), { way: () => [1500, 1500] });
   await times(10, () => ask());
@@ -160,7 +160,7 @@ test('requests that were under way together and all draw 429 are one strike', as
   expect(events.map(({ kind }) => kind)).toEqual(['paused', 'opened']);
 });
 
-test('after a pause one request goes ahead alone, and only its good answer lets the others go', async () => {
+test('after a pause the gate sends one probe, and releases the others on its good answer', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '10' } });
@@ -178,7 +178,7 @@ test('after a pause one request goes ahead alone, and only its good answer lets 
   expect(sandbox.arrivals).toHaveLength(7);
 });
 
-test('a 429 for the probe lets nobody go', async () => {
+test('a 429 for the probe keeps all other requests at the gate', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;
   answerWith(bench, TOO_MANY, TOO_MANY);
@@ -195,27 +195,24 @@ test('a 429 for the probe lets nobody go', async () => {
 test.each([
   [429, 'pause'],
   [401, 'key'],
-] as const)(
-  'from the moment that a %i stands in the ledger nobody is let through',
-  async (status, because) => {
-    const bench = benchOf();
-    answerWith(bench, { status });
-    const grants: Grant[] = [];
-    const { ask } = await bench.start(await freshMirrorFile(), {
-      async onSettled(ledger, id) {
-        // Another request of the same process, whose spacing lets it go.
-        const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), own: [id] };
-        grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
-      },
-    });
+] as const)('once the ledger has recorded a %i, it grants no request', async (status, because) => {
+  const bench = benchOf();
+  answerWith(bench, { status });
+  const grants: Grant[] = [];
+  const { ask } = await bench.start(await freshMirrorFile(), {
+    async onSettled(ledger, id) {
+      // Another request of the same process, which the spacing would allow.
+      const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), own: [id] };
+      grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
+    },
+  });
 
-    await ask().catch(() => undefined);
+  await ask().catch(() => undefined);
 
-    expect(grants[0]).toMatchObject({ granted: false, because });
-  },
-);
+  expect(grants[0]).toMatchObject({ granted: false, because });
+});
 
-test('an answer that was under way when the 429 came does not end the pause', async () => {
+test('an answer already under way at the 429 does not end the pause', async () => {
   const bench = benchOf();
   const { ask, ledger } = await bench.start(await freshMirrorFile());
   await times(10, () => ask());
@@ -232,7 +229,7 @@ test('an answer that was under way when the 429 came does not end the pause', as
   expect(await ledger.state()).toMatchObject({ strikes: 0, pausedUntil: null });
 });
 
-test('a process that slept through the pause of another ends it with its good answer', async () => {
+test('a process that was idle during another one’s pause ends it with its good answer', async () => {
   const bench = benchOf();
   answerWith(bench, OK, TOO_MANY);
   const path = await freshMirrorFile();
@@ -251,7 +248,7 @@ test('a process that slept through the pause of another ends it with its good an
   expect(idle.events).toEqual([{ kind: 'opened' }]);
 });
 
-test('a person who opens the gate by hand is heard within a minute', async () => {
+test('the gate notices within a minute that a person has opened it by hand', async () => {
   const bench = benchOf();
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '7200' } });
   const path = await freshMirrorFile();
@@ -266,7 +263,7 @@ test('a person who opens the gate by hand is heard within a minute', async () =>
   expect(bench.clock.monotonic() - opened).toBeLessThanOrEqual(MINUTE + SECOND);
 });
 
-test('one request that alone draws 429 again and again, while others are served, is given up after four', async () => {
+test('the gate gives up a request after its fourth 429 while others are served', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;
   sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? TOO_MANY : OK));

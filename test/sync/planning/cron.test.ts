@@ -13,7 +13,7 @@ function slots(expression: string, timezone: string, from: number, until: number
   return found;
 }
 
-/** Local hour and minute in a zone, told by Intl alone. */
+/** Local hour and minute in a time zone, computed by Intl alone. */
 function wallClock(timezone: string): (at: number) => string {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: timezone,
@@ -24,14 +24,14 @@ function wallClock(timezone: string): (at: number) => string {
   return (at) => format.format(at);
 }
 
-// Berlin's days of change in 2026: 23 hours on 29 March, 25 hours on 25 October.
+// Berlin's clock changes in 2026: 29 March has 23 hours, 25 October has 25.
 const DAYS = {
   spring: [Date.parse('2026-03-28T23:00:00Z'), Date.parse('2026-03-29T22:00:00Z')],
   autumn: [Date.parse('2026-10-24T22:00:00Z'), Date.parse('2026-10-25T23:00:00Z')],
   usual: [Date.parse('2026-05-04T22:00:00Z'), Date.parse('2026-05-05T22:00:00Z')],
 } as const;
 
-describe('a schedule runs as often as its wall clock says', () => {
+describe('a schedule', () => {
   test.each([
     ['usual', '*/15 * * * *', 96],
     ['spring', '*/15 * * * *', 92],
@@ -42,22 +42,22 @@ describe('a schedule runs as often as its wall clock says', () => {
     ['usual', '20 */6 * * *', 4],
     ['spring', '20 */6 * * *', 4],
     ['autumn', '20 */6 * * *', 4],
-    // Half past two does not come on that day of spring, and comes twice on that day of autumn.
+    // 02:30 does not exist on that spring day and occurs twice on that autumn day.
     ['spring', '30 2 * * *', 0],
     ['autumn', '30 2 * * *', 2],
     ['autumn', '*/10 * 2 * * *', 2 * 360],
-  ] as const)('%s: %s runs %i times', (day, expression, times) => {
+  ] as const)('runs when the wall clock matches: on the %s day, %s, %i times', (day, expression, times) => {
     const [from, until] = DAYS[day];
     expect(slots(expression, 'Europe/Berlin', from, until)).toHaveLength(times);
   });
 
-  test('never more than 15 minutes apart, the repeated hour included', () => {
+  test('runs every 15 minutes, also in the repeated hour', () => {
     const [from, until] = DAYS.autumn;
     const found = slots('*/15 * * * *', 'Europe/Berlin', from, until);
     expect(new Set(found.slice(1).map((at, index) => at - found[index]!))).toEqual(new Set([HOUR / 4]));
   });
 
-  test('in any zone, on any day: exactly the minutes whose wall clock matches', () => {
+  test('runs at exactly the minutes whose wall clock matches, in any zone and on any day', () => {
     const zones = [
       'UTC',
       'Europe/Berlin',
@@ -87,13 +87,13 @@ describe('a schedule runs as often as its wall clock says', () => {
   });
 });
 
-test('a weekend, a month and a leap day are found, and asking again is free', () => {
+test('next finds the slot after a weekend, a month and years, also when it is called again', () => {
   const friday = Date.parse('2026-11-20T18:00:00Z');
   expect(new Date(cronOf('0 9 * * 1-5', 'UTC').next(friday)).toISOString()).toBe('2026-11-23T09:00:00.000Z');
   expect(new Date(cronOf('0 0 1 * *', 'UTC').next(friday)).toISOString()).toBe('2026-12-01T00:00:00.000Z');
   const leap = cronOf('0 0 29 2 *', 'UTC');
   expect(new Date(leap.next(friday)).toISOString()).toBe('2028-02-29T00:00:00.000Z');
   expect(leap.next(friday + DAY)).toBe(leap.next(friday));
-  // What is known of one span is not taken for another.
+  // The answer for one span is not used for another.
   expect(leap.next(Date.parse('2023-01-01T00:00:00Z'))).toBe(Date.parse('2024-02-29T00:00:00Z'));
 });

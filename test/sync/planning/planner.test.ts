@@ -31,25 +31,25 @@ const candidates = fc.array(
 );
 
 describe('changed rows an hour', () => {
-  test('are what the kind of list usually has, as long as nothing is known', () => {
+  test('are the usual figure for the kind of list while no sweep is known', () => {
     expect(changeRate('conversations', [])).toBe(4);
     expect(changeRate('users', [])).toBeCloseTo(0.2 / 24);
   });
 
-  test('come close to what was seen, recent sweeps above old ones', () => {
+  test('approach the observed figure, with more weight on recent sweeps', () => {
     const seen = (hoursAgo: number, changes: number) => ({ changes, hours: 1, hoursAgo });
     const week = Array.from({ length: 168 }, (_, hour) => seen(hour, 10));
     expect(changeRate('conversations', week)).toBeGreaterThan(9.8);
     expect(changeRate('conversations', week)).toBeLessThan(10);
     const calmedDown = Array.from({ length: 336 }, (_, hour) => seen(hour, hour < 168 ? 0 : 10));
-    // Weights of e^(-hours/168): the calm week has 1 - 1/e of two weeks' 1 - 1/e².
+    // With weights of e^(-hours/168), the calm week has 1 - 1/e of the two weeks' 1 - 1/e².
     expect(changeRate('conversations', calmedDown)).toBeCloseTo(
       10 * (1 - (1 - Math.exp(-1)) / (1 - Math.exp(-2))),
       1,
     );
   });
 
-  test('are never zero: a list that never changed may', () => {
+  test('are never zero, even for a list that never changed', () => {
     expect(changeRate('tags', [{ changes: 0, hours: 10_000, hoursAgo: 0 }])).toBeGreaterThan(0);
   });
 });
@@ -63,7 +63,7 @@ describe('the index', () => {
     ).toBeCloseTo(2 * expected, 12);
   });
 
-  test('grows with age and change, and falls with cost', () => {
+  test('grows with age and change rate, and falls with cost', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0.1, max: 23, noNaN: true }),
@@ -81,8 +81,8 @@ describe('the index', () => {
   });
 });
 
-describe('what may be swept now', () => {
-  test('takes all that is due where all of it fits, in the order of the index', () => {
+describe('the planner', () => {
+  test('starts all due lists in the order of the index if all of them fit', () => {
     fc.assert(
       fc.property(candidates, (due) => {
         const { start, waiting, lacking } = choose(due, { left: 10_000, cap: 10_000 });
@@ -93,7 +93,7 @@ describe('what may be swept now', () => {
     );
   });
 
-  test('never costs more than is left, but for a list too large for any day', () => {
+  test('spends no more than is left, except on a list too large for any day', () => {
     fc.assert(
       fc.property(
         candidates,
@@ -105,7 +105,7 @@ describe('what may be swept now', () => {
           const large = start.findIndex(({ cost }) => cost > LARGE * cap);
           const fits = large < 0 ? start : start.slice(0, large);
           expect(fits.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(Math.max(0, left));
-          // Once a large one is begun all that is left is its own.
+          // A started list that is too large gets all that is left: no list starts after it.
           if (large >= 0 && start[large]!.cost > left) expect(start).toHaveLength(large + 1);
           expect(lacking > 0).toBe(waiting.length > 0);
         },
@@ -113,7 +113,7 @@ describe('what may be swept now', () => {
     );
   });
 
-  test('what was never read comes first, then what is beyond its age, the oldest first', () => {
+  test('starts lists never read first, then those beyond their age, the oldest first', () => {
     const [young, old, older, never] = [
       candidate({ id: 'young', ageHours: 5, rate: 100 }),
       candidate({ id: 'old', ageHours: 25 }),
@@ -128,7 +128,7 @@ describe('what may be swept now', () => {
     ]);
   });
 
-  test('behind a list that waits goes only what is small beside it, and nothing behind one that is beyond its age', () => {
+  test('starts only much smaller lists behind a waiting list, and none behind an overdue one', () => {
     const waits = candidate({ id: 'waits', ageHours: 10, cost: 150, rate: 1000 });
     const small = candidate({ id: 'small', ageHours: 0.01, cost: 3, rate: 0.1 });
     const middling = candidate({ id: 'middling', ageHours: 0.01, cost: 4, rate: 0.1 });
@@ -144,13 +144,13 @@ describe('what may be swept now', () => {
     });
   });
 
-  test('a list too large for any day begins when half a day is free', () => {
+  test('starts a list too large for any day once half of the day budget is free', () => {
     const large = candidate({ cost: 1000 });
     expect(choose([large], { left: 49, cap: 100 })).toMatchObject({ start: [], lacking: 1 });
     expect(choose([large], { left: 50, cap: 100 })).toMatchObject({ start: [large], lacking: 0 });
   });
 
-  test('in the long run no list starves, whatever it costs and however often it changes', () => {
+  test('starves no list in the long run, whatever its cost and its change rate', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -182,7 +182,7 @@ describe('what may be swept now', () => {
             }
             worst = Math.max(worst, ...readAt.map((at) => hour - at));
           }
-          // Beyond its age a list is behind the older ones only: at the worst all the others are read once before it.
+          // An overdue list waits only for older ones: at worst, all others are read once before it.
           expect(worst).toBeLessThanOrEqual(24 + 24 * (Math.ceil(demand / (cap - 70)) + 1));
         },
       ),

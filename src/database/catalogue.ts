@@ -1,25 +1,28 @@
-/** What each table and view is, in a sentence: the one copy. `inbox-mirror tables` prints it; docs/tables.md and docs/sql.md are tested against it. */
+/**
+ * One sentence for each table and view, printed by `inbox-mirror tables`. A test checks that docs/sql.md has
+ * the sentences of the views.
+ */
 export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
-  inboxes: 'The shared inboxes; a row with `deleted_at` is gone.',
+  inboxes: 'The shared inboxes. A row with `deleted_at` is gone.',
   inbox_users: 'The users of each inbox.',
   inbox_tags: 'The tags of each inbox.',
-  conversations: 'The conversations of each inbox; one that is in two inboxes has a row in each.',
-  conversation_tags: 'Which tags a conversation carries; those of a deleted one stay.',
+  conversations: 'The conversations of each inbox. A conversation in two inboxes has a row in each.',
+  conversation_tags: 'Which tags each conversation carries. Deleted conversations keep theirs.',
   changes: 'Every difference between two sightings of one item.',
-  sweeps: 'One walk over a list.',
-  sweep_pages: 'Which ids one page held; of the two last complete sweeps and what came since.',
-  requests: 'The ledger: one request, noted before it was sent.',
-  rejects: 'A row of the latest sweep that could not be read.',
-  leases: 'Who is writing (`writer`), who goes next at the gate (`slot`).',
-  sync_requests: 'One pass that somebody asked for.',
+  sweeps: 'Each walk over all pages of one list.',
+  sweep_pages: 'Which ids each page held, for the last two complete sweeps of each list and later ones.',
+  requests: 'The ledger: each request to the service, written before it is sent.',
+  rejects: 'The rows that the latest sweep of their list could not read.',
+  leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
+  sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',
-  webhooks: 'How far the changes have been delivered to a webhook.',
-  gate_state: 'What the gate remembers over a restart: one row.',
-  settings: 'What the views need to know of the configuration.',
-  report_days: 'The days of `REPORT_TIMEZONE`, as instants.',
+  webhooks: 'How far the changes have been delivered to each webhook.',
+  gate_state: 'What the gate remembers across restarts, in one row.',
+  settings: 'Configuration values that the views need.',
+  report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
 };
 
-/** In the order in which they are made: a view stands after those that it reads. */
+/** In the order of creation: a view follows the views that it reads. */
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   freshness: 'Until when each list is known completely, and whether that keeps the promise of its schedule.',
   budget: 'How much of the requests of a day is spent.',

@@ -222,7 +222,7 @@ test.each([
 });
 
 test('a search reports whether its result is complete', async () => {
-  const page = (results: unknown[], next: string | null): Scripted =>
+  const page = (results: unknown[], next: string | null): ScriptedOutcome =>
     json(200, { results, pagination: { next_page: next } });
   const { client, sandbox } = await fresh();
   sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
@@ -247,7 +247,7 @@ test('a ping costs one request and returns the service’s time from its Date he
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
-test.each<[string, Scripted]>([
+test.each<[string, ScriptedOutcome]>([
   ['is a 400', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
   ['is a 401', json(401, { Message: `Bearer ${KEY}` })],
   ['is a 500', { status: 500, body: `Authorization: Bearer ${KEY}` }],

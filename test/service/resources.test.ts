@@ -201,10 +201,14 @@ test.each<[ListName, string, string]>([
   ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is not text; is_joined is not a boolean'],
   ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is not text'],
   ['conversations', `{"id":1,"status":"${'o'.repeat(251)}"}`, 'status is too long'],
-  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is no array'],
-  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is no id of digits'],
-  ['conversations', '{"id":1,"assignee":{"assignee_id":"jane"}}', 'assignee.assignee_id is no id of digits'],
-  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is no boolean'],
+  ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is not an array'],
+  ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is not an id of digits'],
+  [
+    'conversations',
+    '{"id":1,"assignee":{"assignee_id":"jane"}}',
+    'assignee.assignee_id is not an id of digits',
+  ],
+  ['inboxes', '{"id":1,"is_authorised":1}', 'is_authorised is not a boolean'],
 ])('readRows rejects the %s row %s with its reason and reads the rows beside it', (list, row, reason) => {
   const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
 

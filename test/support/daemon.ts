@@ -84,7 +84,7 @@ export interface RunningDaemon {
   readonly database: Database;
   /** The error that ended `run`, or undefined for a normal end. */
   readonly ended: Promise<unknown>;
-  /** Stops the daemon as SIGTERM does. */
+  /** Stops the daemon as SIGTERM does. The clock stands still meanwhile. */
   stop(): Promise<void>;
   /** Ends the daemon as SIGKILL does: none of its calls returns any more; its transaction rolls back. */
   readonly killSwitch: KillSwitch;

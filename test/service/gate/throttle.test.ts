@@ -11,7 +11,7 @@ const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null,
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
 /** Answers the n-th request with the n-th of `answers`; the sandbox answers all later ones itself. */
-function answerWith({ sandbox }: Bench, ...answers: readonly Scripted[]): void {
+function answerWith({ sandbox }: Bench, ...answers: readonly ScriptedOutcome[]): void {
   sandbox.script(() => answers[sandbox.arrivals.length - 1]);
 }
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { LIST_NAMES, listId } from '../src/core/lists.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { acquireLease } from '../src/mirror/lease.ts';
-import { openStore } from '../src/mirror/mirror.ts';
+import { openWriter } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
 import { createGate } from '../src/service/gate/gate.ts';
 import { connect } from '../src/service/http.ts';
@@ -23,14 +23,12 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
     isAlive: () => false,
   };
   const lease = await acquireLease(database, claimant);
-  const store = openStore(database, lease);
+  const writer = openWriter(database, lease);
   const http = connect(url, () => KEY);
   const gate = createGate({
-    ledger: store.ledger,
+    ledger: writer.ledger,
     clock,
-    requestsPerSecond: 10_000,
-    requestsPerDay: 1_000_000_000,
-    requestsReserved: 0,
+    budget: { perSecond: 10_000, perDay: 1_000_000_000, reserved: 0 },
     key: () => KEY,
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
@@ -51,7 +49,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
       const report = await runPass(
         {
           client,
-          store,
+          mirror: writer,
           clock,
           signal,
           onEvent(event) {

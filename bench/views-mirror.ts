@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import { openDatabase } from '../src/database/open.ts';
 import { bringViews, dropViews } from '../src/database/views.ts';
-import { keepReport } from '../src/mirror/report.ts';
+import { keepViewSettings } from '../src/mirror/view-settings.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const YEARS_MS = 3 * 365 * DAY_MS;
@@ -46,9 +46,9 @@ export async function buildMirror(path: string, conversations: number, now: numb
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
   await bringViews(mirror);
-  await keepReport(
+  await keepViewSettings(
     mirror,
-    { reportTimezone: 'Europe/Berlin', requestsPerDay: 5000, requestsReserved: 250 },
+    { reportTimezone: 'Europe/Berlin', budget: { perDay: 5000, reserved: 250 } },
     now,
   );
   for (const statement of mirror.dialect.maintenance) await mirror.query(statement);

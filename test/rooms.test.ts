@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -32,11 +32,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   sync: ['service', 'mirror'],
   'sync/planning': ['mirror'],
   session: ['service', 'mirror', 'query', 'database', 'sync'],
-  status: ['session', 'sync', 'mirror', 'database', 'service'],
-  daemon: ['status', 'session', 'sync', 'mirror', 'database', 'service'],
-  'daemon/http': ['status', 'session', 'sync', 'mirror', 'database', 'service'],
-  cli: ['status', 'session', 'sync', 'mirror', 'query', 'sandbox', 'database', 'service'],
-  'cli/pass': ['status', 'session', 'sync', 'mirror', 'query', 'sandbox', 'database', 'service'],
+  status: ['session', 'sync', 'mirror'],
+  daemon: ['status', 'session', 'sync', 'mirror'],
+  'daemon/http': ['status', 'session', 'sync', 'mirror'],
+  cli: ['status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
+  'cli/pass': ['status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
 };
 
 /** The file of each room that every room above it may import from. */
@@ -81,11 +81,14 @@ const FORBIDDEN: Planted[] = [
     folder,
     specifier: '../database/generated/sqlite/client.ts',
   })),
+  ...['sync', 'sync/planning', 'session', 'status', 'daemon', 'cli'].flatMap((folder) =>
+    ['../mirror/lease.ts', '../mirror/gate/ledger.ts'].map((specifier) => ({ folder, specifier })),
+  ),
   { folder: 'session', specifier: '../sync/events.ts' },
   { folder: 'session', specifier: '../sync/pass.ts', typeOnly: true },
   { folder: 'status', specifier: '../sync/pass.ts' },
   { folder: 'cli/commands', specifier: '../daemon/standby.ts' },
-  { folder: 'cli/commands', file: 'start.ts', specifier: '@prisma/client' },
+  { folder: 'cli/commands', file: 'start.ts', specifier: '../service/client.ts' },
 ];
 
 const ALLOWED: Planted[] = [
@@ -99,6 +102,11 @@ const ALLOWED: Planted[] = [
   ...Object.keys(MAY_IMPORT)
     .filter((folder) => folder !== 'core')
     .map((folder) => ({ folder, specifier: '../core/lists.ts' })),
+  ...['sync', 'session', 'status', 'daemon', 'cli'].map((folder) => ({
+    folder,
+    specifier: '../mirror/gate/ledger.ts',
+    typeOnly: true,
+  })),
   { folder: 'core', specifier: './lists.ts' },
   { folder: 'database', specifier: '@prisma/client' },
   { folder: 'database', specifier: './generated/sqlite/client.ts' },
@@ -159,6 +167,7 @@ describe('the lint rules', () => {
 
 describe('the house', () => {
   const sources = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.includes('/generated/'));
+  const linesOf = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n');
 
   test('has at most 12 entries in a folder of src/, its README aside', () => {
     const entries = new Map<string, Set<string>>();
@@ -168,5 +177,23 @@ describe('the house', () => {
     const wide = [...entries].filter(([, { size }]) => size > 12);
     expect(wide.map(([folder, { size }]) => `${folder}: ${size}`)).toEqual([]);
     expect(entries.size).toBeGreaterThan(20);
+  });
+
+  test('has SQL text in database/, mirror/ and query/ only', () => {
+    const sql = /[`'"]\s*(SELECT\s|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|VIEW|INDEX))/;
+    const strangers = sources.filter(
+      (file) => !/^src\/(database|mirror|query)\//.test(file) && linesOf(file).some((line) => sql.test(line)),
+    );
+    // The demo runs what a person would ask, and two texts show a person what to ask.
+    const examples = ['src/cli/commands/demo.ts', 'src/cli/definitions/query.ts', 'src/cli/pass/outcome.ts'];
+    expect(strangers.toSorted()).toEqual(examples);
+  });
+
+  test('has a README of at most 25 lines in each room that has folders', () => {
+    const rooms = new Set(
+      globSync('src/*/*/*.ts', { cwd: root }).map((file) => file.split('/').slice(0, 2).join('/')),
+    );
+    expect(rooms.size).toBeGreaterThan(7);
+    for (const room of rooms) expect(linesOf(`${room}/README.md`).length, room).toBeLessThanOrEqual(26);
   });
 });

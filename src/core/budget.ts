@@ -1,3 +1,34 @@
-/** 24 hours, and the longest time that a request can be under way between our sending and its arrival (DESIGN.md, "The gate"). */
+import { DAY, SECOND } from './clock.ts';
 
-export const BUDGET_WINDOW_MS = 24 * 3_600_000 + 30_000;
+/** The service's limits as configured, for one key (spec §8). */
+export interface Budget {
+  /** Requests a second. */
+  readonly perSecond: number;
+  /** Requests in any 24 hours. */
+  readonly perDay: number;
+  /** Requests of the day that scheduled work leaves to manual commands. */
+  readonly reserved: number;
+  /** Rows a page (`limit`). */
+  readonly pageSize: number;
+}
+
+/**
+ * How long a request counts against the day's budget, in ms: 24 hours, and 30 s because a request can be under way
+ * that long before it arrives at the service.
+ */
+export const BUDGET_WINDOW_MS = DAY + 30 * SECOND;
+
+/** Requests that scheduled work may bring the window to. */
+export function scheduledCap({ perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return perDay - reserved;
+}
+
+/** Requests left of the day when the window holds `sent`. */
+export function requestsLeft({ perDay }: Pick<Budget, 'perDay'>, sent: number): number {
+  return Math.max(0, perDay - sent);
+}
+
+/** Requests that a list of this many rows costs: at least one. */
+export function pagesFor(rows: number, { pageSize }: Pick<Budget, 'pageSize'>): number {
+  return Math.max(1, Math.ceil(rows / pageSize));
+}

@@ -1,11 +1,17 @@
-/** Where time comes from. Handed in everywhere, so that a test can turn it. */
+/** Milliseconds in a second, a minute, an hour and a day of 24 hours. */
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** The source of time. Every part takes it as a parameter, so that tests can turn it. */
 export interface Clock {
   /** Wall clock, epoch milliseconds. A person can set it back or forward. */
   now(): number;
-  /** Milliseconds that only ever grow, for measuring spans within this process. */
+  /** Milliseconds that never decrease, for measuring spans within this process. */
   monotonic(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason when the signal is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** This run of the machine: the wall clock's reading at its boot, by the clock as it stands now. It moves only when the clock is set. */
+  /** This run of the machine. `at` is when it booted by the present wall clock, so it changes only when the clock is set. */
   boot(): { readonly host: string; readonly id: string; readonly at: number };
 }

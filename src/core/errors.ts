@@ -1,44 +1,74 @@
+/** Exit codes (docs/commands.md, "Exit codes"). */
+export const EXIT = {
+  done: 0,
+  unexpected: 1,
+  usage: 2,
+  keyRefused: 3,
+  resumable: 4,
+  stale: 5,
+  interrupted: 130,
+} as const;
+
+interface ErrorKind {
+  /** The exit code of a command that the error ends. */
+  readonly exit: number;
+  /** What the error ends while lists are swept. */
+  readonly ends: Reach;
+}
+
 /**
- * What can go wrong, by what a caller does about it. `main.ts` turns the code into the exit code.
- *
- * - `USAGE`, `CONFIG`: the words or the environment are off; nothing was done.
- * - `KEY_REFUSED`: 401 or 403. The gate is shut until the key changes or a person tries again.
- * - `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN`, `LEASE_HELD`: stopped short, nothing lost, goes on later (`resumeAt` where known).
- * - `DAEMON_STOPPED`: the daemon that had begun an order is gone; the order goes on when it is started again.
- * - `ANSWER_FAILED`: one request failed again and again while others were answered; its list waits, the others go on.
- * - `REQUEST_REFUSED`: another 4xx, or a redirect. `TOKEN_REFUSED`: a 4xx for a page token.
- * - `BAD_ANSWER`: a 2xx whose body is not what the specification says.
- * - `ENDLESS_LIST`: the pages of a list do not come to an end.
- * - `DATABASE`: the mirror's database is locked, full, read-only, too new or broken.
- * - `STOPPED`: a person or a signal asked to stop. `LEASE_LOST`: another process took the mirror over.
+ * How much of a pass an error ends. `list`: this list fails, and resuming it would not help. `sweep`: this list pauses and
+ * is resumed later. `pass`: no request of the pass has a chance. After `list` and `sweep` the other lists are still swept.
  */
-export type ErrorCode =
-  | 'USAGE'
-  | 'CONFIG'
-  | 'KEY_REFUSED'
-  | 'BUDGET_SPENT'
-  | 'GATE_PAUSED'
-  | 'SERVICE_DOWN'
-  | 'ANSWER_FAILED'
-  | 'LEASE_HELD'
-  | 'DAEMON_STOPPED'
-  | 'REQUEST_REFUSED'
-  | 'TOKEN_REFUSED'
-  | 'BAD_ANSWER'
-  | 'ENDLESS_LIST'
-  | 'DATABASE'
-  | 'STOPPED'
-  | 'LEASE_LOST';
+export type Reach = 'list' | 'sweep' | 'pass';
+
+/** Every known error, by what the caller does about it. */
+const ERRORS = {
+  /** The command's words are wrong. Nothing was done. */
+  USAGE: { exit: EXIT.usage, ends: 'pass' },
+  /** The environment is incomplete or wrong. Nothing was done. */
+  CONFIG: { exit: EXIT.usage, ends: 'pass' },
+  /** 401 or 403. The gate is shut until the key changes or a person runs a command. */
+  KEY_REFUSED: { exit: EXIT.keyRefused, ends: 'pass' },
+  /** No request is left in the day's budget. `resumeAt` says when the next one is. */
+  BUDGET_SPENT: { exit: EXIT.resumable, ends: 'pass' },
+  /** The service asked to wait, or the breaker is open. `resumeAt` says until when. */
+  GATE_PAUSED: { exit: EXIT.resumable, ends: 'pass' },
+  /** No request was answered. */
+  SERVICE_DOWN: { exit: EXIT.resumable, ends: 'pass' },
+  /** One request failed repeatedly while others were answered. */
+  ANSWER_FAILED: { exit: EXIT.resumable, ends: 'sweep' },
+  /** Another process writes to the mirror. */
+  LEASE_HELD: { exit: EXIT.resumable, ends: 'pass' },
+  /** The daemon that had begun an order has stopped; the next daemon resumes the order. */
+  DAEMON_STOPPED: { exit: EXIT.resumable, ends: 'pass' },
+  /** A 4xx without a meaning of its own, or a redirect. */
+  REQUEST_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
+  /** A 4xx for a page token. */
+  TOKEN_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
+  /** A 2xx whose body does not match the specification. */
+  BAD_ANSWER: { exit: EXIT.unexpected, ends: 'list' },
+  /** The pages of a list do not come to an end. */
+  ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },
+  /** The mirror's database is locked, full, read-only, too new or broken. */
+  DATABASE: { exit: EXIT.unexpected, ends: 'pass' },
+  /** A person or a signal stopped the command. */
+  STOPPED: { exit: EXIT.interrupted, ends: 'pass' },
+  /** Another process has taken over the mirror. */
+  LEASE_LOST: { exit: EXIT.unexpected, ends: 'pass' },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
 
 export interface ErrorDetails {
-  /** When it makes sense to go on. */
+  /** When it makes sense to resume. */
   readonly resumeAt?: Date | undefined;
   /** The HTTP status, where the service answered. */
   readonly status?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A known error: its message says what was tried, what came and what to do, in words for a person. */
+/** A known error. Its message says what was tried, what came and what to do. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   readonly code: ErrorCode;
@@ -53,34 +83,22 @@ export class MirrorError extends Error {
   }
 }
 
-/** True for a {@link MirrorError} with one of the codes. */
+/** True for a {@link MirrorError} with one of the codes; without codes, for any. */
 export function isMirrorError(error: unknown, ...codes: ErrorCode[]): error is MirrorError {
   return error instanceof MirrorError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Exit codes (DESIGN.md, "Commands"). */
-export const EXIT = {
-  done: 0,
-  unexpected: 1,
-  usage: 2,
-  keyRefused: 3,
-  resumable: 4,
-  stale: 5,
-  interrupted: 130,
-} as const;
-const CODES: Partial<Record<ErrorCode, number>> = {
-  USAGE: EXIT.usage,
-  CONFIG: EXIT.usage,
-  KEY_REFUSED: EXIT.keyRefused,
-  BUDGET_SPENT: EXIT.resumable,
-  GATE_PAUSED: EXIT.resumable,
-  SERVICE_DOWN: EXIT.resumable,
-  ANSWER_FAILED: EXIT.resumable,
-  LEASE_HELD: EXIT.resumable,
-  DAEMON_STOPPED: EXIT.resumable,
-  STOPPED: EXIT.interrupted,
-};
-
+/** The exit code of a command that this error ends; an unknown error is a bug. */
 export function exitCodeOf(error: unknown): number {
-  return isMirrorError(error) ? (CODES[error.code] ?? EXIT.unexpected) : EXIT.unexpected;
+  return isMirrorError(error) ? ERRORS[error.code].exit : EXIT.unexpected;
+}
+
+/** How much of a pass this error ends; an unknown error ends all of it. */
+export function reachOf(error: unknown): Reach {
+  return isMirrorError(error) ? ERRORS[error.code].ends : 'pass';
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,24 +1,52 @@
-/** What the gate must know over a restart. */
+import { MINUTE } from './clock.ts';
+
+/** The gate's state that survives a restart. */
 export interface GateState {
   /** 429s in a row; 0 when the gate is open. */
   readonly strikes: number;
   readonly pausedAt: Date | null;
   readonly pausedUntil: Date | null;
   readonly cause: string | null;
+  /** Fingerprint of the key that the service refused. */
   readonly refusedKey: string | null;
   readonly refusedAt: Date | null;
 }
 
 /** 429s in a row that open the breaker. */
-export const BREAKER_STRIKES = 3;
+const BREAKER_STRIKES = 3;
+
+/** A request waits out a pause of up to this many ms at the gate; a longer pause ends the request with `GATE_PAUSED`. */
+export const PATIENCE_MS = 2 * MINUTE;
+
 export const GATE_WORDS = ['open', 'paused', 'breaker', 'key-refused'] as const;
 export type GateWord = (typeof GATE_WORDS)[number];
 
-export function gateWordOf({ strikes, pausedUntil, refusedKey }: GateState, now: number): GateWord {
-  if (refusedKey !== null) return 'key-refused';
-  if (pausedUntil === null || pausedUntil.getTime() <= now) return 'open';
-  return strikes >= BREAKER_STRIKES ? 'breaker' : 'paused';
+export interface GateJudgement<Word extends GateWord = GateWord> {
+  readonly word: Word;
+  /** When the pause ends; null where there is none. */
+  readonly until: Date | null;
+  /** Too long to wait for with a request in hand. */
+  readonly isLong: boolean;
 }
 
-/** A shorter pause after a 429 is waited out at the gate, where a request keeps its place in the line; a longer one stops whoever waits. */
-export const PATIENCE_MS = 120_000;
+/** Whether a pause after 429s holds the gate shut at `now` (epoch ms). */
+export function judgePause(
+  { strikes, pausedUntil }: GateState,
+  now: number,
+  patienceMs = PATIENCE_MS,
+): GateJudgement<'open' | 'paused' | 'breaker'> {
+  if (pausedUntil === null || pausedUntil.getTime() <= now)
+    return { word: 'open', until: null, isLong: false };
+  if (strikes >= BREAKER_STRIKES) return { word: 'breaker', until: pausedUntil, isLong: true };
+  return { word: 'paused', until: pausedUntil, isLong: pausedUntil.getTime() - now > patienceMs };
+}
+
+/**
+ * Whether the gate is shut at `now` (epoch ms), and for how long.
+ * @param key the fingerprint of the key in use; without it, any refused key shuts the gate
+ */
+export function judgeGate(state: GateState, now: number, key = state.refusedKey): GateJudgement {
+  return state.refusedKey !== null && state.refusedKey === key
+    ? { word: 'key-refused', until: null, isLong: true }
+    : judgePause(state, now);
+}

@@ -62,6 +62,16 @@ export interface Item {
   readonly hash: string;
 }
 
+/** The one list that belongs to no inbox. */
+export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
+
+/** All lists of the given kinds in sweeping order: `inboxes` first, then each kind for every inbox. */
+export function keysOf(lists: readonly ListName[], inboxIds: readonly string[]): ListKey[] {
+  return LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list) =>
+    list === 'inboxes' ? [INBOXES] : inboxIds.map((inboxId) => ({ list, inboxId })),
+  );
+}
+
 /** `conversations of inbox 42`, for people. */
 export function describeList({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list} of inbox ${inboxId}`;

@@ -1,37 +1,40 @@
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
+import { DAY, HOUR, SECOND } from './clock.ts';
 
 const FIRST_PAUSE = 5 * SECOND;
 const LONGEST_PAUSE = HOUR;
-/** A `Retry-After` beyond a day is taken for a day: whatever the service counts, it counts by the day (spec §8). No pause is longer. Milliseconds. */
-export const LONGEST_HINT = 24 * HOUR;
+
+/**
+ * The longest `Retry-After` that is honoured, and the longest pause, in ms. The service counts requests by the day
+ * (spec §8), so no longer pause makes sense.
+ */
+export const LONGEST_HINT = DAY;
 const FIRST_RETRY = 2 * SECOND;
 const JITTER = 0.2;
 
 /**
- * Milliseconds to pause after the `strike`-th 429 in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an hour, each up to 20 %
- * longer by `random` (0 to 1). A hint of the service (`Retry-After`, ms) is honoured as it is the first time; later it can only lengthen the pause, so
- * that a service that says "1 s" for an hour is still asked a handful of times only (spec §8, rules 2 and 3).
+ * Milliseconds to pause after the `strike`-th refusal in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an hour, each up
+ * to 20 % longer by `random` (0 to 1). The first hint (`Retry-After`, ms) is taken as it is; later hints only lengthen the
+ * pause. A service that answers "1 s" for an hour is asked only a few times (spec §8, rules 2 and 3).
  */
-export function pauseAfter429(strike: number, hint: number | null, random: number): number {
+export function pauseAfterStrike(strike: number, hint: number | null, random: number): number {
   const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT);
   if (strike === 1 && hinted > 0) return hinted;
   const ladder = Math.min(FIRST_PAUSE * 6 ** (strike - 1), LONGEST_PAUSE);
   return Math.max(hinted, ladder * (1 + JITTER * random));
 }
 
-/** Milliseconds before the next try after the `failures`-th failure of one request (1, 2, 3): 2 s, 4 s, 8 s, up to 20 % longer. */
+/** Milliseconds before the next try after the `failures`-th failure (1, 2, 3): 2 s, 4 s, 8 s, up to 20 % longer. */
 export function pauseAfterFailure(failures: number, random: number): number {
   return FIRST_RETRY * 2 ** (failures - 1) * (1 + JITTER * random);
 }
+
 /** The three forms of an HTTP date, all in GMT (RFC 9110 §5.6.7); the third does not say so. */
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d(?: \d{4}| GMT)$/;
+
 /**
  * The `Retry-After` header in milliseconds from `now` (epoch ms): whole seconds or an HTTP date (RFC 9110 §10.2.3).
  * Null where there is no usable hint: no header, nonsense, 0 or a date in the past.
  */
-
 export function retryAfter(header: string | undefined, now: number): number | null {
   const text = header?.trim() ?? '';
   const wait = /^\d+$/.test(text)
@@ -41,6 +44,7 @@ export function retryAfter(header: string | undefined, now: number): number | nu
       : Number.NaN;
   return wait > 0 ? Math.min(wait, Number.MAX_SAFE_INTEGER) : null;
 }
+
 function inGmt(date: string): string {
   return date.endsWith('GMT') ? date : `${date} GMT`;
 }

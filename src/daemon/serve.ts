@@ -1,3 +1,4 @@
+import { SECOND } from '../core/clock.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import type { Claim } from '../session/claim.ts';
 import { logPassEvent } from '../session/pass-log.ts';
@@ -5,9 +6,9 @@ import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { cronsOf } from '../sync/planning/freshness.ts';
-import { type Outlook, outlookOf } from '../sync/planning/outlook.ts';
+import { type Load, loadOf } from '../sync/planning/load.ts';
 import { Daemon } from './daemon.ts';
-import { keepHouse } from './housekeeping.ts';
+import { housekeepDaily } from './housekeeping.ts';
 import type { Metrics } from './http/metrics.ts';
 import { watchFit } from './watches/budget-fit.ts';
 import { endStuck } from './watches/last-resort.ts';
@@ -17,40 +18,40 @@ import { deliverChanges, type Post } from './webhook/deliver.ts';
 import { postByHttp } from './webhook/post.ts';
 
 /** How long the page in hand may take when the daemon is to stop. */
-const GRACE_MS = 5000;
+const GRACE_MS = 5 * SECOND;
 
 /** And a webhook's delivery. */
-const DELIVERY_GRACE_MS = 3000;
+const DELIVERY_GRACE_MS = 3 * SECOND;
 
 export interface ServeOptions {
   readonly metrics: Metrics;
   /** Receives what the schedules will cost, once, before the first request. */
-  readonly onPlan: (plan: Outlook) => void;
+  readonly onPlan: (plan: Load) => void;
 }
 
 /** Runs the daemon with everything beside it until it is stopped or loses the lease. */
 export async function serve(
   io: Io,
   session: Session,
-  { store, signal }: Claim,
+  { mirror, signal }: Claim,
   { metrics, onPlan }: ServeOptions,
 ): Promise<void> {
   const { config, clock, log, keys, client } = session;
   const crons = cronsOf(config.schedules, config.timezone);
-  const plan = await outlookOf(store, crons, config, clock.now());
+  const plan = await loadOf(mirror, crons, config.budget, clock.now());
   onPlan(plan);
-  log.info({ database: session.database.name, pid: process.pid }, 'started');
+  log.info({ database: mirror.name, pid: process.pid }, 'started');
   const onEvent = (event: PassEvent): void => {
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
   };
   const daemon = new Daemon({
     client,
-    store,
+    mirror,
     clock,
     log,
     crons,
-    limits: config,
+    budget: config.budget,
     key: () => keyFingerprint(keys.current()),
     onEvent,
   });
@@ -61,12 +62,12 @@ export async function serve(
   try {
     const over = AbortSignal.any([signal, gone]);
     const beside = AbortSignal.any([over, house.signal]);
-    void watchFit({ store, crons, limits: config, clock, log, signal: beside }, plan);
+    void watchFit({ mirror, crons, budget: config.budget, clock, log, signal: beside }, plan);
     void becomesStuck(daemon, { clock, signal: beside }).then((stuck) => stuck && endStuck(session));
-    void keepHouse(store, { database: session.database, settings: config }, { clock, log, signal: beside });
+    void housekeepDaily(mirror, config, { clock, log, signal: beside });
     const { webhook } = config;
     const post: Post = (...delivery) => postByHttp(...delivery, cut.signal);
-    if (webhook !== null) delivering = deliverChanges({ store, clock, log, post, webhook, signal: beside });
+    if (webhook !== null) delivering = deliverChanges({ mirror, clock, log, post, webhook, signal: beside });
     await daemon.run(over);
     if (!io.signal.aborted) throw over.reason;
     log.info('stopping after the page in hand');

@@ -1,5 +1,4 @@
 import { isMirrorError } from '../core/errors.ts';
-import { readLease } from '../mirror/lease.ts';
 import type { Claim } from '../session/claim.ts';
 import { DAEMON_COMMAND } from '../session/live-daemon.ts';
 import type { Session } from '../session/session.ts';
@@ -40,7 +39,7 @@ export async function serveUntilStopped(
 /** Waits until the lease is free, saying so once. Null where the daemon is to stop before. */
 async function standBy(
   signal: AbortSignal,
-  { database, clock, log, claim }: Session,
+  { mirror, clock, log, claim }: Session,
 ): Promise<{ claim: Claim; waited: boolean } | null> {
   let failing = false;
   for (let waited = false; !signal.aborted; waited = true) {
@@ -61,13 +60,13 @@ async function standBy(
       failing = false;
     }
     if (!waited) {
-      const holder = await readLease(database).catch(() => null);
+      const holder = await mirror.leaseHolder().catch(() => null);
       const who =
         holder === null
           ? 'another process'
           : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
       log.warn(
-        { database: database.name, since: holder?.acquiredAt },
+        { database: mirror.name, since: holder?.acquiredAt },
         `${who}, writes to this mirror; standing by, and taking over within 30 s of its end`,
       );
     }

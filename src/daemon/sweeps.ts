@@ -1,8 +1,153 @@
-import { MirrorError } from '../core/errors.ts';
+import type { Budget } from '../core/budget.ts';
+import { type Clock, SECOND } from '../core/clock.ts';
+import { isMirrorError, MirrorError, reachOf } from '../core/errors.ts';
+import { duration } from '../core/humanize.ts';
 import { listId, type ListKey } from '../core/lists.ts';
+import type { Writer } from '../mirror/mirror.ts';
+import type { Log } from '../session/log.ts';
+import type { Client } from '../sync/deps.ts';
+import type { ListReport, PassEvent } from '../sync/events.ts';
+import { SIDE_BY_SIDE, UNTOUCHED } from '../sync/pass.ts';
+import { readAgenda } from '../sync/planning/agenda.ts';
+import { sweepList } from '../sync/sweep.ts';
+import { Cooldowns } from './cooldowns.ts';
 
-/** The scheduled sweeps that are under way, each with the means to stop it between two pages. */
-export class RunningSweeps {
+export interface ScheduledSweepsDeps {
+  readonly client: Client;
+  readonly mirror: Writer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly budget: Budget;
+  readonly onEvent: (event: PassEvent) => void;
+  /** An order sweeps this list. */
+  readonly isOrdered: (key: ListKey) => boolean;
+  readonly isOutage: () => boolean;
+  /** A sweep has failed for a reason that concerns more than its list. */
+  readonly onError: (error: unknown) => void;
+  /** A sweep has ended. */
+  readonly onEnd: () => void;
+}
+
+/** While lists wait for budget, the agenda is read again after this many ms. */
+const REPLAN_MS = 30 * SECOND;
+
+/** The scheduled sweeps: which of them begin next, which are under way, and which lists cannot be read now. */
+export class ScheduledSweeps {
+  readonly #deps: ScheduledSweepsDeps;
+  readonly #running = new RunningSweeps();
+  readonly #cooldowns = new Cooldowns();
+  #queue: ListKey[] = [];
+  /** When the agenda is read next, monotonic ms. */
+  #planAt = 0;
+  #planNotBefore = 0;
+
+  constructor(deps: ScheduledSweepsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins sweeps of lists that are due and fit the budget, as many as may run at a time. */
+  async beginDue(): Promise<void> {
+    const { clock } = this.#deps;
+    // In an outage one list is enough to see whether the service answers again.
+    const places = this.#deps.isOutage() ? 1 : SIDE_BY_SIDE;
+    if (this.#running.size >= places) return;
+    if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
+    while (this.#running.size < places) {
+      const key = this.#queue.shift();
+      if (key === undefined) return;
+      if (!this.#isBusy(key)) this.#running.start(key, (signal) => this.#sweep(key, signal));
+    }
+  }
+
+  /** Reads the agenda again at the next tick. */
+  replan(): void {
+    this.#planAt = 0;
+  }
+
+  /** The service answers again after an outage. */
+  serviceIsBack(): void {
+    this.#cooldowns.serviceIsBack();
+    this.replan();
+  }
+
+  /** Something has ended, so another list may begin. */
+  replanSoon(): void {
+    const wait = this.#queue.length > 0 ? REPLAN_MS : 0;
+    this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + wait);
+  }
+
+  /** Stops the sweeps that `which` names, and waits until each has applied the page in hand. */
+  async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
+    await this.#running.stop(which, why);
+  }
+
+  async #plan(): Promise<void> {
+    const { clock, mirror, budget, log } = this.#deps;
+    const outage = this.#deps.isOutage();
+    const agenda = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
+    this.#queue = agenda.start.filter((key) => !this.#cooldowns.has(key, clock.monotonic()));
+    // A list that fails by itself cannot show whether the service answers again.
+    if (outage && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#testList();
+    // If nothing is due, only a slot, the end of a sweep or an order, or trouble can change it; each of them replans.
+    const isIdle = agenda.start.length + agenda.waiting.length === 0 && !outage;
+    this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
+    if (agenda.waiting.length > 0)
+      log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
+  }
+
+  /** The list with which to see whether the service answers again. */
+  async #testList(): Promise<ListKey[]> {
+    const inboxes = await this.#deps.mirror.inboxes();
+    const lists = this.#cooldowns.leastBlamed(inboxes.map(({ id }) => id));
+    return lists.filter((key) => !this.#isBusy(key)).slice(0, 1);
+  }
+
+  async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
+    const { client, mirror, clock, onEvent } = this.#deps;
+    const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
+    try {
+      const deps = { client, mirror, clock, signal, onEvent };
+      done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
+      this.#cooldowns.end(key);
+    } catch (error) {
+      const isHopeless = reachOf(error) === 'list';
+      done({ key, outcome: isHopeless ? 'failed' : 'paused', ...UNTOUCHED, error });
+      this.#afterFailure(key, error, isHopeless);
+    } finally {
+      this.#deps.onEnd();
+    }
+  }
+
+  #afterFailure(key: ListKey, error: unknown, isHopeless: boolean): void {
+    const { clock, log, onError } = this.#deps;
+    const isItsOwn = this.#isItsOwn(key, error);
+    if (isItsOwn || isMirrorError(error, 'SERVICE_DOWN')) {
+      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isItsOwn });
+      if (isItsOwn)
+        log.warn(
+          { list: listId(key), cause: error.message },
+          `a list cannot be read, trying it again in ${duration(lasts)}`,
+        );
+    }
+    // If the ledger and the agenda ever disagree, they do so at most twice a minute.
+    if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
+    if (!isHopeless && !isItsOwn) onError(error);
+  }
+
+  /** True if the list is at fault and not the service: others were answered, or only this list has failed before. */
+  #isItsOwn(key: ListKey, error: unknown): error is MirrorError {
+    if (isMirrorError(error, 'ANSWER_FAILED')) return true;
+    const failedBefore = this.#cooldowns.until(key) > 0;
+    return isMirrorError(error, 'SERVICE_DOWN') && !this.#deps.isOutage() && failedBefore;
+  }
+
+  #isBusy(key: ListKey): boolean {
+    return this.#running.has(key) || this.#deps.isOrdered(key);
+  }
+}
+
+/** The sweeps under way, each with the means to stop it between two pages. */
+class RunningSweeps {
   readonly #sweeps = new Map<string, { key: ListKey; stop: AbortController; ended: Promise<void> }>();
 
   get size(): number {
@@ -20,63 +165,10 @@ export class RunningSweeps {
     this.#sweeps.set(listId(key), { key, stop, ended });
   }
 
-  /** Stops those that `which` names, and waits until the page that each has in hand is applied. */
+  /** Stops the sweeps that `which` names, and waits until each has applied the page in hand. */
   async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
     const stopped = [...this.#sweeps.values()].filter(({ key }) => which(key));
     for (const { stop } of stopped) stop.abort(new MirrorError('STOPPED', why));
     await Promise.all(stopped.map(({ ended }) => ended));
-  }
-}
-
-/** A list whose page failed again and again waits so long, and twice as long each time. */
-const FIRST_MS = 5 * 60_000;
-const LONGEST_MS = 60 * 60_000;
-
-interface Rest {
-  readonly until: number;
-  readonly lasts: number;
-  /** No other list was answered either. */
-  readonly inOutage: boolean;
-}
-
-/** Lists that could not be read, each waiting before it is tried again: one broken list must not keep the others waiting. Times are monotonic ms. */
-export class Rests {
-  readonly #rests = new Map<string, Rest>();
-
-  /** @returns how long the list rests, in ms */
-  begin(key: ListKey, { now, inOutage }: { now: number; inOutage: boolean }): number {
-    const lasts = Math.min((this.#rests.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
-    this.#rests.set(listId(key), { until: now + lasts, lasts, inOutage });
-    return lasts;
-  }
-
-  end(key: ListKey): void {
-    this.#rests.delete(listId(key));
-  }
-
-  isResting(key: ListKey, now: number): boolean {
-    return this.until(key) > now;
-  }
-
-  /** When the list's rest ends; 0 where it has none. */
-  until(key: ListKey): number {
-    return this.#rests.get(listId(key))?.until ?? 0;
-  }
-
-  /** The lists that cost least, those first that have never failed, then those that failed longest ago. */
-  leastBlamed(inboxIds: readonly string[]): ListKey[] {
-    const users = inboxIds.map((inboxId): ListKey => ({ list: 'users', inboxId }));
-    return [{ list: 'inboxes' as const, inboxId: null }, ...users].toSorted(
-      (a, b) => this.until(a) - this.until(b),
-    );
-  }
-
-  /** The service answers again: where several lists failed with it, it was to blame; a single one may have been broken by itself. */
-  serviceIsBack(): void {
-    const inOutage = [...this.#rests].filter(([, rest]) => rest.inOutage);
-    for (const [id, rest] of inOutage) {
-      if (inOutage.length > 1) this.#rests.delete(id);
-      else this.#rests.set(id, { ...rest, inOutage: false });
-    }
   }
 }

@@ -1,4 +1,5 @@
-import { BREAKER_STRIKES, type GateState, PATIENCE_MS } from '../core/gate-state.ts';
+import { MINUTE, SECOND } from '../core/clock.ts';
+import { type GateState, judgeGate } from '../core/gate-state.ts';
 import { ago, duration } from '../core/humanize.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Log } from '../session/log.ts';
@@ -10,21 +11,15 @@ export interface Trouble {
   readonly until: Date | null;
 }
 
-const SHORTEST_OUTAGE_MS = 30_000;
-const LONGEST_OUTAGE_MS = 15 * 60_000;
+const SHORTEST_OUTAGE_MS = 30 * SECOND;
+const LONGEST_OUTAGE_MS = 15 * MINUTE;
 
 /** What keeps the gate shut for so long that no sweep should be begun. All of it stands in SQL, so a restart knows it too. */
-export function troubleOf(
-  { refusedKey, strikes, pausedUntil, cause }: GateState,
-  outage: Outage | null,
-  key: string,
-  now: number,
-): Trouble | null {
-  if (refusedKey === key) return { why: 'key', cause: cause ?? 'the service refused the key', until: null };
-  if (pausedUntil !== null && pausedUntil.getTime() > now) {
-    const long = strikes >= BREAKER_STRIKES || pausedUntil.getTime() - now > PATIENCE_MS;
-    if (long) return { why: 'pause', cause: cause ?? '429', until: pausedUntil };
-  }
+export function troubleOf(gate: GateState, outage: Outage | null, key: string, now: number): Trouble | null {
+  const { word, until, isLong } = judgeGate(gate, now, key);
+  if (word === 'key-refused')
+    return { why: 'key', cause: gate.cause ?? 'the service refused the key', until };
+  if (isLong) return { why: 'pause', cause: gate.cause ?? '429', until };
   const wait = (outage?.until.getTime() ?? 0) - now;
   // A longer one is the work of a clock that was ahead.
   if (outage !== null && wait > 0 && wait <= LONGEST_OUTAGE_MS)
@@ -42,17 +37,17 @@ export function prolonged(outage: Outage | null, cause: string, now: number): Ou
 /** Says once when the daemon must wait, and once when it need not any more: an hour's outage is a handful of lines. */
 export class TroubleLog {
   readonly #log: Log;
-  #said: Trouble['why'] | null = null;
+  #reported: Trouble['why'] | null = null;
   #databaseFails = false;
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  note(trouble: Trouble | null, now: number): void {
+  report(trouble: Trouble | null, now: number): void {
     const why = trouble?.why ?? null;
-    if (why === this.#said) return;
-    this.#said = why;
+    if (why === this.#reported) return;
+    this.#reported = why;
     if (trouble === null) {
       this.#log.info('nothing keeps the gate shut any more, going on');
       return;
@@ -73,8 +68,8 @@ export class TroubleLog {
   }
 
   /** The service answers again. */
-  over(outage: Outage, now: number): void {
-    this.#said = null;
+  outageOver(outage: Outage, now: number): void {
+    this.#reported = null;
     this.#log.info(
       { since: outage.since },
       `the service answers again, after ${duration(now - outage.since.getTime())}`,

@@ -1,14 +1,14 @@
 import type { Dialect } from './dialect.ts';
 import type { PrismaClient } from './generated/sqlite/client.ts';
 
-/** Runs SQL with `$1` parameters. Instants come back as `Date`, booleans as booleans, counts as numbers. */
+/** Runs SQL with `$1` parameters. Instants are returned as `Date`, booleans as booleans, counts as numbers. */
 export interface Sql {
   query<Row>(sql: string, ...parameters: unknown[]): Promise<Row[]>;
-  /** @returns the number of rows written. */
+  /** @returns the number of rows written */
   execute(sql: string, ...parameters: unknown[]): Promise<number>;
 }
 
-/** Prisma's typed client, as far as it is used. */
+/** The part of Prisma's typed client that the mirror uses. */
 export type TypedClient = Pick<PrismaClient, 'sync_requests'>;
 
 /** An open mirror. */
@@ -17,15 +17,34 @@ export interface Database extends Sql {
   /** For messages: the file or the address, without any password. */
   readonly name: string;
   /**
-   * All of `work` or nothing of it. Inside, only `tx` may be used; where the database could not let it through beside another's, it is run again.
-   * @param alone names what no two transactions of that name do at the same time, whatever process they are of
+   * Runs `work` in one transaction. `work` may use only `tx`. After a conflict with another transaction it runs again.
+   * @param alone a name: of all processes' transactions with the same name, only one runs at a time
    */
   transaction<Result>(work: (tx: Sql) => Promise<Result>, alone?: string): Promise<Result>;
-  /** Prisma's typed client, for what reads better in it and is not on a page's way. */
+  /** Runs `work` on Prisma's typed client. It costs 40 MB of memory, so the daemon does not use it. */
   typed<Result>(work: (client: TypedClient) => Promise<Result>): Promise<Result>;
-  /** The time by the database server's clock, epoch ms; null where the database is a file of this machine. */
+  /** The database server's clock, epoch ms; null for a file. */
   serverTime(): Promise<number | null>;
-  /** Bytes that the mirror takes on disk. */
+  /** Bytes on disk. */
   bytes(): Promise<number>;
+  /** Changes when the database's file is deleted or replaced; null for a server. */
+  fileIdentity(): string | null;
   close(): Promise<void>;
+}
+
+/**
+ * SQL with named parameters (`:name`) in the numbered form that {@link Sql} takes.
+ * @returns the arguments for `query` and `execute`
+ */
+export function named(
+  sql: string,
+  values: Readonly<Record<string, unknown>>,
+): [sql: string, ...parameters: unknown[]] {
+  const names: string[] = [];
+  const text = sql.replaceAll(/:([a-z]\w*)/gi, (_use, name: string) => {
+    if (!(name in values)) throw new Error(`the statement has no value for :${name}`);
+    const known = names.indexOf(name);
+    return `$${known === -1 ? names.push(name) : known + 1}`;
+  });
+  return [text, ...names.map((name) => values[name])];
 }

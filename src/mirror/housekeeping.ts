@@ -1,17 +1,19 @@
+import { DAY } from '../core/clock.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
-import type { Fence } from './lease.ts';
+import type { Fenced } from './lease.ts';
 
-const KEPT_MS = 30 * 24 * 3_600_000;
+const KEPT_MS = 30 * DAY;
 
-/** So few at a time that a page or a request does not wait for it. */
-const AT_ONCE = 500;
+/** At most this many rows are deleted in one transaction, so that pages and requests do not wait long. */
+const BATCH = 500;
 
 /**
- * Sweeps that found nothing and yet say something: the first complete one of an inbox, with which its days begin, and the one before another that found
- * something, for what was new then had not been there when this one began (`from_earliest` in prisma/views/common/status_intervals.sql).
+ * Sweeps that found nothing but are still needed: the first complete one of an inbox, with which its days begin, and the
+ * one before a sweep that found something, because a row that is new there was absent when this one began
+ * (`from_earliest` in prisma/views/common/status_intervals.sql).
  */
-const OF_USE = `list = 'conversations' AND state = 'complete' AND (
+const NEEDED = `list = 'conversations' AND state = 'complete' AND (
   NOT EXISTS (SELECT 1 FROM sweeps AS earlier
     WHERE earlier.list = sweeps.list AND earlier.inbox_id = sweeps.inbox_id AND earlier.state = 'complete' AND earlier.id < sweeps.id)
   OR EXISTS (SELECT 1 FROM sweeps AS later
@@ -20,7 +22,7 @@ const OF_USE = `list = 'conversations' AND state = 'complete' AND (
       AND later.id <= (SELECT min(following.id) FROM sweeps AS following
         WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id AND following.state = 'complete' AND following.id > sweeps.id)))`;
 
-/** How many rows went. */
+/** How many rows were deleted. */
 export interface Tidied {
   readonly requests: number;
   readonly sweeps: number;
@@ -29,45 +31,34 @@ export interface Tidied {
 }
 
 /**
- * Drops what nobody will ask for again: requests, ended orders, and sweeps that found nothing and tell nothing, all older than 30 days; the pages
- * of superseded sweeps. `changes` are kept for ever. Then lets the database tidy its own files.
+ * Deletes rows that are older than 30 days and no longer needed: requests, ended orders, and sweeps that found nothing;
+ * and the pages of superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
  */
-export async function housekeep(database: Database, fence: Fence, now: number): Promise<Tidied> {
+export async function housekeep(fenced: Fenced, now: number): Promise<Tidied> {
+  const { database } = fenced;
   const old = iso(now - KEPT_MS);
   const superseded = await supersededSweeps(database);
   const tidied = {
     requests: await removeOld(
-      database,
-      fence,
-      `SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${AT_ONCE}`,
+      fenced,
+      `SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH}`,
       'requests',
       old,
     ),
     orders: await removeOld(
-      database,
-      fence,
-      `SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${AT_ONCE}`,
+      fenced,
+      `SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${BATCH}`,
       'sync_requests',
       old,
     ),
     pages:
-      (await removeOf(
-        database,
-        fence,
-        superseded,
-        (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`,
-      )) +
-      (await inOneBit(
-        database,
-        fence,
-        `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`,
-      )),
+      (await removeOf(fenced, superseded, (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`)) +
+      (await deleteBatch(fenced, `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)),
     sweeps: await removeOf(
-      database,
-      fence,
+      fenced,
       superseded,
       (ids) =>
-        `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${OF_USE})`,
+        `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${NEEDED})`,
       old,
     ),
   };
@@ -75,7 +66,7 @@ export async function housekeep(database: Database, fence: Fence, now: number): 
   return tidied;
 }
 
-/** Of every list and state all sweeps but the two newest: what only they kept is superseded. */
+/** All sweeps but the two newest of each list and state. */
 async function supersededSweeps(database: Database): Promise<number[]> {
   const rows = await database.query<{ id: number }>(
     `SELECT id FROM (
@@ -85,47 +76,32 @@ async function supersededSweeps(database: Database): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-async function removeOld(
-  database: Database,
-  fence: Fence,
-  which: string,
-  table: string,
-  old: string,
-): Promise<number> {
+async function removeOld(fenced: Fenced, which: string, table: string, old: string): Promise<number> {
   let all = 0;
   for (;;) {
-    const removed = await inOneBit(database, fence, `DELETE FROM ${table} WHERE id IN (${which})`, old);
+    const removed = await deleteBatch(fenced, `DELETE FROM ${table} WHERE id IN (${which})`, old);
     all += removed;
-    if (removed < AT_ONCE) return all;
+    if (removed < BATCH) return all;
   }
 }
 
 async function removeOf(
-  database: Database,
-  fence: Fence,
+  fenced: Fenced,
   ids: readonly number[],
   statement: (ids: string) => string,
   ...parameters: unknown[]
 ): Promise<number> {
-  const these = `SELECT CAST(value AS INTEGER) FROM ${database.dialect.texts('$1', 'ids')}`;
+  const these = `SELECT CAST(value AS INTEGER) FROM ${fenced.database.dialect.texts('$1', 'ids')}`;
   let all = 0;
-  for (let from = 0; from < ids.length; from += AT_ONCE) {
-    const bit = JSON.stringify(ids.slice(from, from + AT_ONCE).map(String));
-    all += await inOneBit(database, fence, statement(these), bit, ...parameters);
+  for (let from = 0; from < ids.length; from += BATCH) {
+    const batch = JSON.stringify(ids.slice(from, from + BATCH).map(String));
+    all += await deleteBatch(fenced, statement(these), batch, ...parameters);
   }
   return all;
 }
 
-/** Others have their turn after each. */
-async function inOneBit(
-  database: Database,
-  fence: Fence,
-  statement: string,
-  ...parameters: unknown[]
-): Promise<number> {
+/** Runs one statement in a transaction of its own; other work runs between two of them. */
+async function deleteBatch(fenced: Fenced, statement: string, ...parameters: unknown[]): Promise<number> {
   await new Promise(setImmediate);
-  return await database.transaction(async (tx) => {
-    await fence(tx);
-    return await tx.execute(statement, ...parameters);
-  });
+  return await fenced.write((tx) => tx.execute(statement, ...parameters));
 }

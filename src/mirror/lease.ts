@@ -1,24 +1,44 @@
 import { randomUUID } from 'node:crypto';
+import { SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import type { Database, Sql } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 
-/** A lease whose holder does not renew it for so long has run out: a stand-by that looks every second takes over within 30 s of a death. */
-export const LEASE_MS = 25_000;
+/** A lease that its holder has not renewed for 25 s has expired: a stand-by that polls every second takes over within 30 s. */
+export const LEASE_MS = 25 * SECOND;
 const WRITER = 'writer';
-
-/** Proves, inside a transaction, that this process still holds the lease; being a write, it also takes the database's write lock first. */
-export type Fence = (tx: Sql) => Promise<void>;
 
 export interface Lease {
   readonly holder: string;
-  /** Renews the lease inside a transaction. @throws MirrorError `LEASE_LOST` where another process has taken it over */
-  renew(sql: Sql): Promise<void>;
+  /**
+   * Renews the lease.
+   * @param tx the transaction to do it in: the renewal takes the write lock first and proves that the lease is still held
+   * @throws MirrorError `LEASE_LOST` if another process has taken over
+   */
+  renew(tx?: Sql): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Who holds the mirror. */
+/** The mirror's database in the hands of the lease's holder. */
+export interface Fenced {
+  readonly database: Database;
+  /** Runs `work` in one transaction that begins by proving that the lease is still held. */
+  write<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+}
+
+export function fencedBy(lease: Lease, database: Database): Fenced {
+  return {
+    database,
+    write: (work) =>
+      database.transaction(async (tx) => {
+        await lease.renew(tx);
+        return await work(tx);
+      }),
+  };
+}
+
+/** The process that holds the lease. */
 export interface LeaseHolder {
   readonly host: string;
   readonly pid: number;
@@ -33,11 +53,11 @@ export interface Claimant {
   readonly pid: number;
   readonly command: string;
   readonly now: () => number;
-  /** Whether a process of this host still runs. */
+  /** Whether this host's process with this number still runs. */
   readonly isAlive: (pid: number) => boolean;
 }
 
-/** The lease's present holder, dead or alive; null where nobody holds it. */
+/** Reads the lease's holder, which may be dead; null if the lease is free. */
 export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: string }) | null> {
   const [row] = await sql.query<{
     holder: string;
@@ -65,15 +85,15 @@ export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: stri
 }
 
 /**
- * Claims the mirror for writing. A lease whose holder is a dead process of this host, or has run out, is taken over at once.
- * @throws MirrorError `LEASE_HELD` that names the holder
+ * Claims the mirror for writing. Takes over a lease at once if it has expired or its holder is a dead process of this host.
+ * @throws MirrorError `LEASE_HELD`, which names the holder
  */
 export async function acquireLease(database: Database, claimant: Claimant): Promise<Lease> {
   const holder = randomUUID();
   const now = claimant.now();
   const held = await readLease(database);
   if (held !== null && isValid(held, claimant, now)) throw leaseHeld(held, now);
-  // Of several that see the same dead holder, one wins: the statement names the holder that it replaces.
+  // The statement names the holder that it replaces: of several processes that see the same dead holder, one wins.
   const won = await database.execute(
     `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, host = excluded.host, pid = excluded.pid, command = excluded.command,
@@ -95,9 +115,9 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
   }
   return {
     holder,
-    async renew(sql) {
+    async renew(tx = database) {
       const at = claimant.now();
-      const renewed = await sql.execute(
+      const renewed = await tx.execute(
         `UPDATE leases SET heartbeat_at = $2, expires_at = $3 WHERE name = $4 AND holder = $1`,
         holder,
         iso(at),
@@ -107,7 +127,7 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
       if (renewed === 0) {
         throw new MirrorError(
           'LEASE_LOST',
-          'Another inbox-mirror has taken over this mirror; this one stops. What it had applied is kept.',
+          'Another inbox-mirror has taken over this mirror; this one stops. Every page that it applied is kept.',
         );
       }
     },
@@ -117,23 +137,23 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
   };
 }
 
-/** True where the holder may still write. */
+/** True if the holder may still write. */
 export function isValid(
   held: LeaseHolder,
   { host, pid, isAlive }: Pick<Claimant, 'host' | 'pid' | 'isAlive'>,
   now: number,
 ): boolean {
   const expires = held.expiresAt.getTime();
-  // A far-off end is the work of a clock that was ahead.
+  // A clock that was ahead wrote an expiry that is far in the future.
   if (expires < now || expires > now + 2 * LEASE_MS) return false;
-  // Our own pid under another holder is an earlier process whose number we were given.
+  // Our own pid under another holder belongs to an earlier process with the same number.
   return held.host !== host || (held.pid !== pid && isAlive(held.pid));
 }
 
 function leaseHeld(held: LeaseHolder, now: number): MirrorError {
   return new MirrorError(
     'LEASE_HELD',
-    `Another inbox-mirror is writing to this mirror: \`${held.command}\`, process ${held.pid} on ${held.host}, since ${held.acquiredAt.toISOString()}, ` +
-      `last heard of ${duration(now - held.heartbeatAt.getTime())} ago. Wait for it or stop it; \`inbox-mirror status\` shows its progress.`,
+    `Another inbox-mirror is writing to this mirror: \`${held.command}\`, process ${held.pid} on ${held.host}, ` +
+      `since ${held.acquiredAt.toISOString()}, last heard of ${duration(now - held.heartbeatAt.getTime())} ago. Wait for it or stop it; \`inbox-mirror status\` shows its progress.`,
   );
 }

@@ -1,111 +1,126 @@
-import type { Ledger, Reason } from '../core/ledger.ts';
-import type { Item, ListKey } from '../core/lists.ts';
+import type { Budget } from '../core/budget.ts';
+import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
-import { countSent, leavesWindowAt } from './gate/budget.ts';
-import { type Glance, glance } from './gate/glance.ts';
-import { ledgerOf } from './gate/ledger.ts';
+import { BudgetUse } from './gate/budget.ts';
+import { DatabaseLedger } from './gate/ledger.ts';
+import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
-import { type Delivery, readDelivery, writeDelivery } from './history/deliveries.ts';
-import { type ChangeRecord, changesAfter, lastChangeId } from './history/read.ts';
+import { readWait, type Wait } from './gate/wait.ts';
+import { Deliveries, DeliveryReader } from './history/deliveries.ts';
+import { History } from './history/read.ts';
 import { housekeep, type Tidied } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
-import { closeWalk, countSuspects, finishSweep, settleSuspect, type Suspect } from './items/suspects.ts';
+import { SuspectCounts, Suspects } from './items/suspects.ts';
 import type { Applied } from './items/upsert.ts';
-import type { Fence, Lease } from './lease.ts';
-import { nextOrder, type Order } from './passes/orders.ts';
-import { beginPass, endPass, type Pass, type PassEnd, type PassSpec, touchPass } from './passes/passes.ts';
-import { readSchedules, type Schedule, writeSchedule } from './schedules.ts';
-import { completeSweeps, type LatestSweep, latestSweeps } from './sweeps/latest.ts';
-import {
-  abandonSweeps,
-  endSweep,
-  lastComplete,
-  openSweep,
-  restartSweep,
-  type Sweep,
-} from './sweeps/sweeps.ts';
+import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
+import { Orders } from './passes/orders.ts';
+import { Passes } from './passes/passes.ts';
+import { OrderSweeps } from './passes/progress.ts';
+import { ScheduleReader, Schedules } from './schedules.ts';
+import { type MirrorStatus, readStatus } from './status.ts';
+import { SweepHistory } from './sweeps/latest.ts';
+import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
+import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
-/** What anybody may ask of the mirror's database. `now` is epoch ms. */
-export interface Reader {
-  liveInboxes(): Promise<Inbox[]>;
-  nextOrder(): Promise<Order | null>;
-  countSuspects(key: ListKey): Promise<number>;
-  lastComplete(key: ListKey): Promise<{ finishedAt: Date; items: number } | null>;
-  latestSweeps(): Promise<Map<string, LatestSweep[]>>;
-  completeSweeps(key: ListKey): Promise<{ finishedAt: Date; changes: number }[]>;
-  schedules(): Promise<Schedule[]>;
-  glance(): Promise<Glance>;
-  changesAfter(afterId: number, limit: number): Promise<ChangeRecord[]>;
-  lastChangeId(): Promise<number>;
-  readDelivery(target: string): Promise<Delivery | null>;
-  /** Requests since an instant, epoch ms. */
-  countSent(since: number): Promise<number>;
-  /** When `many` more requests will have left the window of the day's budget. */
-  leavesWindowAt(many: number, now: number): Promise<Date>;
-}
+export { targetOf } from './history/deliveries.ts';
+export { asNdjson, changeAsJson } from './history/json.ts';
+export { isValid } from './lease.ts';
+export { openAndComplete } from './sweeps/latest.ts';
 
-/** The mirror's database as the sync room uses it: every write in one transaction, behind the lease's fence. */
-export interface Store extends Reader {
+/** The mirror as every process may use it. `now` is epoch ms. */
+export interface Mirror {
+  /** For messages: the file or the address, without any password. */
+  readonly name: string;
+  readonly provider: 'sqlite' | 'postgresql';
   readonly ledger: Ledger;
-  beginPass(spec: PassSpec, now: number): Promise<Pass>;
-  touchPass(passId: number, now: number): Promise<void>;
-  endPass(passId: number, end: PassEnd, now: number): Promise<void>;
-  openSweep(key: ListKey, reason: Reason, now: number): Promise<Sweep>;
-  restartSweep(sweep: Sweep): Promise<Sweep>;
-  abandonSweeps(key: ListKey, begunBefore: Date, now: number): Promise<void>;
-  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
-  closeWalk(
-    sweep: Sweep,
-    options: { acceptDeletes: boolean; now: number },
-  ): Promise<{ suspects: Suspect[]; deleted: number }>;
-  settleSuspect(sweep: Sweep, suspect: Suspect, answer: { found: Item | null; now: number }): Promise<number>;
-  finishSweep(sweep: Sweep, now: number): Promise<void>;
-  endSweep(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void>;
-  writeSchedule(schedule: Schedule): Promise<void>;
-  writeOutage(outage: Outage | null): Promise<void>;
-  housekeep(now: number): Promise<Tidied>;
-  writeDelivery(target: string, delivery: Delivery, now: number): Promise<void>;
+  readonly budget: BudgetUse;
+  readonly sweeps: SweepHistory;
+  readonly suspects: SuspectCounts;
+  readonly schedules: ScheduleReader;
+  readonly orders: Orders;
+  readonly orderSweeps: OrderSweeps;
+  readonly history: History;
+  readonly deliveries: DeliveryReader;
+  /** Every inbox without a tombstone, in the order of their numbers. */
+  inboxes(): Promise<Inbox[]>;
+  /** Everything that `status` shows. */
+  status(now: number): Promise<MirrorStatus>;
+  /** What the daemon's loop reads every second. */
+  loopState(): Promise<LoopState>;
+  /** Why a manual request would have to wait; null if it could leave. */
+  wait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
+  /** The lease's holder, which may be dead; null if the lease is free. */
+  leaseHolder(): Promise<LeaseHolder | null>;
+  /** Claims the mirror for writing. @throws MirrorError `LEASE_HELD` */
+  acquireLease(claimant: Claimant): Promise<Lease>;
+  /** The mirror for the holder of the lease. */
+  writer(lease: Lease): Writer;
+  /** Writes the settings and the days that the views read. */
+  keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
+  /** The database server's clock, epoch ms; null for a file. */
+  serverTime(): Promise<number | null>;
+  /** Bytes on disk. */
+  bytes(): Promise<number>;
+  /** Changes when the mirror's file is deleted or replaced; null for a server. */
+  fileIdentity(): string | null;
+  close(): Promise<void>;
 }
 
-export function openReader(database: Database): Reader {
+/** The mirror for the holder of the lease. Every write proves in its own transaction that the lease is still held. */
+export interface Writer extends Mirror {
+  readonly sweeps: Sweeps;
+  readonly suspects: Suspects;
+  readonly schedules: Schedules;
+  readonly passes: Passes;
+  readonly deliveries: Deliveries;
+  /** Applies a page in one transaction. @returns the sweep after the page, and how many rows the page changed */
+  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
+  /** Records that the service is out of reach, or with null that it answers again. */
+  writeOutage(outage: Outage | null): Promise<void>;
+  /** Deletes what is old and no longer needed. */
+  housekeep(now: number): Promise<Tidied>;
+}
+
+export function openMirror(database: Database): Mirror {
   return {
-    liveInboxes: () => liveInboxes(database),
-    nextOrder: () => nextOrder(database),
-    countSuspects: (key) => countSuspects(database, database, key),
-    lastComplete: (key) => lastComplete(database, key),
-    latestSweeps: () => latestSweeps(database),
-    completeSweeps: (key) => completeSweeps(database, key),
-    schedules: () => readSchedules(database),
-    glance: () => glance(database),
-    changesAfter: (afterId, limit) => changesAfter(database, afterId, {}, limit),
-    lastChangeId: () => lastChangeId(database),
-    readDelivery: (target) => readDelivery(database, target),
-    countSent: (since) => countSent(database, since),
-    leavesWindowAt: (many, now) => leavesWindowAt(database, many, now),
+    name: database.name,
+    provider: database.dialect.provider,
+    ledger: new DatabaseLedger(database),
+    budget: new BudgetUse(database),
+    sweeps: new SweepHistory(database),
+    suspects: new SuspectCounts(database),
+    schedules: new ScheduleReader(database),
+    orders: new Orders(database),
+    orderSweeps: new OrderSweeps(database),
+    history: new History(database),
+    deliveries: new DeliveryReader(database),
+    inboxes: () => liveInboxes(database),
+    status: (now) => readStatus(database, now),
+    loopState: () => readLoopState(database),
+    wait: (budget, now) => readWait(database, budget, now),
+    leaseHolder: () => readLease(database),
+    acquireLease: (claimant) => acquireLease(database, claimant),
+    writer: (lease) => openWriter(database, lease),
+    keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
+    serverTime: () => database.serverTime(),
+    bytes: () => database.bytes(),
+    fileIdentity: () => database.fileIdentity(),
+    close: () => database.close(),
   };
 }
 
-/** The store of a writer that holds the lease. */
-export function openStore(database: Database, lease: Lease): Store {
-  const fence: Fence = (tx) => lease.renew(tx);
+export function openWriter(database: Database, lease: Lease): Writer {
+  const fenced = fencedBy(lease, database);
   return {
-    ...openReader(database),
-    ledger: ledgerOf(database),
-    beginPass: (spec, now) => beginPass(database, fence, spec, now),
-    touchPass: (passId, now) => touchPass(database, fence, passId, now),
-    endPass: (passId, end, now) => endPass(database, fence, passId, end, now),
-    openSweep: (key, reason, now) => openSweep(database, fence, key, reason, now),
-    restartSweep: (sweep) => restartSweep(database, fence, sweep),
-    abandonSweeps: (key, begunBefore, now) => abandonSweeps(database, fence, key, begunBefore, now),
-    applyPage: (sweep, page, now) => applyPage(database, fence, sweep, page, now),
-    closeWalk: (sweep, options) => closeWalk(database, fence, sweep, options),
-    settleSuspect: (sweep, suspect, answer) => settleSuspect(database, fence, sweep, suspect, answer),
-    finishSweep: (sweep, now) => finishSweep(database, fence, sweep, now),
-    endSweep: (sweepId, state, error, now) => endSweep(database, fence, sweepId, state, error, now),
-    writeSchedule: (schedule) => writeSchedule(database, fence, schedule),
-    writeOutage: (outage) => writeOutage(database, fence, outage),
-    housekeep: (now) => housekeep(database, fence, now),
-    writeDelivery: (target, delivery, now) => writeDelivery(database, fence, target, delivery, now),
+    ...openMirror(database),
+    sweeps: new Sweeps(fenced),
+    suspects: new Suspects(fenced),
+    schedules: new Schedules(fenced),
+    passes: new Passes(fenced),
+    deliveries: new Deliveries(fenced),
+    applyPage: (sweep, page, now) => applyPage(fenced, sweep, page, now),
+    writeOutage: (outage) => writeOutage(fenced, outage),
+    housekeep: (now) => housekeep(fenced, now),
   };
 }

@@ -1,7 +1,7 @@
 import type { ListName } from '../core/lists.ts';
-import type { Database, Sql } from '../database/database.ts';
+import type { Sql } from '../database/database.ts';
 import { iso, isoOrNull } from '../database/instants.ts';
-import type { Fence } from './lease.ts';
+import type { Fenced } from './lease.ts';
 
 /** When a kind of list is due. */
 export interface Schedule {
@@ -15,37 +15,55 @@ export interface Schedule {
   readonly dueBefore: Date | null;
 }
 
-export async function readSchedules(sql: Sql): Promise<Schedule[]> {
-  const rows = await sql.query<{
-    list: ListName;
-    expression: string;
-    timezone: string;
-    next_at: Date;
-    due_since: Date | null;
-    due_before: Date | null;
-  }>(`SELECT list, expression, timezone, next_at, due_since, due_before FROM schedules`);
-  return rows.map(({ next_at, due_since, due_before, ...row }) => ({
-    ...row,
-    nextAt: next_at,
-    dueSince: due_since,
-    dueBefore: due_before,
-  }));
+/** The schedules as the daemon or the last `sync` recorded them. */
+export class ScheduleReader {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async all(): Promise<Schedule[]> {
+    const rows = await this.#sql.query<{
+      list: ListName;
+      expression: string;
+      timezone: string;
+      next_at: Date;
+      due_since: Date | null;
+      due_before: Date | null;
+    }>(`SELECT list, expression, timezone, next_at, due_since, due_before FROM schedules`);
+    return rows.map(({ next_at, due_since, due_before, ...row }) => ({
+      ...row,
+      nextAt: next_at,
+      dueSince: due_since,
+      dueBefore: due_before,
+    }));
+  }
 }
 
-export async function writeSchedule(database: Database, fence: Fence, schedule: Schedule): Promise<void> {
-  const { list, expression, timezone, nextAt, dueSince, dueBefore } = schedule;
-  await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before) VALUES ($1, $2, $3, $4, $5, $6)
-       ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
-         next_at = excluded.next_at, due_since = excluded.due_since, due_before = excluded.due_before`,
-      list,
-      expression,
-      timezone,
-      iso(nextAt.getTime()),
-      isoOrNull(dueSince?.getTime() ?? null),
-      isoOrNull(dueBefore?.getTime() ?? null),
-    );
-  });
+/** The schedules, for the holder of the lease. */
+export class Schedules extends ScheduleReader {
+  readonly #fenced: Fenced;
+
+  constructor(fenced: Fenced) {
+    super(fenced.database);
+    this.#fenced = fenced;
+  }
+
+  async write({ list, expression, timezone, nextAt, dueSince, dueBefore }: Schedule): Promise<void> {
+    await this.#fenced.write(async (tx) => {
+      await tx.execute(
+        `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
+           next_at = excluded.next_at, due_since = excluded.due_since, due_before = excluded.due_before`,
+        list,
+        expression,
+        timezone,
+        iso(nextAt.getTime()),
+        isoOrNull(dueSince?.getTime() ?? null),
+        isoOrNull(dueBefore?.getTime() ?? null),
+      );
+    });
+  }
 }

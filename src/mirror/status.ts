@@ -1,31 +1,31 @@
 import { BUDGET_WINDOW_MS } from '../core/budget.ts';
 import type { GateState } from '../core/gate-state.ts';
-import { listId, type ListKey, type ListName } from '../core/lists.ts';
+import { keysOf, LIST_NAMES, listId, type ListKey, type ListName } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
-import { glance } from './gate/glance.ts';
+import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
-import { readSchedules, type Schedule } from './schedules.ts';
-import { type LatestSweep, latestSweeps, openAndComplete } from './sweeps/latest.ts';
+import { type Schedule, ScheduleReader } from './schedules.ts';
+import { type LatestSweep, openAndComplete, SweepHistory } from './sweeps/latest.ts';
 
-/** What the mirror knows of one list. */
+/** The state of one list. */
 export interface ListStatus {
   readonly list: ListName;
   readonly inboxId: string | null;
   readonly inbox: string | null;
-  /** False where the service has lost access to the mailbox: nothing new arrives (SERVICE-NOTES.md). */
+  /** False if the service has lost access to the mailbox, so that nothing new arrives (SERVICE-NOTES.md). */
   readonly authorised: boolean | null;
   readonly completeAsOf: Date | null;
   /** Rows and pages of the last complete sweep. */
   readonly rows: number | null;
   readonly pages: number | null;
-  /** Rows that could not be read in the latest sweep, and rows that wait for their second witness. */
+  /** Unreadable rows of the latest sweep, and rows that wait for their second witness. */
   readonly rejected: number;
   readonly suspects: number;
   /** The sweep in progress. */
   readonly sweep: LatestSweep | null;
-  /** Why the latest sweep failed, where it did. */
+  /** Why the latest sweep failed; null if it did not. */
   readonly failure: string | null;
 }
 
@@ -36,7 +36,7 @@ export interface MirrorStatus {
   readonly oldestLeavesAt: Date | null;
   readonly gate: GateState;
   readonly lease: LeaseHolder | null;
-  /** Passes that were asked for and have not ended; `startedAt` is null for an order that waits to be begun. */
+  /** Passes that have not ended; `startedAt` is null for an order that the daemon has not begun. */
   readonly openPasses: readonly {
     readonly id: number;
     readonly kind: string;
@@ -58,18 +58,19 @@ interface PassRow {
   ordered: boolean;
 }
 
-/** Everything that `status` tells, from the database alone: no request is sent. */
+/** Reads everything that `status` shows from the database. It sends no request. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
   const window = iso(now - BUDGET_WINDOW_MS);
   const [budget] = await database.query<{ sent: number; oldest: string | Date | null }>(
     `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
     window,
   );
-  // Not through the typed client: the daemon asks this all day, and need not carry the client's 40 MB for it.
+  // Not through the typed client: the daemon runs this all day, and the client would cost it 40 MB.
   const passes = await database.query<PassRow>(
-    `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests WHERE state IN ('open', 'running') ORDER BY id`,
+    `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
+     WHERE state IN ('open', 'running') ORDER BY id`,
   );
-  const { gate, outage } = await glance(database);
+  const { gate, outage } = await readLoopState(database);
   return {
     lists: await readLists(database),
     sent: budget?.sent ?? 0,
@@ -84,7 +85,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
       requestedAt: row.requested_at,
       startedAt: row.started_at,
     })),
-    schedules: await readSchedules(database),
+    schedules: await new ScheduleReader(database).all(),
     outage,
   };
 }
@@ -95,14 +96,13 @@ async function readLists(database: Database): Promise<ListStatus[]> {
     display_name: string | null;
     is_authorised: boolean | null;
   }>(`SELECT id, display_name, is_authorised FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`);
-  const sweeps = await latestSweeps(database);
+  const sweeps = await new SweepHistory(database).latest();
   const suspects = await countSuspectsByList(database);
-  const all: ListStatus[] = [describe({ list: 'inboxes', inboxId: null }, null, null, sweeps, suspects)];
-  for (const { id, display_name, is_authorised } of inboxes) {
-    for (const list of ['users', 'tags', 'conversations'] as const)
-      all.push(describe({ list, inboxId: id }, display_name, is_authorised, sweeps, suspects));
-  }
-  return all;
+  const names = new Map(inboxes.map((inbox) => [inbox.id, inbox]));
+  return keysOf(LIST_NAMES, [...names.keys()]).map((key) => {
+    const inbox = key.inboxId === null ? undefined : names.get(key.inboxId);
+    return describe(key, inbox?.display_name ?? null, inbox?.is_authorised ?? null, sweeps, suspects);
+  });
 }
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {

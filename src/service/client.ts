@@ -18,6 +18,12 @@ export interface Page extends ReadRows {
 /** The answer for one item; null if the service does not know it. */
 export type Found = { readonly item: Item } | null;
 
+/** A list that the service can search. */
+export interface Searched extends ListKey {
+  readonly list: 'users' | 'tags';
+  readonly inboxId: string;
+}
+
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions {
   readonly reason: Reason;
@@ -36,20 +42,11 @@ export interface Client {
   getInbox(inboxId: string, options: CallOptions): Promise<Found>;
   getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found>;
   /**
-   * Searches by e-mail address (spec §4.3, operation 4).
+   * Searches the users of an inbox by e-mail address, or its tags by name (spec §4.3, operations 4 and 6). The
+   * specification does not say whether a part of a tag's name matches.
    * `complete` is false if the search has further pages or a row that cannot be read.
    */
-  searchUsers(
-    inboxId: string,
-    email: string,
-    options: CallOptions,
-  ): Promise<{ users: Item[]; complete: boolean }>;
-  /** Like {@link searchUsers}, by name; operation 6 does not specify whether a part of a name matches. */
-  searchTags(
-    inboxId: string,
-    name: string,
-    options: CallOptions,
-  ): Promise<{ tags: Item[]; complete: boolean }>;
+  search(list: Searched, by: string, options: CallOptions): Promise<{ items: Item[]; complete: boolean }>;
   /**
    * Checks address and key with exactly one request, for a page of the smallest size.
    * `serviceTime` is the service's clock, or null if the answer has no valid date.
@@ -72,34 +69,27 @@ interface Request {
   readonly inboxId: string | null;
 }
 
-export function createClient({ http, gate, pageSize, storePublicPermalink }: ClientOptions): Client {
-  const read = (list: ListName, rows: readonly unknown[]): ReadRows =>
-    readRows(list, rows, { storePublicPermalink });
+/** The query parameter of each search. */
+const SEARCH_BY = { users: 'email', tags: 'name' } as const;
 
-  async function send<Result>(
-    request: Request,
-    { reason, signal, ...how }: CallOptions & { readonly tries?: number },
-    parse: (body: unknown) => { result: Result; items: number },
-  ) {
-    const { path, query = {}, list, inboxId } = request;
-    const passed = await gate.request(
-      { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...how },
-      () => http.get(path, query),
-      (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
-    );
-    return { passed, refused: () => refusal(path, passed.answer) };
+export function createClient(options: ClientOptions): Client {
+  return new HttpClient(options);
+}
+
+class HttpClient implements Client {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
   }
 
-  async function listPage(
-    { list, inboxId }: ListKey,
-    token: string | null,
-    options: CallOptions,
-  ): Promise<Page> {
-    const path = inboxId === null ? '/inboxes' : `/inboxes/${encodeURIComponent(inboxId)}/${list}`;
-    const query = { limit: String(pageSize), ...(token === null ? {} : { next_page: token }) };
-    const { passed, refused } = await send({ path, query, list, inboxId }, options, (body) => {
+  async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
+    const path = inboxId === null ? '/inboxes' : `${inboxPath(inboxId)}/${list}`;
+    const limit = String(this.#options.pageSize);
+    const query = { limit, ...(token === null ? {} : { next_page: token }) };
+    const { passed, refused } = await this.#send({ path, query, list, inboxId }, options, (body) => {
       const { rows, next } = readList(body);
-      return { result: { ...read(list, rows), next }, items: rows.length };
+      return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
     if (passed.ok) return { ...passed.result, requestId: passed.requestId, attempts: passed.attempts };
     const error = refused();
@@ -109,9 +99,56 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
       : error;
   }
 
-  async function getOne(request: Request, options: CallOptions): Promise<Found> {
-    const { passed, refused } = await send(request, options, (body) => ({
-      result: readOne(request.list, readObject(body)),
+  async getInbox(inboxId: string, options: CallOptions): Promise<Found> {
+    return await this.#getOne({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, options);
+  }
+
+  async getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found> {
+    const path = `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`;
+    return await this.#getOne({ path, list: 'conversations', inboxId }, options);
+  }
+
+  async search({ list, inboxId }: Searched, by: string, options: CallOptions) {
+    const path = `${inboxPath(inboxId)}/${list}/search`;
+    const request = { path, query: { [SEARCH_BY[list]]: by }, list, inboxId };
+    const { passed, refused } = await this.#send(request, options, (body) => {
+      const { rows, next } = readList(body);
+      const { items, rejects } = this.#read(list, rows);
+      const complete = next === null && rejects.length === 0;
+      return { result: { items, complete }, items: rows.length };
+    });
+    if (passed.ok) return passed.result;
+    throw refused();
+  }
+
+  async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
+    const request = { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null } as const;
+    const { passed, refused } = await this.#send(request, { ...options, tries: 1 }, (body) => {
+      const { rows } = readList(body);
+      return { result: rows.length, items: rows.length };
+    });
+    if (!passed.ok) throw refused();
+    const time = Date.parse(passed.answer.date ?? '');
+    return { inboxes: passed.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+  }
+
+  async #send<Result>(
+    { path, query = {}, list, inboxId }: Request,
+    { reason, signal, ...how }: CallOptions & { readonly tries?: number },
+    parse: (body: unknown) => { result: Result; items: number },
+  ) {
+    const { http, gate } = this.#options;
+    const passed = await gate.request(
+      { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...how },
+      () => http.get(path, query),
+      (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+    );
+    return { passed, refused: () => refusal(path, passed.answer) };
+  }
+
+  async #getOne(request: Request, options: CallOptions): Promise<Found> {
+    const { passed, refused } = await this.#send(request, options, (body) => ({
+      result: this.#readOne(request.list, readObject(body)),
       items: 1,
     }));
     if (passed.ok) return { item: passed.result };
@@ -119,78 +156,20 @@ export function createClient({ http, gate, pageSize, storePublicPermalink }: Cli
     throw refused();
   }
 
-  function readOne(list: ListName, row: unknown): Item {
-    const { items, rejects } = read(list, [row]);
+  #readOne(list: ListName, row: unknown): Item {
+    const { items, rejects } = this.#read(list, [row]);
     const [item] = items;
     if (item === undefined) throw unreadable(rejects);
     return item;
   }
 
-  async function search(
-    request: Request,
-    options: CallOptions,
-  ): Promise<{ found: Item[]; complete: boolean }> {
-    const { passed, refused } = await send(request, options, (body) => {
-      const { rows, next } = readList(body);
-      const { items, rejects } = read(request.list, rows);
-      return {
-        result: { found: items, complete: next === null && rejects.length === 0 },
-        items: rows.length,
-      };
-    });
-    if (passed.ok) return passed.result;
-    throw refused();
+  #read(list: ListName, rows: readonly unknown[]): ReadRows {
+    return readRows(list, rows, { storePublicPermalink: this.#options.storePublicPermalink });
   }
+}
 
-  const inboxPath = (inboxId: string): string => `/inboxes/${encodeURIComponent(inboxId)}`;
-
-  return {
-    listPage,
-    getInbox: (inboxId, options) =>
-      getOne({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, options),
-    getConversation: (inboxId, conversationId, options) =>
-      getOne(
-        {
-          path: `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`,
-          list: 'conversations',
-          inboxId,
-        },
-        options,
-      ),
-    async searchUsers(inboxId, email, options) {
-      const request = {
-        path: `${inboxPath(inboxId)}/users/search`,
-        query: { email },
-        list: 'users',
-        inboxId,
-      } as const;
-      const { found, complete } = await search(request, options);
-      return { users: found, complete };
-    },
-    async searchTags(inboxId, name, options) {
-      const request = {
-        path: `${inboxPath(inboxId)}/tags/search`,
-        query: { name },
-        list: 'tags',
-        inboxId,
-      } as const;
-      const { found, complete } = await search(request, options);
-      return { tags: found, complete };
-    },
-    async ping(options) {
-      const { passed, refused } = await send(
-        { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null },
-        { ...options, tries: 1 },
-        (body) => {
-          const { rows } = readList(body);
-          return { result: rows.length, items: rows.length };
-        },
-      );
-      if (!passed.ok) throw refused();
-      const time = Date.parse(passed.answer.date ?? '');
-      return { inboxes: passed.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
-    },
-  };
+function inboxPath(inboxId: string): string {
+  return `/inboxes/${encodeURIComponent(inboxId)}`;
 }
 
 /** Runs `work` and puts the request and its status before the message of a `MirrorError`. */

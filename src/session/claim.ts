@@ -1,35 +1,32 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../core/clock.ts';
+import { type Clock, SECOND } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
-import type { Sql } from '../database/database.ts';
 import type { Claimant, Lease } from '../mirror/lease.ts';
-import { openStore, type Store } from '../mirror/mirror.ts';
+import type { Writer } from '../mirror/mirror.ts';
 import type { Session } from './session.ts';
 
-const HEARTBEAT_MS = 10_000;
+/** The lease is renewed after this many ms, again and again. */
+const HEARTBEAT_MS = 10 * SECOND;
 
-/** Renews the lease until `stop`, also through hours of waiting for budget. `lost` is aborted when another process has taken it over. */
-export function keepLease(
-  lease: Lease,
-  { database, clock }: { database: Sql; clock: Clock },
-): { lost: AbortSignal; stop(): void } {
+/** Renews the lease until `stop`, even through hours without work. `lost` is aborted when another process takes it over. */
+export function keepLease(lease: Lease, clock: Clock): { lost: AbortSignal; stop(): void } {
   const lost = new AbortController();
   const stopped = new AbortController();
-  const beat = async (): Promise<void> => {
+  const renewals = async (): Promise<void> => {
     while (!lost.signal.aborted) {
       await clock.sleep(HEARTBEAT_MS, stopped.signal);
-      await lease.renew(database).catch((error: unknown) => {
-        // A database that is busy for a moment is no lost lease: the next beat, or the next page, will tell.
+      await lease.renew().catch((error: unknown) => {
+        // A database that is busy does not mean that the lease is lost: the next renewal or page will show it.
         if (isMirrorError(error, 'LEASE_LOST')) lost.abort(error);
       });
     }
   };
-  // Its only way to fail is to be stopped.
-  beat().catch(() => undefined);
+  // It can only fail by being stopped.
+  renewals().catch(() => undefined);
   return { lost: lost.signal, stop: () => stopped.abort() };
 }
 
-/** True where a process of this machine still runs, ours to signal or not. */
+/** True if this machine's process with this number still runs, even one that we may not signal. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -39,26 +36,28 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** A claim on the mirror. */
 export interface Claim {
-  readonly store: Store;
+  readonly mirror: Writer;
   readonly signal: AbortSignal;
   release(): Promise<void>;
 }
 
-/** This process, as the lease names it. */
+/** This process in the words of the lease. */
 export function claimantOf(command: string, clock: Clock): Claimant {
   return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
 }
 
+/** The claim of a lease, which it renews until it is released. */
 export function claimOf(
   lease: Lease,
-  { database, clock, log }: Pick<Session, 'database' | 'clock' | 'log'>,
+  { mirror, clock, log }: Pick<Session, 'mirror' | 'clock' | 'log'>,
   stop: AbortSignal,
 ): Claim {
-  const kept = keepLease(lease, { database, clock });
+  const kept = keepLease(lease, clock);
   let released = false;
   return {
-    store: openStore(database, lease),
+    mirror: mirror.writer(lease),
     signal: AbortSignal.any([stop, kept.lost]),
     async release() {
       if (released) return;

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname, uptime } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Clock } from '../core/clock.ts';
-import type { Database } from '../database/database.ts';
+import { type Clock, SECOND } from '../core/clock.ts';
+import type { Mirror } from '../mirror/mirror.ts';
 
-/** Node's timers take no longer span; whoever sleeps longer looks again. */
+/** The longest span of a Node timer, in ms; a longer sleep ends early, and its caller sleeps again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The machine's clock. */
@@ -28,11 +28,11 @@ export function systemClock(): Clock {
         throw error;
       }
     },
-    boot: () => ({ host, id, at: Date.now() - uptime() * 1000 }),
+    boot: () => ({ host, id, at: Date.now() - uptime() * SECOND }),
   };
 }
 
-/** Tells one run of the machine from the next. Where the system does not say, each process is a run of its own: it sees only jumps that it lives through. */
+/** An id of this run of the machine. Where the system has none, each process has its own, and sees only its own jumps. */
 function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -41,28 +41,28 @@ function bootId(): string {
   }
 }
 
-/** A difference so small is none: clocks that are kept by NTP are nearer, and the way to the server takes time. */
+/** A smaller difference between two clocks, in ms, is noise: NTP keeps them closer than this. */
 const TOLERANCE_MS = 100;
 
 /**
- * The clock by which everybody who uses one mirror reckons its ledger and its lease: on a server that server's, since hosts disagree about the time;
- * otherwise the machine's own.
- * @returns `look` finds out again how far the machine's clock is off, which somebody may have set
+ * The clock that all processes of a mirror share for its ledger and its lease: the database server's, because hosts
+ * disagree about the time, or the machine's own for a file.
+ * @returns `adjust` measures again how far the machine's clock differs from the server's
  */
 export async function sharedClock(
-  database: Pick<Database, 'serverTime'>,
+  mirror: Pick<Mirror, 'serverTime'>,
   machine: Clock,
-): Promise<{ clock: Clock; look(): Promise<void> }> {
+): Promise<{ clock: Clock; adjust(): Promise<void> }> {
   let offset = 0;
-  async function look(): Promise<void> {
+  async function adjust(): Promise<void> {
     const before = machine.now();
-    const server = await database.serverTime();
+    const server = await mirror.serverTime();
     const after = machine.now();
     if (server === null) return;
     const found = Math.round(server - (before + after) / 2);
     if (Math.abs(found - offset) > TOLERANCE_MS + Math.abs(after - before)) offset = found;
   }
-  await look();
+  await adjust();
   const clock: Clock = {
     ...machine,
     now: () => machine.now() + offset,
@@ -71,5 +71,5 @@ export async function sharedClock(
       return { host, id, at: at + offset };
     },
   };
-  return { clock, look };
+  return { clock, adjust };
 }

@@ -1,23 +1,23 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../core/clock.ts';
-import type { Sql } from '../database/database.ts';
-import { isValid, type LeaseHolder, readLease } from '../mirror/lease.ts';
+import type { LeaseHolder } from '../mirror/lease.ts';
+import { isValid, type Mirror } from '../mirror/mirror.ts';
 import { isAlive } from './claim.ts';
 
-/** The daemon that holds the mirror now; null where it is free, its holder is dead, or another command holds it. */
+/** The daemon that holds the lease; null if the lease is free, its holder is dead, or another command holds it. */
 export async function liveDaemon({
-  database,
+  mirror,
   clock,
 }: {
-  database: Sql;
+  mirror: Pick<Mirror, 'leaseHolder'>;
   clock: Clock;
 }): Promise<LeaseHolder | null> {
-  const held = await readLease(database);
-  if (held === null || !isDaemon(held)) return null;
-  return isValid(held, { host: hostname(), pid: process.pid, isAlive }, clock.now()) ? held : null;
+  const holder = await mirror.leaseHolder();
+  if (holder === null || !isDaemon(holder)) return null;
+  return isValid(holder, { host: hostname(), pid: process.pid, isAlive }, clock.now()) ? holder : null;
 }
 
-/** The name by which a daemon holds the lease. */
+/** The command under which a daemon holds the lease. */
 export const DAEMON_COMMAND = 'inbox-mirror start';
 
 export function isDaemon({ command }: { readonly command: string }): boolean {

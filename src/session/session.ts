@@ -1,10 +1,7 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
 import { PATIENCE_MS } from '../core/gate-state.ts';
-import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open.ts';
-import { ledgerOf } from '../mirror/gate/ledger.ts';
-import { acquireLease } from '../mirror/lease.ts';
-import { keepReport } from '../mirror/report.ts';
+import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import { createGate, type Ended, type GateEvent } from '../service/gate/gate.ts';
 import { connect } from '../service/http.ts';
@@ -13,119 +10,115 @@ import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
 import { rereadKey } from './config/secrets.ts';
-import { type Keys, keysOf } from './keys.ts';
+import { type Keys, openKeys } from './keys.ts';
 import { createLog, type Log } from './log.ts';
 import { type Io, usesColour, wrapped } from './terminal.ts';
 
-/** A mirror and the way to its service, opened for one command. */
+export type { Ended, GateEvent } from '../service/gate/gate.ts';
+
+/** Everything that a command needs to talk to the service and to use the mirror. */
 export interface Session {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
   readonly keys: Keys;
-  readonly database: Database;
+  readonly mirror: Mirror;
   readonly client: Client;
   /**
-   * Claims the mirror for writing; the claim is renewed until it is released, or the session closes. `signal` is aborted when it is lost,
-   * or the person wants to stop.
+   * Claims the mirror for writing. The lease is renewed until the claim is released or the session closes. The claim's
+   * signal is aborted when the lease is lost or a person stops the command.
    * @throws MirrorError `LEASE_HELD`
    */
   claim(command: string): Promise<Claim>;
-  /** Has something released when the session closes, before all that was acquired earlier. */
-  defer(release: () => unknown): void;
+  /** Adds a release that the session runs when it closes. Releases run in reverse order. */
+  defer(release: Release): void;
   close(): Promise<void>;
 }
 
+type Release = () => unknown;
+
 export interface SessionOptions {
-  /** Where log lines go; they are written above a progress display. */
+  /** Where log lines go: above a progress display, say. Default: stderr. */
   readonly writeLog?: (line: string) => void;
   readonly onGateEvent?: (event: GateEvent) => void;
   readonly onEnded?: (ended: Ended) => void;
-  /** Started by a service manager: a refused key stays refused, and that a request is tried again is no news. */
+  /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
 }
 
-/** So often the database server's clock is looked at. */
-const CLOCK_LOOK_MS = 60_000;
+/** The database server's clock is read again after this many ms. */
+const CLOCK_POLL_MS = MINUTE;
 
-/** What serves endpoints and signals must not stand still for long. */
-const UNATTENDED_BUSY_TIMEOUT_MS = 2000;
+/** A process that serves endpoints and signals waits for a file's lock for at most this many ms. */
+const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 
-/**
- * Opens everything that a command needs which talks to the service. Whoever runs a command wants a refused key tried again.
- * What is acquired is released in reverse order.
- */
+/** Opens a session. A command that a person runs lets a refused key try again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const config = readConfig(environment, io.cwd, { service: true });
-  const keys = keysOf(config, () => rereadKey(environment, io.cwd));
+  const keys = openKeys(config, () => rereadKey(environment, io.cwd));
   const log = commandLog(io, config, keys, options.writeLog);
-  const releases: (() => unknown)[] = [];
+  const releases: Release[] = [];
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
   };
-  const database = await openDatabase(
-    config.databaseUrl,
-    options.unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined,
-  );
-  releases.push(() => database.close());
-  const ledger = ledgerOf(database);
-  const clock = await begin().catch(async (error: unknown) => {
+  const defer = (release: Release): void => void releases.push(release);
+  try {
+    const mirror = await openSharedMirror(config, options);
+    defer(() => mirror.close());
+    const clock = await followServerClock(mirror, defer);
+    await mirror.keepViewSettings(config, clock.now());
+    if (!options.unattended) await mirror.ledger.allowKey();
+    const client = openClient({ config, keys, mirror, clock, log, defer }, options);
+    const claim = async (command: string): Promise<Claim> => {
+      const lease = await mirror.acquireLease(claimantOf(command, clock));
+      const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
+      defer(() => claimed.release());
+      return claimed;
+    };
+    return { config, clock, log, keys, mirror, client, claim, defer, close };
+  } catch (error) {
     await close();
     throw error;
-  });
-  const http = connect(config.apiUrl ?? '', keys.current);
-  releases.push(() => http.close());
-  const gate = createGate({
-    ledger,
-    clock,
-    requestsPerSecond: config.requestsPerSecond,
-    requestsPerDay: config.requestsPerDay,
-    requestsReserved: config.requestsReserved,
-    key: keys.current,
-    patienceMs: PATIENCE_MS,
-    onEvent: (event) => {
-      logGateEvent(log, event, options.unattended ? 'debug' : 'warn');
-      options.onGateEvent?.(event);
-    },
-    ...(options.onEnded === undefined ? {} : { onEnded: options.onEnded }),
-  });
-  const client = createClient({
-    http,
-    gate,
-    pageSize: config.pageSize,
-    storePublicPermalink: config.storePublicPermalink,
-  });
-
-  return {
-    config,
-    clock,
-    log,
-    keys,
-    database,
-    client,
-    async claim(command) {
-      const lease = await acquireLease(database, claimantOf(command, clock));
-      const claim = claimOf(lease, { database, clock, log }, io.signal);
-      releases.push(() => claim.release());
-      return claim;
-    },
-    defer: (release) => void releases.push(release),
-    close,
-  };
-
-  async function begin(): Promise<Clock> {
-    const shared = await sharedClock(database, systemClock());
-    // A database that does not answer is told by who needs it.
-    const looks = setInterval(() => void shared.look().catch(() => undefined), CLOCK_LOOK_MS);
-    releases.push(() => clearInterval(looks));
-    await keepReport(database, config, shared.clock.now());
-    if (!options.unattended) await ledger.allowKey();
-    return shared.clock;
   }
 }
 
-/** What no line may hold beside the key. */
+async function openSharedMirror({ databaseUrl }: Config, { unattended }: SessionOptions): Promise<Mirror> {
+  return openMirror(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
+}
+
+/** The clock that all users of the mirror share. It is adjusted once a minute while the session is open. */
+async function followServerClock(mirror: Mirror, defer: Session['defer']): Promise<Clock> {
+  const { clock, adjust } = await sharedClock(mirror, systemClock());
+  // The next operation that needs the database reports that it does not answer.
+  const polls = setInterval(() => void adjust().catch(() => undefined), CLOCK_POLL_MS);
+  defer(() => clearInterval(polls));
+  return clock;
+}
+
+function openClient(
+  { config, keys, mirror, clock, log, defer }: Omit<Session, 'client' | 'claim' | 'close'>,
+  { unattended, onGateEvent, onEnded }: SessionOptions,
+): Client {
+  const http = connect(config.apiUrl ?? '', keys.current);
+  defer(() => http.close());
+  const gate = createGate({
+    ledger: mirror.ledger,
+    clock,
+    budget: config.budget,
+    key: keys.current,
+    patienceMs: PATIENCE_MS,
+    onEvent: (event) => {
+      logGateEvent(log, event, unattended ? 'debug' : 'warn');
+      onGateEvent?.(event);
+    },
+    ...(onEnded === undefined ? {} : { onEnded }),
+  });
+  const { pageSize } = config.budget;
+  return createClient({ http, gate, pageSize, storePublicPermalink: config.storePublicPermalink });
+}
+
+/** The secrets beside the key that no log line may hold. */
 function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
   return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
 }
@@ -141,7 +134,7 @@ function commandLog(
   return createLog({
     level: config.logLevel,
     keys: () => [...keys.seen(), ...secretsOf(config)],
-    // What a line goes on with stands under its words, not under its time.
+    // A wrapped line continues under its words, not under its time.
     write: (line) => put(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),

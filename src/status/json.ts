@@ -1,4 +1,5 @@
-import { BUDGET_WINDOW_MS } from '../core/budget.ts';
+import { BUDGET_WINDOW_MS, requestsLeft } from '../core/budget.ts';
+import { HOUR } from '../core/clock.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { JudgedList, JudgedStatus } from './judge.ts';
 
@@ -29,11 +30,11 @@ function statusRecord(status: JudgedStatus): unknown {
     database: status.databaseName,
     lists: status.judged.map((list) => listRecord(list, now)),
     budget: {
-      window_hours: Math.floor(BUDGET_WINDOW_MS / 3_600_000),
-      limit: config.requestsPerDay,
-      reserved: config.requestsReserved,
+      window_hours: Math.floor(BUDGET_WINDOW_MS / HOUR),
+      limit: config.budget.perDay,
+      reserved: config.budget.reserved,
       sent,
-      left: Math.max(0, config.requestsPerDay - sent),
+      left: requestsLeft(config.budget, sent),
       oldest_leaves_at: instant(status.oldestLeavesAt),
     },
     gate: {

@@ -1,14 +1,16 @@
-import { type GateWord, gateWordOf } from '../core/gate-state.ts';
+import { MINUTE } from '../core/clock.ts';
+import { type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
-import { type Claimant, isValid } from '../mirror/lease.ts';
+import type { Claimant } from '../mirror/lease.ts';
+import { isValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf, type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 
 /** An outage that nobody looks after is no news any more so long after the next try was due. */
-const OUTAGE_KEPT_MS = 60_000;
+const OUTAGE_KEPT_MS = MINUTE;
 
 /** Stands for no process: none has this number. */
 const NO_PID = -1;
@@ -57,7 +59,7 @@ export function judge(
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
     return { ...list, promiseMs, freshness: freshnessOf(list.completeAsOf, promiseMs, now) };
   });
-  const gateWord = gateWordOf(status.gate, now);
+  const gateWord = judgeGate(status.gate, now).word;
   const { lease } = status;
   const leaseHeld =
     lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);

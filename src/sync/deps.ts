@@ -1,12 +1,15 @@
 import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
-import type { Store } from '../mirror/mirror.ts';
+import type { Writer } from '../mirror/mirror.ts';
 import type { Client } from '../service/client.ts';
 import type { PassEvent } from './events.ts';
 
+export type { Client };
+
+/** What a sweep needs. */
 export interface SweepDeps {
   readonly client: Client;
-  readonly store: Store;
+  readonly mirror: Writer;
   readonly clock: Clock;
   readonly onEvent: (event: PassEvent) => void;
   readonly signal: AbortSignal;
@@ -17,6 +20,7 @@ export interface SweepOptions {
   readonly acceptDeletes: boolean;
 }
 
+/** Rows that a sweep has changed so far. */
 export interface Tally {
   inserted: number;
   changed: number;

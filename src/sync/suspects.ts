@@ -5,12 +5,12 @@ import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { CallOptions, Client } from '../service/client.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 
-/** Suspects of one sweep that are asked for singly; more than that would waste requests (DESIGN.md, "Sweeps"). */
+/** A sweep asks for its suspects one by one if there are at most this many; more would waste requests. */
 const MOST_ASKED = 20;
 
 /**
- * Asks the service for one suspect: the item where it is there, null where it is not, `unknown` where the service cannot be
- * asked for it or its answer leaves it open.
+ * Asks the service for one suspect.
+ * @returns the item if it is there, null if it is gone, `unknown` if it cannot be asked for or the answer leaves it open
  */
 async function askFor(
   client: Client,
@@ -22,37 +22,23 @@ async function askFor(
   if (inboxId === null) return 'unknown';
   if (list === 'conversations') {
     const item = (await client.getConversation(inboxId, suspect.id, options))?.item ?? null;
-    // An answer under another id is no answer to our question.
+    // The service may answer with another conversation, because it also accepts thread ids.
     return item === null || item.id === suspect.id ? item : 'unknown';
   }
   if (!suspect.askBy) return 'unknown';
-  const { found, complete } = await search(client, list, inboxId, suspect.askBy, options);
-  return found.find(({ id }) => id === suspect.id) ?? (complete ? null : 'unknown');
+  const { items, complete } = await client.search({ list, inboxId }, suspect.askBy, options);
+  return items.find(({ id }) => id === suspect.id) ?? (complete ? null : 'unknown');
 }
 
-async function search(
-  client: Client,
-  list: 'users' | 'tags',
-  inboxId: string,
-  by: string,
-  options: CallOptions,
-): Promise<{ found: Item[]; complete: boolean }> {
-  if (list === 'tags') {
-    const { tags, complete } = await client.searchTags(inboxId, by, options);
-    return { found: tags, complete };
-  }
-  const { users, complete } = await client.searchUsers(inboxId, by, options);
-  return { found: users, complete };
-}
-
+/** Closes a walk, then asks the service for each suspect if there are few enough. */
 export async function settleSuspects(
   deps: SweepDeps,
   sweep: Sweep,
   { reason, acceptDeletes, askedBefore }: SweepOptions & { askedBefore: boolean },
   tally: Tally,
 ): Promise<void> {
-  const { store, clock, onEvent } = deps;
-  const { suspects, deleted } = await store.closeWalk(sweep, { acceptDeletes, now: clock.now() });
+  const { mirror, clock, onEvent } = deps;
+  const { suspects, deleted } = await mirror.suspects.closeWalk(sweep, { acceptDeletes, now: clock.now() });
   tally.deleted += deleted;
   onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: deleted } });
   if (suspects.length === 0 || suspects.length > MOST_ASKED) return;
@@ -67,8 +53,8 @@ export async function settleSuspects(
 }
 
 /**
- * True where the service answers this kind of question in no usable way: the suspects then wait for the next complete sweep. An outage may
- * pass, so the sweep first pauses; but an item that breaks the service each time it is asked for must not keep its list from ever completing.
+ * True if the service cannot answer this kind of question: the suspects then wait for the next complete sweep. The sweep
+ * pauses once for an outage, because it may pass; an item whose requests always fail must not keep its list incomplete.
  */
 function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
   return (
@@ -78,15 +64,15 @@ function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError
 }
 
 async function settleOne(
-  { client, store, clock, onEvent, signal }: SweepDeps,
+  { client, mirror, clock, onEvent, signal }: SweepDeps,
   sweep: Sweep,
   suspect: Suspect,
   { scheduled, tally }: { scheduled: boolean; tally: Tally },
 ): Promise<void> {
-  // A command's own asking goes before scheduled sweeps, but not before another person's command.
+  // A command's probes go before scheduled sweeps, but after another person's command.
   const answer = await askFor(client, sweep, suspect, { reason: 'probe', scheduled, signal });
   if (answer === 'unknown') return;
-  const changed = await store.settleSuspect(sweep, suspect, { found: answer, now: clock.now() });
+  const changed = await mirror.suspects.settle(sweep, suspect, { found: answer, now: clock.now() });
   const tombstoned = answer === null ? 1 : 0;
   tally.changed += changed;
   tally.deleted += tombstoned;

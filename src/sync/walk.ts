@@ -5,12 +5,15 @@ import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { Page } from '../service/client.ts';
 import type { SweepDeps, Tally } from './deps.ts';
 
-/** No list has ten million rows; one whose pages go on past that never ends. */
+/** A list with more pages than this is taken to be endless: no list has ten million rows. */
 const MOST_PAGES = 100_000;
+
+/** A walk restarts at the first page at most this often after a refused token. */
 const MOST_RESTARTS = 2;
 
+/** Applies the list's pages, from the sweep's token to the last page. @throws MirrorError */
 export async function walk(
-  { client, store, clock, onEvent, signal }: SweepDeps,
+  { client, mirror, clock, onEvent, signal }: SweepDeps,
   opened: Sweep,
   reason: Reason,
   tally: Tally,
@@ -24,12 +27,12 @@ export async function walk(
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;
-      sweep = await store.restartSweep(sweep);
+      sweep = await mirror.sweeps.restart(sweep);
       onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;
     }
     refuseEndless(sweep, page);
-    const result = await store.applyPage(sweep, page, clock.now());
+    const result = await mirror.applyPage(sweep, page, clock.now());
     sweep = result.sweep;
     const { inserted, changed } = result.applied;
     tally.inserted += inserted;
@@ -49,7 +52,7 @@ export async function walk(
   return sweep;
 }
 
-/** @throws MirrorError `ENDLESS_LIST` for a page that shows that the list would never end */
+/** @throws MirrorError `ENDLESS_LIST` for a page that shows that the list has no end */
 function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
   if (next === null) return;
   const problem = sweep.tokens.has(next)
@@ -62,6 +65,6 @@ function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
   if (problem === null) return;
   throw new MirrorError(
     'ENDLESS_LIST',
-    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), so its end cannot be found. What was read is kept and nothing is marked as deleted; the next pass begins anew.`,
+    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), so its end cannot be found. Every page read so far is kept and nothing is marked as deleted; the next pass starts at the first page.`,
   );
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ago, count, duration, plural } from '../../src/core/humanize.ts';
-import { pauseAfter429, pauseAfterFailure, retryAfter } from '../../src/core/retry-timing.ts';
+import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
 const NOW = Date.parse('2026-03-02T08:00:00.000Z');
@@ -66,19 +66,19 @@ test('pauses after 429s last 5 s, 30 s, 3 min, 18 min, then 1 h, and at most 20 
       fc.double({ min: 0, max: 1, noNaN: true }),
       (strike, random) => {
         const rung = ladder[Math.min(strike, 6) - 1] ?? HOUR;
-        expect(pauseAfter429(strike, null, random)).toBeGreaterThanOrEqual(rung);
-        expect(pauseAfter429(strike, null, random)).toBeLessThanOrEqual(rung * 1.2);
+        expect(pauseAfterStrike(strike, null, random)).toBeGreaterThanOrEqual(rung);
+        expect(pauseAfterStrike(strike, null, random)).toBeLessThanOrEqual(rung * 1.2);
       },
     ),
   );
 });
 
 test('Retry-After sets the first pause, can only lengthen later ones, and is capped at a day', () => {
-  expect(pauseAfter429(1, 1000, 0.5)).toBe(1000);
-  expect(pauseAfter429(2, 1000, 0)).toBe(30_000);
-  expect(pauseAfter429(2, 45_000, 0)).toBe(45_000);
-  expect(pauseAfter429(1, 1e12, 1)).toBe(24 * HOUR);
-  expect(pauseAfter429(9, Number.MAX_SAFE_INTEGER, 1)).toBe(24 * HOUR);
+  expect(pauseAfterStrike(1, 1000, 0.5)).toBe(1000);
+  expect(pauseAfterStrike(2, 1000, 0)).toBe(30_000);
+  expect(pauseAfterStrike(2, 45_000, 0)).toBe(45_000);
+  expect(pauseAfterStrike(1, 1e12, 1)).toBe(24 * HOUR);
+  expect(pauseAfterStrike(9, Number.MAX_SAFE_INTEGER, 1)).toBe(24 * HOUR);
 });
 
 test('pauses after failures last 2, 4 and 8 s, and at most 20 % longer', () => {

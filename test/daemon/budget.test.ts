@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LIST_NAMES, listId, type ListName } from '../../src/core/lists.ts';
 import { cronsOf } from '../../src/sync/planning/freshness.ts';
-import { outlookOf } from '../../src/sync/planning/outlook.ts';
+import { loadOf } from '../../src/sync/planning/load.ts';
 import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 
@@ -28,7 +28,7 @@ async function oldest({ database }: TestHouse, from: number): Promise<Record<Lis
 }
 
 test('schedules beyond the day budget spare the reserve and keep lists within forecast ages', async () => {
-  const limits = { ...LIMITS, pageSize: 10, requestsPerDay: 120, requestsReserved: 20 };
+  const limits = { ...LIMITS, pageSize: 10, perDay: 120, reserved: 20 };
   const house = await daemonHouse({
     sandbox: { conversations: [150, 50, 20], perDay: 120, activityPerHour: 4 },
     limits,
@@ -38,7 +38,7 @@ test('schedules beyond the day budget spare the reserve and keep lists within fo
   const daemon = await house.start();
   await clock.sleep(5 * MINUTE);
   const begin = clock.now();
-  const plan = await outlookOf(daemon.store, cronsOf(house.schedules, 'UTC'), limits, begin);
+  const plan = await loadOf(daemon.writer, cronsOf(house.schedules, 'UTC'), limits, begin);
   expect(plan.wanted).toBeGreaterThan(20 * plan.available);
   await clock.sleep(4 * DAY);
   expect(sandbox.arrivals.filter(({ status }) => status === 429)).toEqual([]);
@@ -54,7 +54,7 @@ test('schedules beyond the day budget spare the reserve and keep lists within fo
 });
 
 test('the daemon completes a list larger than the day budget and reads the others meanwhile', async () => {
-  const limits = { pageSize: 10, requestsPerDay: 70, requestsReserved: 10 };
+  const limits = { pageSize: 10, perDay: 70, reserved: 10 };
   const house = await daemonHouse({
     sandbox: { conversations: [800, 20], perDay: 70 },
     limits,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readOrder } from '../../src/mirror/passes/orders.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
 import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
@@ -70,10 +70,10 @@ describe.each([
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(18_000);
-    expect((await readOrder(house.database, id))?.state).toBe('running');
+    expect((await openMirror(house.database).orders.read(id))?.state).toBe('running');
     clock.setWall(jump);
     await clock.sleep(4 * MINUTE);
-    expect(await readOrder(house.database, id)).toMatchObject({ state: 'done', error: null });
+    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'done', error: null });
     expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(1 + 2 + 2 + 12 + 4 + 16);
     expect(await count(house.database, `sweeps WHERE state IN ('running', 'paused')`)).toBe(0);
     await expectEqualToService(house);
@@ -95,7 +95,7 @@ describe.each([
     clock.reboot(MINUTE, jump);
     await house.start();
     await clock.sleep(2 * MINUTE);
-    expect(await readOrder(database, id)).toMatchObject({ state: 'done', error: null });
+    expect(await openMirror(database).orders.read(id)).toMatchObject({ state: 'done', error: null });
     const pages = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations'));
     // Two requests may be in flight at the kill. With the clock ahead, the small list may be due again.
     expect(pages.length).toBeLessThanOrEqual(12 + 4 + 2 + (jump > 0 ? 4 : 0));
@@ -140,7 +140,7 @@ describe.each([
   test('while the budget is spent neither unlocks requests nor delays them', async () => {
     const house = await daemonHouse({
       ...SMALL,
-      limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
+      limits: { pageSize: 20, perDay: 40, reserved: 8 },
       pollMs: 5 * MINUTE,
     });
     const { clock, sandbox } = house;

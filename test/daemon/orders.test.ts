@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readOrder } from '../../src/mirror/passes/orders.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
 import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
@@ -14,11 +14,13 @@ const SHORT = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 }, 
 
 async function ended(house: TestHouse, id: number, most = HOUR) {
   for (const until = house.clock.now() + most; house.clock.now() < until;) {
-    const order = await readOrder(house.database, id);
+    const order = await openMirror(house.database).orders.read(id);
     if (order?.finishedAt) return order;
     await house.clock.sleep(Math.max(POLL, most / 200));
   }
-  throw new Error(`order ${id} has not ended: ${JSON.stringify(await readOrder(house.database, id))}`);
+  throw new Error(
+    `order ${id} has not ended: ${JSON.stringify(await openMirror(house.database).orders.read(id))}`,
+  );
 }
 
 /** The paths that were requested more than once. */
@@ -44,7 +46,7 @@ describe('an order placed during a scheduled sweep', () => {
     const placedAt = clock.now();
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * POLL + 3000);
-    const order = await readOrder(house.database, id);
+    const order = await openMirror(house.database).orders.read(id);
     expect(order!.startedAt!.getTime() - placedAt).toBeLessThanOrEqual(2 * POLL);
     const status = await house.status();
     expect(status.openPasses).toMatchObject([{ id, kind: 'resync', ordered: true }]);
@@ -135,7 +137,7 @@ test.each(['stopped', 'killed'] as const)(
     else first.killSwitch.throw();
     // At 08:15 a scheduled sweep reads the conversations a second time; the order must be over by then.
     expect(clock.now()).toBe(endedAt);
-    expect((await readOrder(house.database, id))?.state).toBe('running');
+    expect((await openMirror(house.database).orders.read(id))?.state).toBe('running');
     expect((await house.status()).openPasses).toMatchObject([{ id, ordered: true }]);
     await clock.sleep(5 * MINUTE);
     await house.start();
@@ -170,7 +172,10 @@ describe('the daemon resumes an order by itself', () => {
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * MINUTE);
-    expect(await readOrder(house.database, id), 'it is tried at once, as a person would').toMatchObject({
+    expect(
+      await openMirror(house.database).orders.read(id),
+      'it is tried at once, as a person would',
+    ).toMatchObject({
       state: 'running',
     });
     expect(sandbox.arrivals.length).toBeGreaterThan(from);
@@ -218,7 +223,7 @@ describe('the daemon resumes an order by itself', () => {
   test('when the day budget has room again, and spends the reserve on it', async () => {
     const house = await daemonHouse({
       ...SHORT,
-      limits: { pageSize: 20, requestsPerDay: 40, requestsReserved: 8 },
+      limits: { pageSize: 20, perDay: 40, reserved: 8 },
       pollMs: 5 * MINUTE,
     });
     const { clock, sandbox } = house;
@@ -229,7 +234,7 @@ describe('the daemon resumes an order by itself', () => {
     const second = await house.order({ lists: ['users', 'tags'] });
     await clock.sleep(2 * HOUR);
     expect(sandbox.arrivals).toHaveLength(40);
-    expect(await readOrder(house.database, second)).toMatchObject({ finishedAt: null });
+    expect(await openMirror(house.database).orders.read(second)).toMatchObject({ finishedAt: null });
     expect(await ended(house, id, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(await ended(house, second, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);

@@ -90,16 +90,16 @@ describe('markDue', () => {
 
   /** Keeps schedules in memory and records each write. */
   function kept() {
-    const schedules = new Map<ListName, Schedule>();
+    const byList = new Map<ListName, Schedule>();
     const written: Schedule[] = [];
     return {
-      schedules: async () => Promise.resolve([...schedules.values()]),
-      writeSchedule: async (schedule: Schedule) => {
+      all: async () => Promise.resolve([...byList.values()]),
+      write: async (schedule: Schedule) => {
         written.push(schedule);
-        schedules.set(schedule.list, schedule);
+        byList.set(schedule.list, schedule);
         return Promise.resolve();
       },
-      of: (list: ListName) => schedules.get(list),
+      of: (list: ListName) => byList.get(list),
       written,
     };
   }
@@ -107,54 +107,54 @@ describe('markDue', () => {
   const crons = cronsOf(SCHEDULES, 'UTC');
 
   test('marks every kind of list at first, then each kind at its slots', async () => {
-    const store = kept();
-    expect(await markDue(store, crons, NOON + 1)).toBe(true);
-    expect(store.of('conversations')).toMatchObject({
+    const schedules = kept();
+    expect(await markDue(schedules, crons, NOON + 1)).toBe(true);
+    expect(schedules.of('conversations')).toMatchObject({
       dueBefore: new Date(NOON - 15 * MINUTE),
       dueSince: new Date(NOON),
       nextAt: new Date(NOON + 15 * MINUTE),
     });
-    expect(await markDue(store, crons, NOON + 15 * MINUTE - 1)).toBe(false);
-    expect(store.written).toHaveLength(4);
-    expect(await markDue(store, crons, NOON + 15 * MINUTE)).toBe(true);
-    expect(store.of('conversations')).toMatchObject({
+    expect(await markDue(schedules, crons, NOON + 15 * MINUTE - 1)).toBe(false);
+    expect(schedules.written).toHaveLength(4);
+    expect(await markDue(schedules, crons, NOON + 15 * MINUTE)).toBe(true);
+    expect(schedules.of('conversations')).toMatchObject({
       dueBefore: new Date(NOON),
       dueSince: new Date(NOON + 15 * MINUTE),
       nextAt: new Date(NOON + 30 * MINUTE),
     });
-    expect(store.written).toHaveLength(5);
+    expect(schedules.written).toHaveLength(5);
   });
 
   test('marks only the last of many missed slots', async () => {
-    const store = kept();
-    await markDue(store, crons, NOON + 1);
-    await markDue(store, crons, NOON + 50 * HOUR + 20 * MINUTE);
-    expect(store.of('conversations')).toMatchObject({
+    const schedules = kept();
+    await markDue(schedules, crons, NOON + 1);
+    await markDue(schedules, crons, NOON + 50 * HOUR + 20 * MINUTE);
+    expect(schedules.of('conversations')).toMatchObject({
       dueBefore: new Date(NOON + 50 * HOUR),
       dueSince: new Date(NOON + 50 * HOUR + 15 * MINUTE),
     });
-    expect(store.of('users')).toMatchObject({ dueSince: new Date(NOON + 48 * HOUR + 20 * MINUTE) });
+    expect(schedules.of('users')).toMatchObject({ dueSince: new Date(NOON + 48 * HOUR + 20 * MINUTE) });
   });
 
   test('leaves no kind due in the future when the clock is set back', async () => {
-    const store = kept();
-    await markDue(store, crons, NOON + 1);
+    const schedules = kept();
+    await markDue(schedules, crons, NOON + 1);
     const back = NOON - 3 * HOUR;
-    expect(await markDue(store, crons, back)).toBe(true);
-    expect(store.of('conversations')).toMatchObject({
+    expect(await markDue(schedules, crons, back)).toBe(true);
+    expect(schedules.of('conversations')).toMatchObject({
       dueSince: new Date(back),
       nextAt: new Date(back + 15 * MINUTE),
     });
   });
 
   test('keeps what is due when a schedule or its time zone changes', async () => {
-    const store = kept();
-    await markDue(store, crons, NOON + 1);
-    const before = store.of('tags')?.dueSince;
+    const schedules = kept();
+    await markDue(schedules, crons, NOON + 1);
+    const before = schedules.of('tags')?.dueSince;
     expect(
-      await markDue(store, cronsOf({ ...SCHEDULES, tags: '0 3 * * *' }, 'Europe/Berlin'), NOON + MINUTE),
+      await markDue(schedules, cronsOf({ ...SCHEDULES, tags: '0 3 * * *' }, 'Europe/Berlin'), NOON + MINUTE),
     ).toBe(false);
-    expect(store.of('tags')).toMatchObject({
+    expect(schedules.of('tags')).toMatchObject({
       expression: '0 3 * * *',
       dueSince: before,
       nextAt: new Date('2026-03-03T02:00:00Z'),

@@ -3,7 +3,7 @@ import vm from 'node:vm';
 import { expect, test } from 'vitest';
 import { listId } from '../../src/core/lists.ts';
 import { cronsOf, promiseOf } from '../../src/sync/planning/freshness.ts';
-import { outlookOf } from '../../src/sync/planning/outlook.ts';
+import { loadOf } from '../../src/sync/planning/load.ts';
 import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -63,8 +63,8 @@ test('over three busy days the daemon stays within its limits, promises, plan an
   await clock.sleep(3 * MINUTE);
   const heaps: number[] = [];
   for (let day = 0; day < 3; day += 1) {
-    const plan = await outlookOf(
-      daemon.store,
+    const plan = await loadOf(
+      daemon.writer,
       cronsOf(house.schedules, 'UTC'),
       { ...LIMITS, pageSize: 50 },
       clock.now(),

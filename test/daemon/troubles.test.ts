@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListKey } from '../../src/core/lists.ts';
-import { Rests } from '../../src/daemon/sweeps.ts';
+import { Cooldowns } from '../../src/daemon/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { MINUTE } from '../support/daemon.ts';
 
@@ -45,24 +45,23 @@ test('an outage in the future, left by a clock that was ahead, is retried at onc
 });
 
 test('a failing list rests twice as long each time, up to an hour; a success resets that', () => {
-  const rests = new Rests();
+  const rests = new Cooldowns();
   const key: ListKey = { list: 'tags', inboxId: '1' };
   const lasts = Array.from({ length: 6 }, () => rests.begin(key, { now: 0, inOutage: false }) / MINUTE);
   expect(lasts).toEqual([5, 10, 20, 40, 60, 60]);
-  expect([rests.isResting(key, 60 * MINUTE - 1), rests.isResting(key, 60 * MINUTE)]).toEqual([true, false]);
+  expect([rests.has(key, 60 * MINUTE - 1), rests.has(key, 60 * MINUTE)]).toEqual([true, false]);
   rests.end(key);
   expect(rests.begin(key, { now: 0, inOutage: false })).toBe(5 * MINUTE);
 });
 
 test('the end of an outage ends the rests of lists that failed in it, unless only one did', () => {
   const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
-  const resting = (rests: Rests) =>
-    keys.filter((key) => rests.isResting(key, 1)).map(({ inboxId }) => inboxId);
-  const several = new Rests();
+  const resting = (rests: Cooldowns) => keys.filter((key) => rests.has(key, 1)).map(({ inboxId }) => inboxId);
+  const several = new Cooldowns();
   for (const [index, key] of keys.entries()) several.begin(key, { now: 0, inOutage: index > 0 });
   several.serviceIsBack();
   expect(resting(several)).toEqual(['1']);
-  const single = new Rests();
+  const single = new Cooldowns();
   single.begin(keys[0]!, { now: 0, inOutage: true });
   single.serviceIsBack();
   single.begin(keys[1]!, { now: 0, inOutage: true });

@@ -12,18 +12,18 @@ test('housekeeping drops old requests, ended passes and empty sweeps, but no mir
     await mirror.sync();
     mirror.clock.advance(10 * DAY);
   }
-  const { store, clock, database } = mirror;
+  const { writer, clock, database } = mirror;
   // The dropped requests are 50, 40 and 30 days old, for four lists each. Each list keeps its first sweep,
   // which found rows, and its two newest ones.
-  expect(await store.housekeep(clock.now())).toEqual({ requests: 12, pages: 0, sweeps: 8, orders: 3 });
+  expect(await writer.housekeep(clock.now())).toEqual({ requests: 12, pages: 0, sweeps: 8, orders: 3 });
   expect(await count(database, 'requests')).toBe(8);
-  expect(await store.housekeep(clock.now())).toEqual({ requests: 0, pages: 0, sweeps: 0, orders: 0 });
+  expect(await writer.housekeep(clock.now())).toEqual({ requests: 0, pages: 0, sweeps: 0, orders: 0 });
   await expectEqualToService(mirror);
 });
 
 test('housekeeping keeps the earliest starts in the views, and the days of an empty inbox', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [1], usersPerInbox: 1, tagsPerInbox: 1 } });
-  const { sandbox, clock, database, store } = mirror;
+  const { sandbox, clock, database, writer } = mirror;
   const { id: empty } = sandbox.world.addInbox({ display_name: 'Empty' });
   const syncs = async (times: number): Promise<void> => {
     for (let nth = 0; nth < times; nth++) {
@@ -44,7 +44,7 @@ test('housekeeping keeps the earliest starts in the views, and the days of an em
   ];
   const before = await viewRows();
   const sweeps = await count(database, 'sweeps');
-  await store.housekeep(clock.now());
+  await writer.housekeep(clock.now());
   expect(await count(database, 'sweeps')).toBeLessThan(sweeps - 8);
   expect(await viewRows()).toEqual(before);
 });

@@ -3,7 +3,7 @@ import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Claimant, LEASE_MS, readLease } from '../../src/mirror/lease.ts';
-import { openStore } from '../../src/mirror/mirror.ts';
+import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
 import { urlOf } from '../support/provider.ts';
@@ -135,7 +135,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     const next = await runPass(
       {
         client,
-        store: openStore(other, lease.current!),
+        mirror: openWriter(other, lease.current!),
         clock,
         onEvent: () => undefined,
         signal: new AbortController().signal,
@@ -151,9 +151,9 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
   test('changes no sweep, pass, suspect or tombstone any more', async () => {
     const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: { conversations: [5] } });
     await mirror.sync();
-    const { store, clock, database: db } = mirror;
+    const { writer, clock, database: db } = mirror;
     const key = { list: 'conversations', inboxId: firstInbox(mirror.sandbox).id } as const;
-    const sweep = await store.openSweep(key, 'manual', clock.now());
+    const sweep = await writer.sweeps.open(key, 'manual', clock.now());
     const spec = {
       kind: 'sync',
       lists: LIST_NAMES,
@@ -161,7 +161,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       acceptDeletes: false,
       requestedBy: 'test',
     } as const;
-    const pass = await store.beginPass(spec, clock.now());
+    const pass = await writer.passes.begin(spec, clock.now());
     await acquireLease(
       db,
       claim(process.pid + 1, { host: 'test-host', now: clock.now, isAlive: () => false }),
@@ -172,19 +172,19 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     const page = { items: [], rejects: [], next: null, requestId: 1, attempts: 1 };
     const now = clock.now();
     for (const attempt of [
-      () => store.openSweep(key, 'manual', now),
-      () => store.applyPage(sweep, page, now),
-      () => store.restartSweep(sweep),
-      () => store.closeWalk(sweep, { acceptDeletes: true, now }),
-      () => store.settleSuspect(sweep, { id: '1', askBy: null }, { found: null, now }),
-      () => store.finishSweep(sweep, now),
-      () => store.endSweep(sweep.id, 'failed', 'x', now),
-      () => store.abandonSweeps(key, new Date(now + 1), now),
-      () => store.beginPass({ ...spec, kind: 'resync' }, now),
-      () => store.touchPass(pass.id, now),
-      () => store.endPass(pass.id, { state: 'done', error: null }, now),
+      () => writer.sweeps.open(key, 'manual', now),
+      () => writer.applyPage(sweep, page, now),
+      () => writer.sweeps.restart(sweep),
+      () => writer.suspects.closeWalk(sweep, { acceptDeletes: true, now }),
+      () => writer.suspects.settle(sweep, { id: '1', askBy: null }, { found: null, now }),
+      () => writer.sweeps.finish(sweep, now),
+      () => writer.sweeps.end(sweep.id, 'failed', 'x', now),
+      () => writer.sweeps.abandon(key, new Date(now + 1), now),
+      () => writer.passes.begin({ ...spec, kind: 'resync' }, now),
+      () => writer.passes.touch(pass.id, now),
+      () => writer.passes.end(pass.id, { state: 'done', error: null }, now),
       () =>
-        store.writeSchedule({
+        writer.schedules.write({
           list: 'tags',
           expression: '0 * * * *',
           timezone: 'UTC',
@@ -192,7 +192,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
           dueSince: null,
           dueBefore: null,
         }),
-      () => store.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
+      () => writer.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'LEASE_LOST' });
     }

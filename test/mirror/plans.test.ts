@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database, Sql } from '../../src/database/database.ts';
-import { openStore } from '../../src/mirror/mirror.ts';
+import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
@@ -126,10 +126,10 @@ test('no statement for a page or a suspect scans a whole table, however large th
   });
   const { database, sandbox, client, clock } = mirror;
   const statements = new Map<string, unknown[]>();
-  const store = openStore(listeningDatabase(database, statements), mirror.lease);
+  const writer = openWriter(listeningDatabase(database, statements), mirror.lease);
   const sync = async (): Promise<void> => {
     const { stopped } = await runPass(
-      { client, store, clock, onEvent: () => undefined, signal: new AbortController().signal },
+      { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
       { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test' },
     );
     expect(stopped).toBeNull();

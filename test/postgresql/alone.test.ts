@@ -6,9 +6,9 @@ import type { Ledger } from '../../src/core/ledger.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { ledgerOf } from '../../src/mirror/gate/ledger.ts';
+import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { placeOrder } from '../../src/mirror/passes/orders.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
@@ -39,7 +39,7 @@ async function grantAtOnce(ledgers: readonly Ledger[], limits: typeof LIMITS, no
 
 test('a slot goes to one of many connections that request it at once, never to two in a gap', async () => {
   const databases = await processes(4);
-  const ledgers = databases.map(ledgerOf);
+  const ledgers = databases.map((database) => new DatabaseLedger(database));
   for (let round = 0; round < 15; round++) {
     // One of the refused connections claims the next slot. Its claim expires before the next round.
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
@@ -56,14 +56,14 @@ test('with default repeatable read, processes create one mirror and get one slot
   await onServer(
     `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`,
   );
-  const ledgers = (await processes(3, url)).map(ledgerOf);
+  const ledgers = (await processes(3, url)).map((database) => new DatabaseLedger(database));
   for (let round = 0; round < 3; round++)
     expect(await grantAtOnce(ledgers, LIMITS, START + round * 3 * GAP)).toBeLessThanOrEqual(1);
 });
 
 test('many connections at once get exactly the requests that are left of the day budget', async () => {
   const databases = await processes(4);
-  const ledgers = databases.map(ledgerOf);
+  const ledgers = databases.map((database) => new DatabaseLedger(database));
   let granted = 0;
   // Negative gaps switch the spacing off: only the cap limits the grants.
   for (let round = 0; round < 10; round++)
@@ -78,7 +78,7 @@ test('many connections at once get exactly the requests that are left of the day
 
 test('429s of several processes at the same time count as one strike', async () => {
   const databases = await processes(4);
-  const ledgers = databases.map(ledgerOf);
+  const ledgers = databases.map((database) => new DatabaseLedger(database));
   await databases[0]!.execute(
     `INSERT INTO requests (sent_at, method, path, reason) SELECT CAST($1 AS timestamptz), 'GET', '/', 'manual' FROM generate_series(1, 4)`,
     new Date(START).toISOString(),
@@ -98,7 +98,7 @@ test('the same order from several processes at once is placed once, and all get 
     requestedBy: 'test',
   } as const;
   const orders = await Promise.all(
-    databases.flatMap((database) => [1, 2].map(() => placeOrder(database, spec, START))),
+    databases.flatMap((database) => [1, 2].map(() => openMirror(database).orders.place(spec, START))),
   );
   expect(orders.filter(({ joined }) => !joined).length).toBe(1);
   expect(new Set(orders.map(({ id }) => id)).size).toBe(1);
@@ -125,7 +125,7 @@ test('a slot granted during a transaction is visible to others and survives its 
   const url = await freshMirrorFile();
   const database = await temporaryDatabase(url);
   const other = await temporaryDatabase(url);
-  const ledger = ledgerOf(database);
+  const ledger = new DatabaseLedger(database);
   const failing = database.transaction(async (tx) => {
     await tx.execute(`INSERT INTO gate_state (id, strikes) VALUES (1, 0)`);
     expect(await ledger.grant(ENTRY, LIMITS, START)).toMatchObject({ granted: true });

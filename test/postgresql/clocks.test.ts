@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { ledgerOf } from '../../src/mirror/gate/ledger.ts';
+import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { sharedClock, systemClock } from '../../src/session/clock.ts';
 import { freshMirrorFile } from '../support/template.ts';
@@ -24,7 +24,7 @@ function wrongClock(by: { ms: number }): Clock {
 async function host(url: string, by: { ms: number }) {
   const database = await openDatabase(url);
   onTestFinished(() => database.close());
-  const { clock, look } = await sharedClock(database, wrongClock(by));
+  const { clock, adjust } = await sharedClock(database, wrongClock(by));
   const claim = (pid: number) =>
     acquireLease(database, {
       host: `host-${by.ms}`,
@@ -33,7 +33,7 @@ async function host(url: string, by: { ms: number }) {
       now: clock.now,
       isAlive: () => true,
     });
-  return { database, clock, look, claim, ledger: ledgerOf(database) };
+  return { database, clock, adjust, claim, ledger: new DatabaseLedger(database) };
 }
 
 test('hosts whose clocks differ by minutes respect each other’s lease in both directions', async () => {
@@ -69,15 +69,15 @@ test('hosts whose clocks differ by a day share one day budget', async () => {
 
 test('the shared clock follows a set host clock at its next check, but not a 40 ms change', async () => {
   const by = { ms: 0 };
-  const { clock, look } = await host(await freshMirrorFile(), by);
+  const { clock, adjust } = await host(await freshMirrorFile(), by);
   const off = () => Math.abs(clock.now() - Date.now());
   by.ms = 3 * HOUR;
   expect(off()).toBeGreaterThan(2 * HOUR);
-  await look();
+  await adjust();
   expect(off()).toBeLessThan(5000);
   expect(Math.abs(clock.boot().at - systemClock().boot().at)).toBeLessThan(5000);
   by.ms += 40;
   const before = clock.now() - Date.now();
-  await look();
+  await adjust();
   expect(clock.now() - Date.now()).toBeGreaterThanOrEqual(before - 5);
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { MirrorError } from '../../src/core/errors.ts';
 import type { ListKey } from '../../src/core/lists.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
-import { KEY, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
+import { KEY, mirrorOf, type MirrorOptions, type TestMirror } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const MANUAL = { reason: 'manual' } as const;
@@ -39,8 +39,8 @@ test('each operation of the client sends one request with its own path and query
   await client.listPage({ list: 'conversations', inboxId: '../9' }, null, MANUAL);
   await client.getInbox('7', MANUAL);
   await client.getConversation('7', '18e0/?#', MANUAL);
-  await client.searchUsers('7', 'a+b@example.com', MANUAL);
-  await client.searchTags('7', 'très urgent & co', MANUAL);
+  await client.search({ list: 'users', inboxId: '7' }, 'a+b@example.com', MANUAL);
+  await client.search({ list: 'tags', inboxId: '7' }, 'très urgent & co', MANUAL);
   await client.ping(MANUAL);
 
   expect(sandbox.arrivals.map(({ method, path }) => `${method} ${path}`)).toEqual([
@@ -111,7 +111,7 @@ test.each([
 ])('a refusal names the request, the status and the service’s message in %s', async (_form, body) => {
   const { client, sandbox } = await scripted(json(400, body));
 
-  const error = await errorOf(client.searchUsers('7', 'jane@example.com', MANUAL));
+  const error = await errorOf(client.search({ list: 'users', inboxId: '7' }, 'jane@example.com', MANUAL));
 
   expect(error).toMatchObject({ code: 'REQUEST_REFUSED', status: 400 });
   expect(error.message).toBe('GET /inboxes/7/users/search was refused (HTTP 400): limit is wrong');
@@ -226,11 +226,19 @@ test('a search reports whether its result is complete', async () => {
     json(200, { results, pagination: { next_page: next } });
   const { client, sandbox } = await fresh();
   sandbox.script(() => page([{ id: 1, name: 'vip' }], null));
-  expect(await client.searchTags('7', 'vip', MANUAL)).toMatchObject({ complete: true, tags: [{ id: '1' }] });
+  expect(await client.search({ list: 'tags', inboxId: '7' }, 'vip', MANUAL)).toMatchObject({
+    complete: true,
+    items: [{ id: '1' }],
+  });
   sandbox.script(() => page([{ id: 1, name: 'vip' }], 'more'));
-  expect(await client.searchTags('7', 'vip', MANUAL)).toMatchObject({ complete: false });
+  expect(await client.search({ list: 'tags', inboxId: '7' }, 'vip', MANUAL)).toMatchObject({
+    complete: false,
+  });
   sandbox.script(() => page([{ id: 1, email: 'a' }, { id: 'x' }], null));
-  expect(await client.searchUsers('7', 'a', MANUAL)).toMatchObject({ complete: false, users: [{ id: '1' }] });
+  expect(await client.search({ list: 'users', inboxId: '7' }, 'a', MANUAL)).toMatchObject({
+    complete: false,
+    items: [{ id: '1' }],
+  });
 });
 
 test('a ping costs one request and returns the service’s time from its Date header', async () => {

@@ -10,7 +10,7 @@ const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } }
 
 test('the daemon renews its lease through hours without work', async () => {
   const { clock, database, lease } = await quickMirror();
-  const kept = keepLease(lease, { database, clock });
+  const kept = keepLease(lease, clock);
   for (let minute = 0; minute < 180; minute += 1) {
     await clock.sleep(MINUTE);
     const held = await readLease(database);
@@ -24,7 +24,7 @@ test('the daemon renews its lease through hours without work', async () => {
 
 test('a lease that another process has taken is reported as lost and not renewed', async () => {
   const { clock, database, lease } = await quickMirror();
-  const kept = keepLease(lease, { database, clock });
+  const kept = keepLease(lease, clock);
   await clock.sleep(MINUTE);
   await database.execute(`UPDATE leases SET holder = 'another' WHERE name = 'writer'`);
   await clock.sleep(MINUTE);
@@ -72,7 +72,7 @@ test('the daemon waits out a database that fails for a while, and logs only two 
 
 test.each([
   ['nothing is due', {}, 0],
-  ['the budget is spent', { requestsPerDay: 10, requestsReserved: 0 }, 20],
+  ['the budget is spent', { perDay: 10, reserved: 0 }, 20],
 ])('while %s the daemon polls the database with one query', async (_why, limits, plans) => {
   const house = await daemonHouse({ ...SMALL, limits: { ...SMALL.limits, ...limits }, pollMs: 1000 });
   const { clock } = house;
@@ -86,7 +86,7 @@ test.each([
 
 test('housekeeping drops rows older than 30 days, but no changes and no row still in use', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
-  const { clock, database, store, sandbox } = mirror;
+  const { clock, database, writer, sandbox } = mirror;
   const inbox = nthInbox(sandbox, 0);
   await mirror.sync();
   sandbox.world.setStatus(inbox.id, inbox.conversations.order[3]!, 'pending');
@@ -100,10 +100,10 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
   const lastPages = await database.query(
     `SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`,
   );
-  const sent = await store.countSent(clock.now() - DAY);
-  const rates = await store.completeSweeps({ list: 'conversations', inboxId: inbox.id });
+  const sent = await writer.budget.sentSince(clock.now() - DAY);
+  const rates = await writer.sweeps.complete({ list: 'conversations', inboxId: inbox.id });
 
-  const gone = await store.housekeep(clock.now());
+  const gone = await writer.housekeep(clock.now());
   // Five old passes over four lists made 20 requests and 5 orders.
   expect(gone).toMatchObject({ requests: 20, orders: 5, pages: 0 });
   expect(await count(database, 'requests')).toBe(4);
@@ -117,9 +117,9 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
   expect(
     await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`),
   ).toEqual(lastPages);
-  expect(await store.countSent(clock.now() - DAY)).toBe(sent);
-  expect((await store.completeSweeps({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
-  expect(await store.housekeep(clock.now()), 'a second time there is nothing left').toEqual({
+  expect(await writer.budget.sentSince(clock.now() - DAY)).toBe(sent);
+  expect((await writer.sweeps.complete({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
+  expect(await writer.housekeep(clock.now()), 'a second time there is nothing left').toEqual({
     requests: 0,
     sweeps: 0,
     pages: 0,
@@ -135,18 +135,18 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
 
 test('housekeeping drops pages of superseded sweeps, not of open or the two latest sweeps', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] }, pageSize: 10 });
-  const { database, store, clock } = mirror;
+  const { database, writer, clock } = mirror;
   await mirror.sync();
   await mirror.sync();
   const { id: inboxId } = nthInbox(mirror.sandbox, 0);
-  const open = await store.openSweep({ list: 'conversations', inboxId }, 'schedule', clock.now());
+  const open = await writer.sweeps.open({ list: 'conversations', inboxId }, 'schedule', clock.now());
   await database.execute(
     `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) VALUES ($1, 1, '[]', $2), (4711, 1, '[]', $2)`,
     open.id,
     '2026-01-01T00:00:00.000Z',
   );
   const before = await count(database, 'sweep_pages');
-  expect((await store.housekeep(clock.now())).pages).toBe(1);
+  expect((await writer.housekeep(clock.now())).pages).toBe(1);
   expect(await count(database, 'sweep_pages')).toBe(before - 1);
 });
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
 import { targetOf } from '../../src/mirror/history/deliveries.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openStore } from '../../src/mirror/mirror.ts';
+import { openWriter } from '../../src/mirror/mirror.ts';
 import { readStatus } from '../../src/mirror/status.ts';
 import { readConfig } from '../../src/session/config/config.ts';
 import { DAEMON_COMMAND } from '../../src/session/live-daemon.ts';
@@ -24,7 +24,7 @@ async function leased(command: string) {
   const clock = new TestClock();
   const database = await temporaryDatabase(await freshMirrorFile());
   const lease = await acquireLease(database, { ...WRITER, command, now: clock.now });
-  return { clock, database, lease, store: openStore(database, lease) };
+  return { clock, database, lease, writer: openWriter(database, lease) };
 }
 
 async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<JudgedStatus> {
@@ -46,7 +46,7 @@ test('an outage makes a fresh mirror unhealthy, and the JSON shows it with its c
   await sync();
   expect((await status()).healthy).toBe(true);
   const now = clock.now();
-  await mirror.store.writeOutage(outageUntil(now, now + 3 * MINUTE));
+  await mirror.writer.writeOutage(outageUntil(now, now + 3 * MINUTE));
   expect(JSON.parse(statusAsJson(await status()))).toMatchObject({
     healthy: false,
     outage: {
@@ -58,9 +58,9 @@ test('an outage makes a fresh mirror unhealthy, and the JSON shows it with its c
 });
 
 test('an outage that ended over a minute ago is reported only while a process holds the lease', async () => {
-  const { clock, database, lease, store } = await leased(DAEMON_COMMAND);
+  const { clock, database, lease, writer } = await leased(DAEMON_COMMAND);
   const now = clock.now();
-  await store.writeOutage(outageUntil(now, now - MINUTE - 1));
+  await writer.writeOutage(outageUntil(now, now - MINUTE - 1));
   expect((await judged(database, now)).outage).toMatchObject({ cause: 'connection refused' });
   await lease.release();
   expect((await judged(database, now)).outage).toBeNull();
@@ -90,16 +90,16 @@ test('the status reports a running daemon only while a daemon holds the lease', 
 });
 
 test('the JSON shows schedules in the order of the lists, with what is due', async () => {
-  const { clock, database, store } = await leased(DAEMON_COMMAND);
+  const { clock, database, writer } = await leased(DAEMON_COMMAND);
   const nextAt = new Date(clock.now() + 15 * MINUTE);
   const schedule = { expression: '*/15 * * * *', timezone: 'UTC', nextAt };
-  await store.writeSchedule({
+  await writer.schedules.write({
     ...schedule,
     list: 'conversations',
     dueSince: new Date(clock.now()),
     dueBefore: null,
   });
-  await store.writeSchedule({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
+  await writer.schedules.write({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
   const shown = { expression: '*/15 * * * *', timezone: 'UTC', next_at: '2026-03-02T08:15:00.000Z' };
   expect(
     (JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules,

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openStore } from '../../src/mirror/mirror.ts';
+import { openWriter } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import { connect } from '../../src/service/http.ts';
@@ -29,17 +29,17 @@ const lease = await acquireLease(database, {
   now: clock.now,
   isAlive,
 });
-const store = openStore(database, lease);
+const writer = openWriter(database, lease);
 const http = connect(url, key);
-const limits = { requestsPerSecond: 1000, requestsPerDay: 1_000_000, requestsReserved: 0 };
+const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,
-  gate: createGate({ ledger: store.ledger, clock, key, ...limits }),
+  gate: createGate({ ledger: writer.ledger, clock, key, budget }),
   pageSize: Number(pageSize),
   storePublicPermalink: false,
 });
 const { stopped, lists } = await runPass(
-  { client, store, clock, onEvent: () => undefined, signal: new AbortController().signal },
+  { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
   { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'child' },
 );
 await lease.release();

@@ -4,12 +4,11 @@ import { PATIENCE_MS } from '../../src/core/gate-state.ts';
 import { LIST_NAMES, type ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
-import { keepHouse } from '../../src/daemon/housekeeping.ts';
+import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openStore, type Store } from '../../src/mirror/mirror.ts';
-import { placeOrder } from '../../src/mirror/passes/orders.ts';
+import { openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -38,7 +37,7 @@ export const SCHEDULES: Record<ListName, string> = {
   tags: '40 */6 * * *',
   conversations: '*/15 * * * *',
 };
-export const LIMITS = { pageSize: 100, requestsPerSecond: 1, requestsPerDay: 5000, requestsReserved: 250 };
+export const LIMITS = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
 const HOST = 'test-host';
 
 export interface HouseOptions {
@@ -80,7 +79,7 @@ export interface TestHouse {
 
 export interface RunningDaemon {
   readonly daemon: Daemon;
-  readonly store: Store;
+  readonly writer: Writer;
   readonly database: Database;
   /** The error that ended `run`, or undefined for a normal end. */
   readonly ended: Promise<unknown>;
@@ -135,7 +134,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         requestedBy: 'a test',
         ...spec,
       };
-      return (await placeOrder(database, whole, clock.now())).id;
+      return (await openMirror(database).orders.place(whole, clock.now())).id;
     },
     status: () => readStatus(database, clock.now()),
     async late() {
@@ -169,11 +168,9 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       now: clock.now,
       isAlive: (other) => alive.has(other),
     });
-    const kept = keepLease(lease, {
-      database: own,
-      clock: { ...killSwitch.clock(), sleep: killSwitch.sleepSlowly(options.pollMs ?? MINUTE) },
-    });
-    const store = openStore(own, lease);
+    const sleep = killSwitch.sleepSlowly(options.pollMs ?? MINUTE);
+    const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
+    const writer = openWriter(own, lease);
     const log = createLog({
       level: 'debug',
       keys: () => [house.key],
@@ -181,7 +178,6 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       pretty: false,
       colour: false,
     });
-    const { pageSize, ...limits } = house.limits;
     const http = connect(url, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
@@ -191,24 +187,24 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       }),
       gate: killSwitch.gate(
         createGate({
-          ledger: store.ledger,
+          ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           key: () => house.key,
           patienceMs: PATIENCE_MS,
           random: () => 0.5,
-          ...limits,
+          budget: house.limits,
         }),
       ),
-      pageSize,
+      pageSize: house.limits.pageSize,
       storePublicPermalink: false,
     });
     const daemon = new Daemon({
       client,
-      store,
+      mirror: writer,
       clock: killSwitch.clock(),
       log,
       crons: cronsOf(house.schedules, house.timezone),
-      limits: house.limits,
+      budget: house.limits,
       key: () => keyFingerprint(house.key),
       onEvent(event) {
         killSwitch.onEvent(event);
@@ -219,9 +215,9 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     });
     const stopped = new AbortController();
     const signal = AbortSignal.any([stopped.signal, kept.lost]);
-    void keepHouse(
-      store,
-      { database: own, settings: { ...house.limits, reportTimezone: 'UTC' } },
+    void housekeepDaily(
+      writer,
+      { budget: house.limits, reportTimezone: 'UTC' },
       { clock: killSwitch.clock(), log, signal },
     );
     const ended = daemon.run(signal).then(
@@ -246,7 +242,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       await clock.hold(end);
     };
     onTestFinished(stop);
-    return { daemon, store, database: own, ended, stop, killSwitch };
+    return { daemon, writer, database: own, ended, stop, killSwitch };
   }
 
   return house;

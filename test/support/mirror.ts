@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Budget } from '../../src/core/budget.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Lease } from '../../src/mirror/lease.ts';
-import { openStore, type Store } from '../../src/mirror/mirror.ts';
+import { openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type Client, createClient } from '../../src/service/client.ts';
@@ -55,7 +56,7 @@ export interface TestMirror {
   readonly sandbox: Sandbox;
   readonly database: Database;
   readonly lease: Lease;
-  readonly store: Store;
+  readonly writer: Writer;
   readonly gate: Gate;
   readonly client: Client;
   readonly gateEvents: GateEvent[];
@@ -67,6 +68,7 @@ export interface TestMirror {
 export interface MirrorOptions {
   readonly sandbox?: Partial<SandboxOptions>;
   readonly gate?: Partial<GateOptions>;
+  readonly budget?: Partial<Budget>;
   readonly path?: string;
   readonly pageSize?: number;
   readonly clock?: TestClock;
@@ -86,7 +88,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     now: clock.now,
     isAlive: () => false,
   });
-  const store = openStore(database, lease);
+  const writer = openWriter(database, lease);
   const gateEvents: GateEvent[] = [];
   const events: PassEvent[] = [];
   const plain = connect(url, () => KEY);
@@ -94,11 +96,9 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
   const gate = createGate({
-    ledger: store.ledger,
+    ledger: writer.ledger,
     clock,
-    requestsPerSecond: 1000,
-    requestsPerDay: 1_000_000,
-    requestsReserved: 0,
+    budget: { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget },
     key: () => KEY,
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
@@ -115,14 +115,14 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     sandbox,
     database,
     lease,
-    store,
+    writer,
     gate,
     client,
     gateEvents,
     events,
     sync: (spec = {}, signal = new AbortController().signal) =>
       runPass(
-        { client, store, clock, onEvent: (event) => events.push(event), signal },
+        { client, mirror: writer, clock, onEvent: (event) => events.push(event), signal },
         {
           kind: 'sync',
           lists: LIST_NAMES,

@@ -321,13 +321,13 @@ describe('a pass that stops', () => {
 });
 
 test('a pause does not revive a sweep that was abandoned because its inbox is gone', async () => {
-  const { store, database, clock } = await mirrored();
-  const sweep = await store.openSweep({ list: 'tags', inboxId: '1' }, 'schedule', clock.now());
+  const { writer, database, clock } = await mirrored();
+  const sweep = await writer.sweeps.open({ list: 'tags', inboxId: '1' }, 'schedule', clock.now());
   await database.execute(
     `UPDATE sweeps SET state = 'abandoned', error = 'the inbox is gone' WHERE id = $1`,
     sweep.id,
   );
-  await store.endSweep(sweep.id, 'paused', 'stopped', clock.now());
+  await writer.sweeps.end(sweep.id, 'paused', 'stopped', clock.now());
   expect(await database.query(`SELECT state, error FROM sweeps WHERE id = $1`, sweep.id)).toEqual([
     { state: 'abandoned', error: 'the inbox is gone' },
   ]);

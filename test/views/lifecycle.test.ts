@@ -7,7 +7,7 @@ import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { dropViews } from '../../src/database/views.ts';
-import { keepReport } from '../../src/mirror/report.ts';
+import { keepViewSettings } from '../../src/mirror/view-settings.ts';
 import { startChild } from '../support/child.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
 import { testProgram } from '../support/program.ts';
@@ -119,20 +119,20 @@ test('a pending migration runs without the views, which are created again after 
 
 test('report_days reaches a month ahead, is written once, and is rebuilt for a new time zone', async () => {
   const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
-  const settings = { reportTimezone: 'UTC', requestsPerDay: 5000, requestsReserved: 250 };
+  const settings = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
   const day = 24 * 3_600_000;
-  await keepReport(database, settings, clock.now());
+  await keepViewSettings(database, settings, clock.now());
   const begins = async (): Promise<string | undefined> =>
     (
       await database.query<{ starts_at: Date }>(`SELECT starts_at FROM report_days ORDER BY day LIMIT 1`)
     )[0]?.starts_at.toISOString();
   expect(await begins()).toBe('2026-03-02T00:00:00.000Z');
   const many = await count(database, 'report_days');
-  await keepReport(database, settings, clock.now() + 25 * day);
+  await keepViewSettings(database, settings, clock.now() + 25 * day);
   expect(await count(database, 'report_days')).toBe(many);
-  await keepReport(database, settings, clock.now() + 40 * day);
+  await keepViewSettings(database, settings, clock.now() + 40 * day);
   expect(await count(database, 'report_days')).toBe(many + 40);
-  await keepReport(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
+  await keepViewSettings(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
   expect(await begins()).toBe('2026-03-02T05:00:00.000Z');
   // New York's clocks go forward on 8 March.
   const length = database.dialect.millisecondsBetween('starts_at', 'ends_at');

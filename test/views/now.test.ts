@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
-import { HOUR, MINUTE, ask, minute } from './support.ts';
+import { ask, HOUR, MINUTE, minute } from './support.ts';
 
 const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
 
@@ -192,7 +192,7 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   await mirror.sync();
   expect(await states()).toEqual(['unknown']);
   const slot = async (next: number, due: number): Promise<void> =>
-    await mirror.store.writeSchedule({
+    await mirror.writer.schedules.write({
       list: 'conversations',
       expression: '*/15 * * * *',
       timezone: 'UTC',

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/database/database.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
-import { keepReport } from '../../src/mirror/report.ts';
+import { keepViewSettings } from '../../src/mirror/view-settings.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;
@@ -15,7 +15,7 @@ export async function ask(
   sql: string,
   reportTimezone = 'UTC',
 ): Promise<Record<string, unknown>[]> {
-  await keepReport(database, { reportTimezone, requestsPerDay: 5000, requestsReserved: 250 }, clock.now());
+  await keepViewSettings(database, { reportTimezone, budget: { perDay: 5000, reserved: 250 } }, clock.now());
   const now = new Date(clock.now()).toISOString();
   if (stoppedAt.get(database) !== now) await stopViewsAt(database, now);
   stoppedAt.set(database, now);

@@ -1,18 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
-import type { Sql } from '../../database/database.ts';
-import { asNdjson, changeAsJson } from '../../mirror/history/json.ts';
-import {
-  type ChangeFilter,
-  type ChangeRecord,
-  changesAfter,
-  lastChangeId,
-  newestChanges,
-} from '../../mirror/history/read.ts';
-import { openExisting } from '../../query/open.ts';
+import type { ChangeFilter, ChangeRecord, History } from '../../mirror/history/read.ts';
+import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
 import { systemClock } from '../../session/clock.ts';
-import { readerConfig } from '../../session/reader.ts';
+import { openReader } from '../../session/reader.ts';
 import { type Format, type Io, printLine, writePaced } from '../../session/terminal.ts';
 import { parseSince } from '../arguments.ts';
 import { asCsv } from '../output/cells.ts';
@@ -39,17 +31,20 @@ export interface ChangesOptions {
 export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   const clock = systemClock();
   const wanted = readOptions(options, clock.now());
-  const config = readerConfig(io);
-  const database = await openExisting(config.databaseUrl);
+  const { mirror } = await openReader(io);
   try {
     const printer = printerOf(io, options.format);
-    const next = await printPast(database, wanted, printer);
+    const next = await printPast(mirror.history, wanted, printer);
     if (options.follow)
-      await printNew({ sql: database, clock, signal: io.signal }, { ...wanted, afterId: next }, printer);
+      await printNew(
+        { history: mirror.history, clock, signal: io.signal },
+        { ...wanted, afterId: next },
+        printer,
+      );
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
-    await database.close();
+    await mirror.close();
   }
 }
 
@@ -92,22 +87,22 @@ function wholeNumber(name: string, text: string): number {
 
 /** Prints what is there already. @returns the id after which to go on */
 async function printPast(
-  sql: Sql,
+  history: History,
   { filter, afterId, limit, onlyNew, inTable }: Wanted,
   printer: Printer,
 ): Promise<number> {
   // Read first: what comes meanwhile is printed by whoever follows, not lost.
-  const last = await lastChangeId(sql);
+  const last = await history.lastId();
   if (onlyNew) return last;
   if (afterId === null && (limit !== null || inTable)) {
-    const newest = await newestChanges(sql, filter, limit ?? SHOWN_IN_A_TABLE);
+    const newest = await history.newest(filter, limit ?? SHOWN_IN_A_TABLE);
     await printer.print(newest);
     return Math.max(last, newest.at(-1)?.id ?? 0);
   }
   let after = afterId ?? 0;
   let left = limit ?? Number.POSITIVE_INFINITY;
   while (left > 0) {
-    const changes = await changesAfter(sql, after, filter, Math.min(AT_ONCE, left));
+    const changes = await history.after(after, filter, Math.min(AT_ONCE, left));
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
     left -= changes.length;
@@ -117,12 +112,12 @@ async function printPast(
 }
 
 async function printNew(
-  { sql, clock, signal }: { sql: Sql; clock: Clock; signal: AbortSignal },
+  { history, clock, signal }: { history: History; clock: Clock; signal: AbortSignal },
   { filter, afterId }: Wanted & { readonly afterId: number },
   printer: Printer,
 ): Promise<void> {
   for (let after = afterId; !signal.aborted;) {
-    const changes = await changesAfter(sql, after, filter, AT_ONCE);
+    const changes = await history.after(after, filter, AT_ONCE);
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
     if (changes.length < AT_ONCE) await clock.sleep(POLL_MS, signal).catch(() => undefined);

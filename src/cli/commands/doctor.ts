@@ -1,13 +1,11 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
-import { EXIT, exitCodeOf } from '../../core/errors.ts';
+import { SECOND } from '../../core/clock.ts';
+import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
-import { countSent } from '../../mirror/gate/budget.ts';
-import { ledgerOf } from '../../mirror/gate/ledger.ts';
 import { openSession, type Session } from '../../session/session.ts';
 import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
 
 /** The service's clock and ours may differ by this much before it is worth a word: its `Date` has whole seconds. */
-const CLOCK_TOLERANCE_MS = 5000;
+const CLOCK_TOLERANCE_MS = 5 * SECOND;
 
 interface Check {
   readonly name: string;
@@ -25,7 +23,7 @@ export async function runDoctor(
   let session: Session | null = null;
   try {
     session = await openSession(io);
-    const { config, database } = session;
+    const { config, mirror } = session;
     checks.push({
       name: 'configuration',
       verdict: 'ok',
@@ -36,7 +34,7 @@ export async function runDoctor(
     checks.push({
       name: 'database',
       verdict: 'ok',
-      message: `${database.name} opens and its tables are up to date`,
+      message: `${mirror.name} opens and its tables are up to date`,
     });
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));
@@ -44,7 +42,7 @@ export async function runDoctor(
   } catch (error) {
     exitCode = exitCodeOf(error);
     const name = session === null ? (exitCode === EXIT.usage ? 'configuration' : 'database') : 'service';
-    checks.push({ name, verdict: 'failed', message: error instanceof Error ? error.message : String(error) });
+    checks.push({ name, verdict: 'failed', message: messageOf(error) });
   } finally {
     await session?.close();
   }
@@ -57,8 +55,8 @@ export async function runDoctor(
   return exitCode;
 }
 
-async function checkGate({ database, clock }: Session, reset: boolean): Promise<Check> {
-  const ledger = ledgerOf(database);
+async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
+  const { ledger } = mirror;
   const { pausedUntil, strikes, cause } = await ledger.state();
   if (reset) {
     await ledger.open();
@@ -78,17 +76,17 @@ async function checkGate({ database, clock }: Session, reset: boolean): Promise<
   };
 }
 
-async function checkBudget({ database, clock, config }: Session): Promise<Check> {
-  const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
-  const verdict = sent >= config.requestsPerDay ? 'warning' : 'ok';
+async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
+  const sent = await mirror.budget.sentToday(clock.now());
+  const verdict = sent >= config.budget.perDay ? 'warning' : 'ok';
   return {
     name: 'budget',
     verdict,
-    message: `${count(sent)} of ${count(config.requestsPerDay)} requests used in the last 24 h`,
+    message: `${count(sent)} of ${count(config.budget.perDay)} requests used in the last 24 h`,
   };
 }
 
-async function checkService({ client, clock, database }: Session, signal: AbortSignal): Promise<Check[]> {
+async function checkService({ client, clock, mirror }: Session, signal: AbortSignal): Promise<Check[]> {
   const before = clock.now();
   const { inboxes, serviceTime } = await client.ping({ reason: 'manual', signal });
   const took = clock.now() - before;
@@ -104,7 +102,7 @@ async function checkService({ client, clock, database }: Session, signal: AbortS
   const off = clock.now() - serviceTime.getTime();
   const wrong = Math.abs(off) > CLOCK_TOLERANCE_MS + took;
   const message = wrong
-    ? `${database.dialect.provider === 'sqlite' ? 'this machine' : "the database's server"} is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
+    ? `${mirror.provider === 'sqlite' ? 'this machine' : "the database's server"} is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
     : 'agrees with the service';
   return [...checks, { name: 'clock', verdict: wrong ? 'warning' : 'ok', message }];
 }

@@ -19,14 +19,7 @@ export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promi
   const session = await openSession(io);
   try {
     const options = { reason: 'manual', signal: io.signal } as const;
-    const { found, complete } =
-      list === 'users'
-        ? await session.client
-            .searchUsers(inboxId, by, options)
-            .then(({ users, complete: all }) => ({ found: users, complete: all }))
-        : await session.client
-            .searchTags(inboxId, by, options)
-            .then(({ tags, complete: all }) => ({ found: tags, complete: all }));
+    const { items: found, complete } = await session.client.search({ list, inboxId }, by, options);
     printLine(
       io.stdout,
       json

@@ -7,7 +7,7 @@ import { A_BUG, endInTime, logUncaught } from '../../daemon/watches/last-resort.
 import { systemClock } from '../../session/clock.ts';
 import { openSession } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
-import type { Outlook } from '../../sync/planning/outlook.ts';
+import type { Load } from '../../sync/planning/load.ts';
 import { printPlan } from '../output/plan.ts';
 
 /** Runs the daemon until it is stopped. What is acquired is released in reverse order. @returns the exit code */
@@ -35,7 +35,7 @@ export async function runStart(io: Io, version: string): Promise<number> {
       },
     };
     const { config, clock } = session;
-    const onPlan = (plan: Outlook): void => printPlan(io.stdout, plan, config.timezone, clock.now());
+    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
     await serveUntilStopped(io, session, duty, { metrics, onPlan });
     session.log.info('stopped');
     return EXIT.done;

@@ -1,29 +1,28 @@
 import { hostname } from 'node:os';
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
+import { HOUR } from '../../core/clock.ts';
 import { EXIT } from '../../core/errors.ts';
 import { ago, count, duration, plural } from '../../core/humanize.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
-import { openExisting } from '../../query/open.ts';
 import { isAlive } from '../../session/claim.ts';
 import { sharedClock, systemClock } from '../../session/clock.ts';
-import { readerConfig } from '../../session/reader.ts';
+import { openReader } from '../../session/reader.ts';
 import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
 import { statusAsJson } from '../../status/json.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
-import { observe } from '../../status/observe.ts';
+import { readJudgedStatus } from '../../status/observe.ts';
 import { renderTable } from '../output/table.ts';
 
 export async function showStatus(io: Io, { json }: { json: boolean }): Promise<number> {
-  const config = readerConfig(io);
-  const database = await openExisting(config.databaseUrl);
+  const { config, mirror } = await openReader(io);
   try {
-    const now = (await sharedClock(database, systemClock())).clock.now();
+    const now = (await sharedClock(mirror, systemClock())).clock.now();
     const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
-    const status = await observe(database, { now, config, self });
+    const status = await readJudgedStatus(mirror, { now, config, self });
     printLine(io.stdout, json ? statusAsJson(status) : wrapped(io.stdout, asWords(io, status), 9));
     return status.healthy ? EXIT.done : EXIT.stale;
   } finally {
-    await database.close();
+    await mirror.close();
   }
 }
 
@@ -94,11 +93,11 @@ function stateOf(io: Io, list: JudgedList, { now, leaseHeld }: JudgedStatus): st
 }
 
 function budgetLine({ sent, config, oldestLeavesAt, now }: JudgedStatus): string {
-  const left = Math.max(0, config.requestsPerDay - sent);
+  const left = requestsLeft(config.budget, sent);
   const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${ago(oldestLeavesAt, now)}`;
   return (
-    `budget   ${count(sent)} of ${count(config.requestsPerDay)} requests in the last ${Math.floor(BUDGET_WINDOW_MS / 3_600_000)} h, ` +
-    `${count(left)} left (${count(config.requestsReserved)} kept for manual commands)${frees}`
+    `budget   ${count(sent)} of ${count(config.budget.perDay)} requests in the last ${Math.floor(BUDGET_WINDOW_MS / HOUR)} h, ` +
+    `${count(left)} left (${count(config.budget.reserved)} kept for manual commands)${frees}`
   );
 }
 

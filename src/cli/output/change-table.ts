@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
-import { changeAsJson } from '../../mirror/history/json.ts';
 import type { ChangeRecord } from '../../mirror/history/read.ts';
+import { changeAsJson } from '../../mirror/mirror.ts';
 import { type Output, paint } from '../../session/terminal.ts';
 import { renderTable } from './table.ts';
 

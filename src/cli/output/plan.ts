@@ -1,6 +1,6 @@
 import { count, duration } from '../../core/humanize.ts';
 import { type Output, paint, printLine, wrapped } from '../../session/terminal.ts';
-import type { KindOutlook, Outlook } from '../../sync/planning/outlook.ts';
+import type { KindLoad, Load } from '../../sync/planning/load.ts';
 import { renderTable } from './table.ts';
 
 /**
@@ -8,7 +8,7 @@ import { renderTable } from './table.ts';
  * whether the schedules fit the day's budget.
  * @param timezone of the schedules: the slots are printed in it
  */
-export function printPlan(output: Output, outlook: Outlook, timezone: string, now: number): void {
+export function printPlan(output: Output, outlook: Load, timezone: string, now: number): void {
   const columns = [
     { title: 'list' },
     { title: 'schedule' },
@@ -39,7 +39,7 @@ export function printPlan(output: Output, outlook: Outlook, timezone: string, no
   for (const line of verdict(output, outlook)) printLine(output, wrapped(output, line));
 }
 
-function verdict(output: Output, { kinds, wanted, available, complete }: Outlook): string[] {
+function verdict(output: Output, { kinds, wanted, available, complete }: Load): string[] {
   const sum = `${count(Math.round(wanted))} requests a day of the ${count(available)} that scheduled work may use`;
   const unknown = complete
     ? []
@@ -56,7 +56,7 @@ function verdict(output: Output, { kinds, wanted, available, complete }: Outlook
   ];
 }
 
-function ageInWords({ list, worstAgeMs }: KindOutlook): string {
+function ageInWords({ list, worstAgeMs }: KindLoad): string {
   return `${list} ${duration(worstAgeMs ?? 0)} old`;
 }
 

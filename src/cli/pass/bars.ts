@@ -1,3 +1,4 @@
+import { type Budget, pagesFor } from '../../core/budget.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, listId, type ListKey } from '../../core/lists.ts';
 import type { PassEvent } from '../../sync/events.ts';
@@ -10,11 +11,9 @@ interface ListState {
   state: 'waiting' | 'walking' | 'asking' | 'done';
 }
 
-/** What the display needs to know to tell the time left. */
+/** What the display needs to compute the time left. */
 export interface Pace {
-  readonly requestsPerSecond: number;
-  readonly requestsPerDay: number;
-  readonly pageSize: number;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'pageSize'>;
   /** Requests in the last 24 hours before this pass. */
   readonly sentBefore: number;
 }
@@ -98,10 +97,10 @@ export class Progress {
     const parts = [
       `${count(done)} of ${plural(lists.length, 'list')}`,
       `${count(Math.round(this.#rows / seconds))} rows/s`,
-      `budget ${count(sent)} of ${count(this.#pace.requestsPerDay)}`,
+      `budget ${count(sent)} of ${count(this.#pace.budget.perDay)}`,
       left === null
         ? 'time left unknown'
-        : `about ${duration((left / this.#pace.requestsPerSecond) * 1000)} left`,
+        : `about ${duration((left / this.#pace.budget.perSecond) * 1000)} left`,
     ];
     return parts.join(' · ');
   }
@@ -112,7 +111,7 @@ export class Progress {
     for (const { state, expected, pages } of lists) {
       if (state === 'done') continue;
       if (expected === null) return null;
-      left += Math.max(1, Math.ceil(expected / this.#pace.pageSize) - pages);
+      left += Math.max(1, pagesFor(expected, this.#pace.budget) - pages);
     }
     return left;
   }

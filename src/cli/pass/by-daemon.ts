@@ -1,10 +1,7 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { ago } from '../../core/humanize.ts';
-import { countSent } from '../../mirror/gate/budget.ts';
-import { type Order, placeOrder, readOrder } from '../../mirror/passes/orders.ts';
+import type { Order } from '../../mirror/passes/orders.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
-import { countOrdered } from '../../mirror/passes/progress.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
@@ -21,8 +18,8 @@ interface Wanted {
 
 /** Places the order, says so, and leaves it at that (`--detach`). @returns the exit code */
 export async function orderPass(io: Io, session: Session, { spec, json }: Wanted): Promise<number> {
-  const { database, clock } = session;
-  const { id, joined } = await placeOrder(database, spec, clock.now());
+  const { mirror, clock } = session;
+  const { id, joined } = await mirror.orders.place(spec, clock.now());
   const daemon = await liveDaemon(session);
   if (json) printLine(io.stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
@@ -47,23 +44,24 @@ export async function followPass(
   display: PassDisplay,
   { spec, json }: Wanted,
 ): Promise<number | null> {
-  const { config, database, clock, log } = session;
-  const placed = await placeOrder(database, spec, clock.now());
+  const { config, mirror, clock, log } = session;
+  const { budget } = config;
+  const placed = await mirror.orders.place(spec, clock.now());
   const say = (text: string): void => display.writeLog(`${text}\n`);
   say(
     placed.joined
       ? `${await sameAs(session, placed.id)}; following it.`
       : `The daemon does this as order ${placed.id}; Ctrl-C leaves it at work.`,
   );
-  display.begin({ ...config, sentBefore: await countSent(database, clock.now() - BUDGET_WINDOW_MS) });
+  display.begin({ budget, sentBefore: await mirror.budget.sentToday(clock.now()) });
   let followed;
   try {
     followed = await followOrder(
       {
-        database,
+        mirror,
         clock,
         signal: io.signal,
-        requestsPerDay: config.requestsPerDay,
+        budget,
         onEvent: (event) => display.event(event, log),
         note: (text) => display.note(text),
         say,
@@ -81,8 +79,8 @@ export async function followPass(
 }
 
 /** `The same sync is already under way, begun 3 min ago`. */
-async function sameAs({ database, clock }: Session, id: number): Promise<string> {
-  const order = await readOrder(database, id);
+async function sameAs({ mirror, clock }: Session, id: number): Promise<string> {
+  const order = await mirror.orders.read(id);
   const words = `The same ${order?.kind ?? 'pass'} is already`;
   return order?.startedAt == null
     ? `${words} ordered, ${ago(order?.requestedAt ?? null, clock.now())}`
@@ -104,7 +102,7 @@ async function tellEnd(
   const begun = order.startedAt ?? order.requestedAt;
   const ended = order.finishedAt ?? new Date(session.clock.now());
   const cost = {
-    requests: await countOrdered(session.database, begun, ended),
+    requests: await session.mirror.orderSweeps.countRequests(begun, ended),
     milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
   };
   if (!json && isMirrorError(report.stopped, 'STOPPED')) printLine(io.stderr, report.stopped.message);

@@ -1,9 +1,9 @@
 import { createLogUpdate } from 'log-update';
 import { duration } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
-import type { GateEvent } from '../../service/gate/gate.ts';
 import type { Log } from '../../session/log.ts';
 import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
+import type { GateEvent } from '../../session/session.ts';
 import type { Output } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Pace, Progress } from './bars.ts';

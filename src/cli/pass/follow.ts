@@ -1,10 +1,11 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Budget } from '../../core/budget.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { PATIENCE_MS } from '../../core/gate-state.ts';
 import { count, duration } from '../../core/humanize.ts';
-import type { Database } from '../../database/database.ts';
-import { readWait, type Wait } from '../../mirror/gate/wait.ts';
-import { nextOrder, type Order, readOrder, withdrawOrder } from '../../mirror/passes/orders.ts';
+import type { Wait } from '../../mirror/gate/wait.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
+import type { Order } from '../../mirror/passes/orders.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { OrderProgress } from './replay.ts';
@@ -12,20 +13,20 @@ import { OrderProgress } from './replay.ts';
 const POLL_MS = 500;
 
 /** Without a daemon an order that nobody has begun is taken back: long enough for one that is just starting. */
-const WITHDRAW_MS = 5_000;
+const WITHDRAW_MS = 5 * SECOND;
 
 /** A service manager has started the daemon again by then. */
-const RESTART_MS = 60_000;
+const RESTART_MS = MINUTE;
 
 /** A wait may begin with the very request that was the order's last: its end then stands a moment later. */
 const SURE_MS = 1_500;
 
 export interface FollowDeps {
-  readonly database: Database;
+  readonly mirror: Mirror;
   readonly clock: Clock;
   /** Aborted when a person wants to follow no longer. */
   readonly signal: AbortSignal;
-  readonly requestsPerDay: number;
+  readonly budget: Pick<Budget, 'perDay'>;
   readonly onEvent: (event: PassEvent) => void;
   /** Why nothing moves, told at every look; empty where it does. */
   readonly note: (text: string) => void;
@@ -51,13 +52,13 @@ export async function followOrder(
   deps: FollowDeps,
   placed: { id: number; joined: boolean },
 ): Promise<Followed> {
-  const { database, clock, signal, note, say } = deps;
-  const progress = new OrderProgress(database, deps.onEvent);
+  const { mirror, clock, signal, budget, note, say } = deps;
+  const progress = new OrderProgress(mirror, deps.onEvent);
   const daemon = new Span(clock);
   const parked = new Span(clock);
   let saidGone = false;
   for (;;) {
-    const order = await readOrder(database, placed.id);
+    const order = await mirror.orders.read(placed.id);
     if (order === null) throw new Error(`order ${placed.id} is gone from sync_requests`);
     const moved = await progress.look(order);
     const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: progress.reports(), why });
@@ -68,7 +69,7 @@ export async function followOrder(
     const goneFor = daemon.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {
       // Somebody else's order is left to whoever begins it: we, when we claim the mirror, or a daemon.
-      if (placed.joined || (await withdrawOrder(database, order.id, clock.now())))
+      if (placed.joined || (await mirror.orders.withdraw(order.id, clock.now())))
         return { kind: 'not-begun' };
     } else if (goneFor !== null && order.state === 'running') {
       if (!saidGone) say(DAEMON_GONE);
@@ -76,14 +77,14 @@ export async function followOrder(
       if (goneFor >= RESTART_MS) return left(new MirrorError('DAEMON_STOPPED', DAEMON_GONE));
     }
 
-    const wait = goneFor === null ? await readWait(database, deps.requestsPerDay, clock.now()) : null;
+    const wait = goneFor === null ? await mirror.wait(budget, clock.now()) : null;
     const parkedFor = parked.lasts(wait !== null && !moved);
     if (wait !== null && parkedFor !== null) {
       const waitsYet = Math.max(0, wait.until.getTime() - clock.now());
       if (parkedFor >= SURE_MS && parkedFor + waitsYet > PATIENCE_MS)
-        return left(parkedError(order, wait, deps.requestsPerDay, waitsYet));
+        return left(parkedError(order, wait, budget, waitsYet));
     }
-    note(wait === null ? await waitsBehind(database, order) : waitNote(wait, deps.requestsPerDay));
+    note(wait === null ? await waitsBehind(mirror, order) : waitNote(wait, budget));
 
     try {
       await clock.sleep(POLL_MS, signal);
@@ -118,8 +119,8 @@ class Span {
 }
 
 /** The order that must end before this one is begun, in words; empty where there is none. */
-async function waitsBehind(database: Database, { id, state }: Order): Promise<string> {
-  const first = state === 'open' ? await nextOrder(database) : null;
+async function waitsBehind(mirror: Mirror, { id, state }: Order): Promise<string> {
+  const first = state === 'open' ? await mirror.orders.next() : null;
   if (first === null || first.id === id) return '';
   const since =
     first.startedAt === null
@@ -128,8 +129,8 @@ async function waitsBehind(database: Database, { id, state }: Order): Promise<st
   return `Order ${id} waits behind order ${first.id}, \`${first.requestedBy}\`, ${since}.`;
 }
 
-function waitNote(wait: Wait, requestsPerDay: number): string {
-  return `The daemon waits until ${wait.until.toISOString()}: ${reason(wait, requestsPerDay)}.`;
+function waitNote(wait: Wait, budget: FollowDeps['budget']): string {
+  return `The daemon waits until ${wait.until.toISOString()}: ${reason(wait, budget)}.`;
 }
 
 const CODES = {
@@ -139,17 +140,17 @@ const CODES = {
   budget: 'BUDGET_SPENT',
 } as const satisfies Record<Wait['kind'], ErrorCode>;
 
-function parkedError({ id }: Order, wait: Wait, requestsPerDay: number, waitsYet: number): MirrorError {
+function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], waitsYet: number): MirrorError {
   return new MirrorError(
     CODES[wait.kind],
     `Order ${id} stays with the daemon, which goes on at ${wait.until.toISOString()}, in ${duration(waitsYet)}: ` +
-      `${reason(wait, requestsPerDay)}. \`inbox-mirror status\` shows it.`,
+      `${reason(wait, budget)}. \`inbox-mirror status\` shows it.`,
     { resumeAt: wait.until },
   );
 }
 
-function reason({ kind, cause }: Wait, requestsPerDay: number): string {
-  if (kind === 'budget') return `the day's budget of ${count(requestsPerDay)} requests is spent`;
+function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
+  if (kind === 'budget') return `the day's budget of ${count(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
     breaker: 'the breaker is open',

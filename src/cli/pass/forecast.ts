@@ -1,8 +1,5 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
-import { countSent } from '../../mirror/gate/budget.ts';
-import { openReader } from '../../mirror/mirror.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, printLine, wrapped } from '../../session/terminal.ts';
 import { unknownInbox } from '../../sync/pass.ts';
@@ -11,17 +8,16 @@ import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 /** Prints what a resync would cost: requests, share of the day budget, when it would end. Sends nothing. */
 export async function printForecast(
   io: Io,
-  { config, clock, database }: Session,
+  { config, clock, mirror }: Session,
   scope: Parameters<typeof forecastResync>[1],
   json: boolean,
 ): Promise<void> {
-  const store = openReader(database);
-  const inboxes = await store.liveInboxes();
+  const inboxes = await mirror.inboxes();
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
     throw unknownInbox(inboxId, inboxes);
-  const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
-  const forecast = await forecastResync(store, scope, config, sent);
+  const sent = await mirror.budget.sentToday(clock.now());
+  const forecast = await forecastResync(mirror, scope, config.budget, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
   printLine(
     io.stdout,

@@ -1,6 +1,4 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { isMirrorError } from '../../core/errors.ts';
-import { countSent } from '../../mirror/gate/budget.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
@@ -20,21 +18,21 @@ export async function doPass(
   display: PassDisplay,
   { spec, json }: { spec: PassSpec; json: boolean },
 ): Promise<number> {
-  const { config, clock, client, database, log } = session;
-  const { store, signal } = await session.claim(spec.requestedBy);
+  const { config, clock, client, log } = session;
+  const { mirror, signal } = await session.claim(spec.requestedBy);
   // The view `freshness` holds the lists to their schedules, also where no daemon ever runs.
-  await markDue(store, cronsOf(config.schedules, config.timezone), clock.now());
-  const sentBefore = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
+  await markDue(mirror.schedules, cronsOf(config.schedules, config.timezone), clock.now());
+  const sentBefore = await mirror.budget.sentToday(clock.now());
   const startedAt = clock.now();
   const startedMonotonic = clock.monotonic();
   const onAbort = (): void => display.stopping();
   signal.addEventListener('abort', onAbort);
-  display.begin({ ...config, sentBefore });
+  display.begin({ budget: config.budget, sentBefore });
   let report;
   try {
     const deps = {
       client,
-      store,
+      mirror,
       clock,
       signal,
       onEvent: (event: Parameters<PassDisplay['event']>[0]) => display.event(event, log),
@@ -47,7 +45,7 @@ export async function doPass(
   if (report.stopped !== null && !isMirrorError(report.stopped)) throw report.stopped;
 
   const cost = {
-    requests: await countSent(database, startedAt - 1),
+    requests: await mirror.budget.sentSince(startedAt - 1),
     milliseconds: clock.monotonic() - startedMonotonic,
   };
   await printOutcome(io, session, report, { cost, order: null, json });

@@ -1,9 +1,6 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
-import { countSent } from '../../mirror/gate/budget.ts';
-import { liveInboxes } from '../../mirror/items/inboxes.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
 import type { ListReport } from '../../sync/events.ts';
@@ -159,7 +156,7 @@ function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, orde
 /** Prints how a pass ended, done here or, where `order` is an id, by the daemon. */
 export async function printOutcome(
   io: Io,
-  { config, clock, database }: Session,
+  { config, clock, mirror }: Session,
   report: PassReport,
   { cost, order, json }: { cost: PassCost; order: number | null; json: boolean },
 ): Promise<void> {
@@ -167,8 +164,8 @@ export async function printOutcome(
     printLine(io.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
     return;
   }
-  const names = new Map((await liveInboxes(database)).map(({ id, name }) => [id, name]));
-  const sent = await countSent(database, clock.now() - BUDGET_WINDOW_MS);
-  const words = `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ${count(sent)} of the day's ${count(config.requestsPerDay)} are used.`;
+  const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
+  const sent = await mirror.budget.sentToday(clock.now());
+  const words = `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
   printReport(io, report, { cost: words, inboxName: (id) => names.get(id) ?? null });
 }

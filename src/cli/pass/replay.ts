@@ -1,10 +1,7 @@
-import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { Database } from '../../database/database.ts';
-import { liveInboxes } from '../../mirror/items/inboxes.ts';
-import { countSuspects } from '../../mirror/items/suspects.ts';
+import { keysOf, listId, type ListKey } from '../../core/lists.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
-import { firstSweepOf, type OrderSweep, sweepsSince } from '../../mirror/passes/progress.ts';
-import { lastComplete } from '../../mirror/sweeps/sweeps.ts';
+import type { OrderSweep } from '../../mirror/passes/progress.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { UNTOUCHED } from '../../sync/pass.ts';
 
@@ -18,25 +15,25 @@ interface Told {
 
 /** How far an order has come, told in a pass's own events by what its sweeps have left in the database. */
 export class OrderProgress {
-  readonly #database: Database;
+  readonly #mirror: Mirror;
   readonly #onEvent: (event: PassEvent) => void;
   readonly #lists = new Map<string, Told>();
   #firstSweep: number | null = null;
   /** What had been read before anybody looked is no progress of ours. */
   #firstLook = true;
 
-  constructor(database: Database, onEvent: (event: PassEvent) => void) {
-    this.#database = database;
+  constructor(mirror: Mirror, onEvent: (event: PassEvent) => void) {
+    this.#mirror = mirror;
     this.#onEvent = onEvent;
   }
 
   /** Tells what is new since the last look. @returns whether anything was */
   async look(order: Order): Promise<boolean> {
     await this.#learnLists(order);
-    this.#firstSweep ??= await firstSweepOf(this.#database, order);
+    this.#firstSweep ??= await this.#mirror.orderSweeps.firstId(order);
     let moved = false;
     if (order.startedAt !== null) {
-      const sweeps = await sweepsSince(this.#database, order.startedAt, this.#firstSweep);
+      const sweeps = await this.#mirror.orderSweeps.since(order.startedAt, this.#firstSweep);
       const newest = new Map(sweeps.map((sweep) => [listId(sweep), sweep]));
       for (const [id, told] of this.#lists) {
         const sweep = newest.get(id);
@@ -57,15 +54,14 @@ export class OrderProgress {
 
   /** The lists that the order is for; an inbox may be found on the way. */
   async #learnLists({ lists, inboxId }: Order): Promise<void> {
-    const inboxes = (await liveInboxes(this.#database)).filter(
-      ({ id }) => inboxId === null || id === inboxId,
-    );
-    const keys = LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list): ListKey[] =>
-      list === 'inboxes' ? [{ list, inboxId: null }] : inboxes.map(({ id }) => ({ list, inboxId: id })),
+    const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
+    const keys = keysOf(
+      lists,
+      inboxes.map(({ id }) => id),
     );
     for (const key of keys.filter((known) => !this.#lists.has(listId(known)))) {
       this.#lists.set(listId(key), { key, sweepId: null, pages: 0, report: null });
-      const last = await lastComplete(this.#database, key);
+      const last = await this.#mirror.sweeps.lastComplete(key);
       this.#onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });
     }
   }
@@ -107,7 +103,7 @@ export class OrderProgress {
     if (state === 'failed')
       return { key, outcome: 'failed', ...UNTOUCHED, error: new Error(error ?? 'cause unknown') };
     const { items, inserted, changed, deleted, rejected } = numbers;
-    const suspects = await countSuspects(this.#database, this.#database, key);
+    const suspects = await this.#mirror.suspects.count(key);
     return { key, outcome: 'complete', items, inserted, changed, deleted, rejected, suspects, error: null };
   }
 }

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
-import { asNdjson } from '../../mirror/history/json.ts';
 import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
+import { asNdjson } from '../../mirror/mirror.ts';
 import { within } from './shared-read.ts';
 
 /** A connection that says nothing for longer is cut. */

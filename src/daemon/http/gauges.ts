@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { requestsLeft } from '../../core/budget.ts';
 import { GATE_WORDS } from '../../core/gate-state.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
@@ -51,10 +52,10 @@ export function createStatusGauges(registry: Registry): (scrape: Scrape) => void
 
   return ({ status, isActive, databaseBytes }) => {
     const { config, sent, gateWord, judged, openPasses } = status;
-    budgetLimit.set(config.requestsPerDay);
-    budgetReserved.set(config.requestsReserved);
+    budgetLimit.set(config.budget.perDay);
+    budgetReserved.set(config.budget.reserved);
     budgetUsed.set(sent);
-    budgetLeft.set(Math.max(0, config.requestsPerDay - sent));
+    budgetLeft.set(requestsLeft(config.budget, sent));
     for (const gauge of [age, fresh, promise, rows]) gauge.reset();
     const shortest = new Map<ListName, number>();
     for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known } of judged) {

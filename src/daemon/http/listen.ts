@@ -1,13 +1,12 @@
-import { isMirrorError } from '../../core/errors.ts';
-import { changesAfter, lastChangeId } from '../../mirror/history/read.ts';
-import { readLease } from '../../mirror/lease.ts';
+import { SECOND } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
 import { claimantOf } from '../../session/claim.ts';
 import type { Session } from '../../session/session.ts';
-import { observe } from '../../status/observe.ts';
+import { readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';
 import { createEndpoints, type Endpoints, type Role } from './server.ts';
 
-const LISTEN_AGAIN_MS = 10_000;
+const LISTEN_AGAIN_MS = 10 * SECOND;
 
 /**
  * Opens the HTTP endpoints of a daemon that may yet have to stand by. `listen` is for when it holds the lease: where the port was taken it fails,
@@ -17,7 +16,7 @@ export async function serveEndpoints(
   session: Session,
   { metrics, version, role }: { metrics: Metrics; version: string; role: () => Role },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
-  const { config, clock, log, database, defer } = session;
+  const { config, clock, log, mirror, defer } = session;
   let listening: Endpoints | null = null;
   defer(() => listening?.close());
   const open = async (): Promise<void> => {
@@ -28,14 +27,14 @@ export async function serveEndpoints(
       log,
       metrics,
       role,
-      ping: () => readLease(database),
+      ping: () => mirror.leaseHolder(),
       status: () => {
         const self = { ...claimantOf('', clock), isWriter: role() === 'active' };
-        return observe(database, { now: clock.now(), config, self });
+        return readJudgedStatus(mirror, { now: clock.now(), config, self });
       },
-      changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
-      newestChange: () => lastChangeId(database),
-      databaseBytes: () => database.bytes(),
+      changes: (afterId, filter, limit) => mirror.history.after(afterId, filter, limit),
+      newestChange: () => mirror.history.lastId(),
+      databaseBytes: () => mirror.bytes(),
     });
     const address = await endpoints.listen();
     listening = endpoints;
@@ -56,10 +55,7 @@ export async function serveEndpoints(
           if (listening === null) await open();
           clearInterval(again);
         } catch (error) {
-          log.warn(
-            { cause: isMirrorError(error) ? error.message : String(error) },
-            'the endpoints cannot be opened yet',
-          );
+          log.warn({ cause: messageOf(error) }, 'the endpoints cannot be opened yet');
         }
       };
       defer(() => clearInterval(again));

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { Ended } from '../../service/gate/gate.ts';
+import type { Ended } from '../../session/session.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { createStatusGauges, type Scrape } from './gauges.ts';
 

@@ -1,19 +1,21 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Budget } from '../../core/budget.ts';
+import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
-import type { Reader } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
+import type { PlanningMirror } from '../../sync/planning/agenda.ts';
 import type { Cron } from '../../sync/planning/cron.ts';
-import { type Outlook, type OutlookLimits, outlookOf } from '../../sync/planning/outlook.ts';
+import { type Load, loadOf } from '../../sync/planning/load.ts';
 
 /** Until every list has been read once their sizes come in; from then on they grow slowly. */
-const WHILE_UNKNOWN_MS = 600_000;
-const EVERY_MS = 6 * 3_600_000;
+const WHILE_UNKNOWN_MS = 10 * MINUTE;
+const EVERY_MS = 6 * HOUR;
 
 export interface FitDeps {
-  readonly store: Pick<Reader, 'liveInboxes' | 'latestSweeps' | 'completeSweeps'>;
+  readonly mirror: PlanningMirror;
   readonly crons: Readonly<Record<ListName, Cron>>;
-  readonly limits: OutlookLimits;
+  readonly budget: Budget;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -21,38 +23,35 @@ export interface FitDeps {
 
 /**
  * Tells when the schedules no longer fit the day's budget, as lists grow, or fit it again; and once every list has been read, whether they do. What the
- * plan at the start said (`told`) is not said again. Until the signal; never rejects.
+ * plan at the start said (`printed`) is not said again. Until the signal; never rejects.
  */
 export async function watchFit(
-  { store, crons, limits, clock, log, signal }: FitDeps,
-  told: Outlook,
+  { mirror, crons, budget, clock, log, signal }: FitDeps,
+  printed: Load,
 ): Promise<void> {
-  for (let last = told; ;) {
+  for (let last = printed; ;) {
     try {
       await clock.sleep(last.complete ? EVERY_MS : WHILE_UNKNOWN_MS, signal);
-      const outlook = await outlookOf(store, crons, limits, clock.now());
-      if (fits(outlook) !== fits(last) || (outlook.complete && !last.complete)) tell(log, outlook);
-      last = outlook;
+      const load = await loadOf(mirror, crons, budget, clock.now());
+      if (fits(load) !== fits(last) || (load.complete && !last.complete)) logFit(log, load);
+      last = load;
     } catch (error) {
       if (signal.aborted) return;
       // What matters to the mirror is said by whoever needs the database next.
-      log.debug(
-        { cause: error instanceof Error ? error.message : String(error) },
-        'whether the schedules fit cannot be told now',
-      );
+      log.debug({ cause: messageOf(error) }, 'whether the schedules fit cannot be told now');
     }
   }
 }
 
-function fits({ wanted, available }: Outlook): boolean {
+function fits({ wanted, available }: Load): boolean {
   return wanted <= available;
 }
 
-function tell(log: Log, outlook: Outlook): void {
-  const { available, complete } = outlook;
-  const figures = { wanted: Math.round(outlook.wanted), available };
-  if (!fits(outlook)) {
-    const ages = outlook.kinds.map(({ list, worstAgeMs }) => `${list} ${duration(worstAgeMs ?? 0)}`);
+function logFit(log: Log, load: Load): void {
+  const { available, complete } = load;
+  const figures = { wanted: Math.round(load.wanted), available };
+  if (!fits(load)) {
+    const ages = load.kinds.map(({ list, worstAgeMs }) => `${list} ${duration(worstAgeMs ?? 0)}`);
     log.warn(
       figures,
       `the schedules want more requests a day than scheduled work may use; at the worst lists will be old: ${ages.join(', ')}`,

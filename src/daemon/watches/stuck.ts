@@ -10,11 +10,11 @@ const POLL_MS = 10_000;
  * @returns whether it is so; false where the signal came first
  */
 export async function becomesStuck(
-  daemon: { readonly lookedAt: number },
+  daemon: { readonly lastTickAt: number },
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<boolean> {
   while (!signal.aborted) {
-    if (clock.monotonic() - daemon.lookedAt > STUCK_MS) return true;
+    if (clock.monotonic() - daemon.lastTickAt > STUCK_MS) return true;
     await clock.sleep(POLL_MS, signal).catch(() => undefined);
   }
   return false;

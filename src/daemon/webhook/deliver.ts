@@ -1,11 +1,11 @@
 import { Webhook } from 'standardwebhooks';
-import type { Clock } from '../../core/clock.ts';
-import { isMirrorError } from '../../core/errors.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { ago } from '../../core/humanize.ts';
-import { LONGEST_HINT, pauseAfter429, retryAfter } from '../../core/retry-timing.ts';
-import { type Delivery, targetOf } from '../../mirror/history/deliveries.ts';
-import { changeAsJson } from '../../mirror/history/json.ts';
-import type { Store } from '../../mirror/mirror.ts';
+import { LONGEST_HINT, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
+import type { History } from '../../mirror/history/read.ts';
+import { changeAsJson, targetOf } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 
 /** Posts a body; `status` is null where no answer came. Never rejects. */
@@ -20,7 +20,10 @@ export type Post = (
 }>;
 
 export interface WebhookDeps {
-  readonly store: Pick<Store, 'readDelivery' | 'writeDelivery' | 'changesAfter' | 'lastChangeId'>;
+  readonly mirror: {
+    readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
+    readonly history: Pick<History, 'after' | 'lastId'>;
+  };
   readonly clock: Clock;
   readonly log: Log;
   readonly post: Post;
@@ -31,8 +34,8 @@ export interface WebhookDeps {
 /** Changes in one delivery, at the most. */
 const AT_ONCE = 100;
 const TOO_LARGE = 413;
-const POLL_MS = 1000;
-const DATABASE_REST_MS = 30_000;
+const POLL_MS = SECOND;
+const DATABASE_REST_MS = 30 * SECOND;
 
 /**
  * Delivers changes to the webhook as they are found, in order, each at least once, until the signal: what was not taken is sent again, also after a
@@ -49,10 +52,7 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
     } catch (error) {
       // What matters to the mirror is said by whoever needs the database next.
       if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
-      log.warn(
-        { cause: error instanceof Error ? error.message : String(error) },
-        'the webhook cannot be served',
-      );
+      log.warn({ cause: messageOf(error) }, 'the webhook cannot be served');
       wait = DATABASE_REST_MS;
     }
     await clock.sleep(wait, signal).catch(() => undefined);
@@ -61,15 +61,15 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
 
 /** @returns the milliseconds to wait before the next look */
 async function deliverNext(
-  { store, clock, log, post, webhook, signal }: WebhookDeps,
+  { mirror, clock, log, post, webhook, signal }: WebhookDeps,
   size: { most: number },
 ): Promise<number> {
   const target = targetOf(webhook.url);
-  const before = (await store.readDelivery(target)) ?? (await beginDelivery(store, target, clock.now()));
+  const before = (await mirror.deliveries.read(target)) ?? (await beginDelivery(mirror, target, clock.now()));
   const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer one is the work of a clock that was ahead.
-  if (rest > 0 && rest <= LONGEST_HINT) return Math.min(rest, POLL_MS * 60);
-  const changes = await store.changesAfter(before.lastId, size.most);
+  if (rest > 0 && rest <= LONGEST_HINT) return Math.min(rest, MINUTE);
+  const changes = await mirror.history.after(before.lastId, {}, size.most);
   const [first] = changes;
   const last = changes.at(-1);
   if (first === undefined || last === undefined) return POLL_MS;
@@ -93,15 +93,15 @@ async function deliverNext(
   if (answer.status === null && signal.aborted) return 0;
   if (answer.status === TOO_LARGE) size.most = Math.ceil(changes.length / 2);
   const after = afterAnswer(before, answer, last.id, clock.now());
-  await store.writeDelivery(target, after, clock.now());
+  await mirror.deliveries.write(target, after, clock.now());
   note(log, before, after, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
 }
 
 /** To a new target the deliveries begin with the changes from now on. */
-async function beginDelivery(store: WebhookDeps['store'], target: string, now: number): Promise<Delivery> {
-  const begun = { lastId: await store.lastChangeId(), failures: 0, retryAt: null, cause: null };
-  await store.writeDelivery(target, begun, now);
+async function beginDelivery(mirror: WebhookDeps['mirror'], target: string, now: number): Promise<Delivery> {
+  const begun = { lastId: await mirror.history.lastId(), failures: 0, retryAt: null, cause: null };
+  await mirror.deliveries.write(target, begun, now);
   return begun;
 }
 
@@ -114,7 +114,7 @@ function afterAnswer(
   if (status !== null && status >= 200 && status < 300)
     return { lastId, failures: 0, retryAt: null, cause: null };
   const failures = before.failures + 1;
-  const wait = pauseAfter429(failures, retryAfter(hint, now), Math.random());
+  const wait = pauseAfterStrike(failures, retryAfter(hint, now), Math.random());
   return { ...before, failures, retryAt: new Date(now + wait), cause: problem ?? `HTTP ${status}` };
 }
 

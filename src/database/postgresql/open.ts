@@ -128,6 +128,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       );
       return row?.bytes ?? 0;
     },
+    fileIdentity: () => null,
     close: () => (closed ??= connection.dispose()),
   };
 }

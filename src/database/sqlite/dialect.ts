@@ -20,7 +20,7 @@ export const sqlite: Dialect = {
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
-  millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86_400_000)`,
+  millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
   // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],

@@ -5,7 +5,7 @@ import type { Database, TypedClient } from '../database.ts';
 import { migrate } from '../migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asDatabaseError } from './errors.ts';
-import { databaseBytes, makePrivateFile, sqlitePath } from './file.ts';
+import { databaseBytes, fileIdentity, makePrivateFile, sqlitePath } from './file.ts';
 import { keepStatements } from './kept-statements.ts';
 
 /**
@@ -71,6 +71,7 @@ function serialised(connection: SqlDriverAdapter, factory: SqlDriverAdapterFacto
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
+    fileIdentity: () => fileIdentity(name) ?? 'deleted',
     close: () => inTurn(() => connection.dispose()),
   };
 }

@@ -1,24 +1,38 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
-import type { Database } from '../../database/database.ts';
+import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** Requests that the ledger holds since an instant (epoch ms). */
-export async function countSent(database: Database, since: number): Promise<number> {
-  const [row] = await database.query<{ sent: number }>(
-    `SELECT count(*) AS sent FROM requests WHERE sent_at > $1`,
-    iso(since),
-  );
-  return row?.sent ?? 0;
-}
+/** How much of the day's budget is used. */
+export class BudgetUse {
+  readonly #sql: Sql;
 
-/** When `many` more of the window's requests will have left it (at the latest when all have); now where there are none. */
-export async function leavesWindowAt(database: Database, many: number, now: number): Promise<Date> {
-  const since = now - BUDGET_WINDOW_MS;
-  const nth = Math.max(1, Math.min(many, await countSent(database, since)));
-  const [row] = await database.query<{ sent_at: Date }>(
-    `SELECT sent_at FROM requests WHERE sent_at > $1 ORDER BY sent_at LIMIT 1 OFFSET $2`,
-    iso(since),
-    nth - 1,
-  );
-  return new Date((row?.sent_at.getTime() ?? since) + BUDGET_WINDOW_MS);
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** Requests in the window that ends at `now` (epoch ms). */
+  async sentToday(now: number): Promise<number> {
+    return await this.sentSince(now - BUDGET_WINDOW_MS);
+  }
+
+  /** Requests since an instant, epoch ms. */
+  async sentSince(since: number): Promise<number> {
+    const [row] = await this.#sql.query<{ sent: number }>(
+      `SELECT count(*) AS sent FROM requests WHERE sent_at > $1`,
+      iso(since),
+    );
+    return row?.sent ?? 0;
+  }
+
+  /** When `many` more requests will have left the window, or all of them if there are fewer; `now` if there are none. */
+  async leavesWindowAt(many: number, now: number): Promise<Date> {
+    const since = now - BUDGET_WINDOW_MS;
+    const nth = Math.max(1, Math.min(many, await this.sentSince(since)));
+    const [row] = await this.#sql.query<{ sent_at: Date }>(
+      `SELECT sent_at FROM requests WHERE sent_at > $1 ORDER BY sent_at LIMIT 1 OFFSET $2`,
+      iso(since),
+      nth - 1,
+    );
+    return new Date((row?.sent_at.getTime() ?? since) + BUDGET_WINDOW_MS);
+  }
 }

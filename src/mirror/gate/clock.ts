@@ -1,6 +1,6 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { TABLES } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 
@@ -30,7 +30,7 @@ interface ClockRow {
  */
 export async function followClock(
   tx: Sql,
-  { dialect }: Database,
+  dialect: Dialect,
   boot: { host: string; id: string; at: number },
   now: number,
 ): Promise<void> {

@@ -1,8 +1,7 @@
-import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fence } from '../lease.ts';
+import type { Fenced } from '../lease.ts';
 
-/** An outage of the service: nothing is tried until `until`. */
+/** An outage of the service. The daemon sends nothing before `until`. */
 export interface Outage {
   readonly since: Date;
   readonly until: Date;
@@ -20,13 +19,13 @@ export function asOutage(row: OutageRow): Outage | null {
   return { since: row.outage_since, until: row.outage_until, cause: row.outage_cause ?? 'cause unknown' };
 }
 
-/** Notes that the service is out of reach, or with null that it is back. */
-export async function writeOutage(database: Database, fence: Fence, outage: Outage | null): Promise<void> {
-  await database.transaction(async (tx) => {
-    await fence(tx);
+/** Records that the service is out of reach, or with null that it answers again. */
+export async function writeOutage({ write }: Fenced, outage: Outage | null): Promise<void> {
+  await write(async (tx) => {
     await tx.execute(
       `INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, $1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since, outage_until = excluded.outage_until, outage_cause = excluded.outage_cause`,
+       ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since, outage_until = excluded.outage_until,
+         outage_cause = excluded.outage_cause`,
       outage === null ? null : iso(outage.since.getTime()),
       outage === null ? null : iso(outage.until.getTime()),
       outage?.cause ?? null,

@@ -1,11 +1,10 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
-import { BREAKER_STRIKES } from '../../core/gate-state.ts';
+import { type Budget, requestsLeft } from '../../core/budget.ts';
+import { judgePause } from '../../core/gate-state.ts';
 import type { Database } from '../../database/database.ts';
-import { countSent, leavesWindowAt } from './budget.ts';
-import { glance } from './glance.ts';
-import { ledgerOf } from './ledger.ts';
+import { BudgetUse } from './budget.ts';
+import { readLoopState } from './loop-state.ts';
 
-/** Why the holder of the lease sends nothing, and until when. */
+/** Why the lease's holder sends nothing, and until when. */
 export interface Wait {
   readonly kind: 'outage' | 'breaker' | 'pause' | 'budget';
   /** What the service did; null for the budget. */
@@ -13,22 +12,18 @@ export interface Wait {
   readonly until: Date;
 }
 
-/** What a person's request would wait for now, from the database alone; null where it could leave. */
+/** Why a manual request would have to wait at `now`, read from the database; null if it could leave. */
 export async function readWait(
   database: Database,
-  requestsPerDay: number,
+  budget: Pick<Budget, 'perDay'>,
   now: number,
 ): Promise<Wait | null> {
-  const { strikes, pausedUntil, cause } = await ledgerOf(database).state();
-  if (pausedUntil !== null && pausedUntil.getTime() > now)
-    return { kind: strikes >= BREAKER_STRIKES ? 'breaker' : 'pause', cause, until: pausedUntil };
-  const { outage } = await glance(database);
+  const { gate, outage } = await readLoopState(database);
+  const { word, until } = judgePause(gate, now);
+  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause: gate.cause, until };
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
-  const sent = await countSent(database, now - BUDGET_WINDOW_MS);
-  if (sent < requestsPerDay) return null;
-  return {
-    kind: 'budget',
-    cause: null,
-    until: await leavesWindowAt(database, sent - requestsPerDay + 1, now),
-  };
+  const use = new BudgetUse(database);
+  const sent = await use.sentToday(now);
+  if (requestsLeft(budget, sent) > 0) return null;
+  return { kind: 'budget', cause: null, until: await use.leavesWindowAt(sent - budget.perDay + 1, now) };
 }

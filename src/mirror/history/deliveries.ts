@@ -1,63 +1,77 @@
 import { createHash } from 'node:crypto';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
-import type { Fence } from '../lease.ts';
+import type { Fenced } from '../lease.ts';
 
-/** How far the changes have been delivered to one target. */
+/** How far the changes are delivered to one target. */
 export interface Delivery {
-  /** Up to this change all have been taken. */
+  /** The target has accepted all changes up to this one. */
   readonly lastId: number;
-  /** In a row; 0 where the last delivery was taken. */
+  /** Failed deliveries in a row; 0 after a successful one. */
   readonly failures: number;
   readonly retryAt: Date | null;
   readonly cause: string | null;
 }
 
-/** Tells one target from another without its address, which may hold a token. */
+/** A target's name: a hash, because its address may hold a token. */
 export function targetOf(url: string): string {
   return createHash('sha256').update(url).digest('hex').slice(0, 16);
 }
 
-/** How many changes a target has not taken yet; 0 for one that was never delivered to, as its deliveries begin with what is new then. */
-export async function countUndelivered(sql: Sql, target: string): Promise<number> {
-  const [row] = await sql.query<{ n: number }>(
-    `SELECT count(*) AS n FROM changes WHERE id > (SELECT last_id FROM webhooks WHERE target = $1)`,
-    target,
-  );
-  return row?.n ?? 0;
-}
+/** The state of the webhook's deliveries. */
+export class DeliveryReader {
+  readonly #sql: Sql;
 
-/** Where the deliveries to a target stand; null for one that was never delivered to. */
-export async function readDelivery(sql: Sql, target: string): Promise<Delivery | null> {
-  const [row] = await sql.query<{
-    last_id: number;
-    failures: number;
-    retry_at: Date | null;
-    cause: string | null;
-  }>(`SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`, target);
-  if (row === undefined) return null;
-  return { lastId: row.last_id, failures: row.failures, retryAt: row.retry_at, cause: row.cause };
-}
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
 
-export async function writeDelivery(
-  database: Database,
-  fence: Fence,
-  target: string,
-  { lastId, failures, retryAt, cause }: Delivery,
-  now: number,
-): Promise<void> {
-  await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
-       ON CONFLICT (target) DO UPDATE SET last_id = excluded.last_id, failures = excluded.failures, retry_at = excluded.retry_at,
-         cause = excluded.cause, updated_at = excluded.updated_at`,
+  /** How many changes wait for a target; 0 for a new target, whose deliveries begin with the next change. */
+  async countPending(target: string): Promise<number> {
+    const [row] = await this.#sql.query<{ n: number }>(
+      `SELECT count(*) AS n FROM changes WHERE id > (SELECT last_id FROM webhooks WHERE target = $1)`,
       target,
-      lastId,
-      failures,
-      isoOrNull(retryAt?.getTime() ?? null),
-      cause,
-      iso(now),
     );
-  });
+    return row?.n ?? 0;
+  }
+
+  /** The state of the deliveries to a target; null for a new target. */
+  async read(target: string): Promise<Delivery | null> {
+    const [row] = await this.#sql.query<{
+      last_id: number;
+      failures: number;
+      retry_at: Date | null;
+      cause: string | null;
+    }>(`SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`, target);
+    if (row === undefined) return null;
+    return { lastId: row.last_id, failures: row.failures, retryAt: row.retry_at, cause: row.cause };
+  }
+}
+
+/** The webhook's deliveries, for the holder of the lease. */
+export class Deliveries extends DeliveryReader {
+  readonly #fenced: Fenced;
+
+  constructor(fenced: Fenced) {
+    super(fenced.database);
+    this.#fenced = fenced;
+  }
+
+  async write(target: string, delivery: Delivery, now: number): Promise<void> {
+    const { lastId, failures, retryAt, cause } = delivery;
+    await this.#fenced.write(async (tx) => {
+      await tx.execute(
+        `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (target) DO UPDATE SET last_id = excluded.last_id, failures = excluded.failures,
+           retry_at = excluded.retry_at, cause = excluded.cause, updated_at = excluded.updated_at`,
+        target,
+        lastId,
+        failures,
+        isoOrNull(retryAt?.getTime() ?? null),
+        cause,
+        iso(now),
+      );
+    });
+  }
 }

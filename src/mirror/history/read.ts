@@ -15,7 +15,7 @@ export interface ChangeRecord {
   readonly newValue: string | null;
 }
 
-/** Which changes: all that is given must hold. */
+/** Selects changes. Every given condition must hold. */
 export interface ChangeFilter {
   readonly list?: ListName | undefined;
   readonly inboxId?: string | undefined;
@@ -37,29 +37,33 @@ interface ChangeRow {
   new_value: string | null;
 }
 
-/**
- * The first `limit` changes after the one with this id, in the order in which they were written. One writer writes at a time, so ids come in that order
- * too: whoever keeps the last id that it has seen misses none and sees none twice.
- */
-export async function changesAfter(
-  sql: Sql,
-  afterId: number,
-  filter: ChangeFilter,
-  limit: number,
-): Promise<ChangeRecord[]> {
-  return await select(sql, filter, { afterId, order: 'id', limit });
-}
+/** The history: the rows of `changes`. */
+export class History {
+  readonly #sql: Sql;
 
-/** The newest `limit` changes, oldest first. */
-export async function newestChanges(sql: Sql, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-  const newest = await select(sql, filter, { afterId: 0, order: 'id DESC', limit });
-  return newest.toReversed();
-}
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
 
-/** The id of the newest change; 0 where there is none. */
-export async function lastChangeId(sql: Sql): Promise<number> {
-  const [row] = await sql.query<{ id: number | null }>(`SELECT max(id) AS id FROM changes`);
-  return row?.id ?? 0;
+  /**
+   * The first `limit` changes after the one with this id, in the order in which they were written. One writer writes at a
+   * time, so ids are in that order too: a reader that keeps the last id it has read misses none and reads none twice.
+   */
+  async after(afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
+    return await select(this.#sql, filter, { afterId, order: 'id', limit });
+  }
+
+  /** The newest `limit` changes, oldest first. */
+  async newest(filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
+    const newest = await select(this.#sql, filter, { afterId: 0, order: 'id DESC', limit });
+    return newest.toReversed();
+  }
+
+  /** The id of the newest change; 0 if there is none. */
+  async lastId(): Promise<number> {
+    const [row] = await this.#sql.query<{ id: number | null }>(`SELECT max(id) AS id FROM changes`);
+    return row?.id ?? 0;
+  }
 }
 
 async function select(
@@ -68,7 +72,7 @@ async function select(
   { afterId, order, limit }: { afterId: number; order: string; limit: number },
 ): Promise<ChangeRecord[]> {
   const parameters: unknown[] = [afterId];
-  // Whoever asks may name an id that no column could hold.
+  // The caller may name an id that no column can hold.
   const conditions = ['id > CAST($1 AS BIGINT)'];
   const equal = { list, inbox_id: inboxId, item_id: itemId, field };
   for (const [column, value] of Object.entries(equal)) {
@@ -76,8 +80,8 @@ async function select(
   }
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since.getTime()))}`);
   const rows = await sql.query<ChangeRow>(
-    `SELECT id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value FROM changes
-     WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
+    `SELECT id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value
+     FROM changes WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
     ...parameters,
   );
   return rows.map(asRecord);

@@ -1,14 +1,15 @@
 import type { Sql } from '../../database/database.ts';
 
-/** An inbox that the mirror knows and that bears no tombstone. */
+/** An inbox without a tombstone. */
 export interface Inbox {
   readonly id: string;
   readonly name: string | null;
   readonly authorised: boolean | null;
-  /** The last complete sweep of inboxes did not list it, and nobody has confirmed that it is gone. */
+  /** The last complete sweep of `inboxes` did not list it. It waits for its second witness. */
   readonly suspect: boolean;
 }
 
+/** Every inbox without a tombstone, in the order of their numbers. */
 export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
   const rows = await sql.query<{
     id: string;
@@ -16,7 +17,8 @@ export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
     is_authorised: boolean | null;
     missing_since: Date | null;
   }>(
-    `SELECT id, display_name, is_authorised, missing_since FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`,
+    `SELECT id, display_name, is_authorised, missing_since FROM inboxes
+     WHERE deleted_at IS NULL ORDER BY length(id), id`,
   );
   return rows.map((row) => ({
     id: row.id,

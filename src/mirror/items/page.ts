@@ -1,11 +1,11 @@
 import type { Item } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fence } from '../lease.ts';
+import type { Fenced } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { type Applied, applyItems } from './upsert.ts';
 
-/** One page as the store takes it. */
+/** One page of a list, read and checked. */
 export interface PageToApply {
   readonly items: readonly Item[];
   readonly rejects: readonly { readonly reason: string; readonly raw: string }[];
@@ -15,21 +15,19 @@ export interface PageToApply {
 }
 
 /**
- * Applies a page in one transaction: rows, tags, changes, rejects, which ids it held, and the sweep's next token. After a
- * crash either all of it is there or nothing.
- * @returns the sweep as it stands after the page
+ * Applies a page in one transaction: rows, tags, changes, rejects, the ids on it, and the sweep's next token. A crash
+ * leaves the whole page or nothing of it.
+ * @returns the sweep after the page
  */
 export async function applyPage(
-  database: Database,
-  fence: Fence,
+  { database, write }: Fenced,
   sweep: Sweep,
   page: PageToApply,
   now: number,
 ): Promise<{ sweep: Sweep; applied: Applied }> {
   const pageNo = sweep.pages + 1;
   const observedAt = iso(now);
-  const applied = await database.transaction(async (tx) => {
-    await fence(tx);
+  const applied = await write(async (tx) => {
     const context = {
       list: sweep.list,
       inboxId: sweep.inboxId,
@@ -49,8 +47,8 @@ export async function applyPage(
       observedAt,
     );
     await tx.execute(
-      `UPDATE sweeps SET next_page = $2, pages = $3, items = items + $4, requests = requests + $5, inserted = inserted + $6,
-         changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9 WHERE id = $1`,
+      `UPDATE sweeps SET next_page = $2, pages = $3, items = items + $4, requests = requests + $5,
+         inserted = inserted + $6, changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9 WHERE id = $1`,
       sweep.id,
       page.next,
       pageNo,
@@ -66,13 +64,13 @@ export async function applyPage(
       await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
     return written;
   });
-  // The store's statements are freed only when the event loop turns; without this a fast walk grows without bound.
+  // The driver frees statements only when the event loop turns; without this, memory grows with every page.
   await new Promise(setImmediate);
   return { sweep: advanced(sweep, page, pageNo), applied };
 }
 
 function advanced(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
-  // Grown in place: a copy for each of thousands of pages would cost more than the pages.
+  // Extended in place: a copy for each of thousands of pages would cost more than the pages.
   if (page.next !== null) sweep.tokens.add(page.next);
   return {
     ...sweep,

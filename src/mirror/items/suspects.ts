@@ -3,121 +3,136 @@ import type { Item, ListKey } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { writeChanges } from '../history/write.ts';
-import type { Fence } from '../lease.ts';
-import { completeSweep, type Sweep } from '../sweeps/sweeps.ts';
+import type { Fenced } from '../lease.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings } from './sightings.ts';
 import { ASK_BY, itemSql } from './statements.ts';
 import { applyItems, COVERED_TABLES } from './upsert.ts';
 
-const MOST_AT_ONCE = 20_000;
+/** At most this many rows get their tombstone in one statement. */
+const BATCH = 20_000;
 
-/** A row that the service may no longer list. `askBy` is the e-mail or name to search it by, where the id is not enough. */
+/** A live row that a complete sweep did not see. `askBy`: the e-mail or name to search it by, where the id is not enough. */
 export interface Suspect {
   readonly id: string;
   readonly askBy: string | null;
 }
 
-/**
- * Closes the walk of a sweep that has every page: rows that no page held, and that an earlier complete sweep lacked already, get
- * their tombstone; the others become suspects (DESIGN.md, "Sweeps"). Doing it twice does nothing more. A sweep with rejected rows suspects nobody.
- * @param acceptDeletes takes this sweep's word alone
- */
-export async function closeWalk(
-  database: Database,
-  fence: Fence,
-  sweep: Sweep,
-  { acceptDeletes, now }: { acceptDeletes: boolean; now: number },
-): Promise<{ suspects: Suspect[]; deleted: number }> {
-  if (sweep.rejected > 0) return { suspects: [], deleted: 0 };
-  const { table, unseen } = itemSql(sweep.list, database.dialect);
-  const askBy = ASK_BY[sweep.list] ?? 'NULL';
-  return await database.transaction(async (tx) => {
-    await fence(tx);
-    const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
-      `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,
-      sweep.inboxId,
-      sweep.id,
+/** How many rows wait for their second witness. */
+export class SuspectCounts {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The list's live rows that wait for their second witness. */
+  async count(key: ListKey): Promise<number> {
+    const { table, scope } = itemSql(key.list, this.#database.dialect);
+    const [row] = await this.#database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND missing_since IS NOT NULL AND deleted_at IS NULL`,
+      key.inboxId,
     );
-    const witnessed = rows.filter(
-      ({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt),
-    );
-    const condemned = new Set(witnessed.map(({ id }) => id));
-    await tombstone(tx, database, sweep, [...condemned], now);
-    const remaining = rows.filter(({ id }) => !condemned.has(id));
-    const fresh = remaining.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
-    if (fresh.length > 0) {
-      const { texts } = database.dialect;
-      const { scope } = itemSql(sweep.list, database.dialect);
-      await tx.execute(
-        `UPDATE ${table} SET missing_since = $3 WHERE ${scope} AND id IN (SELECT value FROM ${texts('$2', 'ids')})`,
+    return row?.n ?? 0;
+  }
+}
+
+/** Suspects and tombstones, for the holder of the lease. */
+export class Suspects extends SuspectCounts {
+  readonly #fenced: Fenced;
+
+  constructor(fenced: Fenced) {
+    super(fenced.database);
+    this.#fenced = fenced;
+  }
+
+  /**
+   * Closes the walk of a sweep that has every page. A row that no page held gets its tombstone if an earlier complete sweep
+   * missed it too; otherwise it becomes a suspect. Repeating it changes nothing. A sweep with rejects suspects no row.
+   * @param acceptDeletes this sweep is witness enough
+   */
+  async closeWalk(
+    sweep: Sweep,
+    { acceptDeletes, now }: { acceptDeletes: boolean; now: number },
+  ): Promise<{ suspects: Suspect[]; deleted: number }> {
+    if (sweep.rejected > 0) return { suspects: [], deleted: 0 };
+    const { database, write } = this.#fenced;
+    const { table, unseen, scope } = itemSql(sweep.list, database.dialect);
+    const askBy = ASK_BY[sweep.list] ?? 'NULL';
+    return await write(async (tx) => {
+      const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
+        `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,
         sweep.inboxId,
-        JSON.stringify(fresh),
-        // Never before this sweep began, whatever the clock was set to: no sweep is its own second witness.
-        iso(Math.max(now, sweep.startedAt.getTime())),
+        sweep.id,
       );
-    }
-    return { suspects: remaining.map(({ id, ask_by }) => ({ id, askBy: ask_by })), deleted: condemned.size };
-  });
+      const witnessed = rows.filter(
+        ({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt),
+      );
+      const condemned = new Set(witnessed.map(({ id }) => id));
+      await tombstone(tx, database, sweep, [...condemned], now);
+      const remaining = rows.filter(({ id }) => !condemned.has(id));
+      const fresh = remaining.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
+      if (fresh.length > 0) {
+        const { texts } = database.dialect;
+        await tx.execute(
+          `UPDATE ${table} SET missing_since = $3 WHERE ${scope} AND id IN (SELECT value FROM ${texts('$2', 'ids')})`,
+          sweep.inboxId,
+          JSON.stringify(fresh),
+          // Never before this sweep began, even if the clock was set back: no sweep is its own second witness.
+          iso(Math.max(now, sweep.startedAt.getTime())),
+        );
+      }
+      return {
+        suspects: remaining.map(({ id, ask_by }) => ({ id, askBy: ask_by })),
+        deleted: condemned.size,
+      };
+    });
+  }
+
+  /**
+   * Writes what the service answered for one suspect: the item as it is, or its tombstone.
+   * @returns how many of its rows changed, 0 or 1
+   */
+  async settle(
+    sweep: Sweep,
+    suspect: Suspect,
+    { found, now }: { found: Item | null; now: number },
+  ): Promise<number> {
+    const { database, write } = this.#fenced;
+    return await write(async (tx) => {
+      await tx.execute(
+        `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
+        sweep.id,
+        iso(now),
+      );
+      if (found === null) {
+        await tombstone(tx, database, sweep, [suspect.id], now);
+        return 0;
+      }
+      const context = {
+        list: sweep.list,
+        inboxId: sweep.inboxId,
+        sweepId: sweep.id,
+        baseline: sweep.baseline,
+        observedAt: iso(now),
+        pageNo: null,
+      };
+      const { changed } = await applyItems(tx, database.dialect, context, [found]);
+      await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
+      // Stored as a page below the first, because it is a sighting too: after a crash this suspect is not requested again.
+      await tx.execute(
+        `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+         SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages WHERE sweep_id = $1 AND page_no < 0`,
+        sweep.id,
+        JSON.stringify([found.id]),
+        iso(now),
+      );
+      return changed;
+    });
+  }
 }
 
-/**
- * Writes what the asking for one suspect brought: the item as it is, or its tombstone.
- * @returns how many of its rows were changed by it, 0 or 1
- */
-export async function settleSuspect(
-  database: Database,
-  fence: Fence,
-  sweep: Sweep,
-  suspect: Suspect,
-  { found, now }: { found: Item | null; now: number },
-): Promise<number> {
-  return await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
-      sweep.id,
-      iso(now),
-    );
-    if (found === null) {
-      await tombstone(tx, database, sweep, [suspect.id], now);
-      return 0;
-    }
-    const context = {
-      list: sweep.list,
-      inboxId: sweep.inboxId,
-      sweepId: sweep.id,
-      baseline: sweep.baseline,
-      observedAt: iso(now),
-      pageNo: null,
-    };
-    const { changed } = await applyItems(tx, database.dialect, context, [found]);
-    await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
-    // A sighting like those on pages, kept as a page below the first: after a crash this suspect is not asked for again.
-    await tx.execute(
-      `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-       SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages WHERE sweep_id = $1 AND page_no < 0`,
-      sweep.id,
-      JSON.stringify([found.id]),
-      iso(now),
-    );
-    return changed;
-  });
-}
-
-/** Ends a sweep whose suspects are settled or wait for their second witness. */
-export async function finishSweep(
-  database: Database,
-  fence: Fence,
-  sweep: Sweep,
-  now: number,
-): Promise<void> {
-  await database.transaction(async (tx) => {
-    await fence(tx);
-    await completeSweep(tx, database.dialect, sweep, now);
-  });
-}
-
-/** Tombstones and their changes, so many at a time that a whole mailbox that went does not fill the memory. */
+/** Writes tombstones and their changes in batches, so that the loss of a whole mailbox does not fill the memory. */
 async function tombstone(
   tx: Sql,
   database: Database,
@@ -125,8 +140,8 @@ async function tombstone(
   ids: readonly string[],
   now: number,
 ): Promise<void> {
-  for (let from = 0; from < ids.length; from += MOST_AT_ONCE) {
-    await tombstoneThese(tx, database, sweep, ids.slice(from, from + MOST_AT_ONCE), now);
+  for (let from = 0; from < ids.length; from += BATCH) {
+    await tombstoneThese(tx, database, sweep, ids.slice(from, from + BATCH), now);
   }
 }
 
@@ -169,14 +184,4 @@ async function coverRows(tx: Sql, parameters: unknown[], these: string): Promise
      WHERE inbox_id IN (SELECT value FROM ${these}) AND state IN ('running', 'paused')`,
     ...parameters,
   );
-}
-
-/** How many live rows of a list wait for their second witness. */
-export async function countSuspects(sql: Sql, database: Database, key: ListKey): Promise<number> {
-  const { table, scope } = itemSql(key.list, database.dialect);
-  const [row] = await sql.query<{ n: number }>(
-    `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND missing_since IS NOT NULL AND deleted_at IS NULL`,
-    key.inboxId,
-  );
-  return row?.n ?? 0;
 }

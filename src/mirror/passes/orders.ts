@@ -1,9 +1,9 @@
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { PassSpec } from './passes.ts';
 
-/** A pass that somebody handed to the daemon, which begins it and sees it through. */
+/** A pass that a command has handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
   readonly state: 'open' | 'running' | 'done' | 'failed' | 'abandoned';
@@ -11,7 +11,7 @@ export interface Order extends PassSpec {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: string | null;
-  /** What `endPass` was given, once it has ended. */
+  /** The pass's report (`Passes.end`), once it has ended. */
   readonly report: unknown;
 }
 
@@ -30,61 +30,67 @@ interface OrderRow {
   report: unknown;
 }
 
-const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at, finished_at, error, report FROM sync_requests`;
+const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at,
+  finished_at, error, report FROM sync_requests`;
 
-/**
- * Hands a pass to the daemon. Where the very same one is waiting or under way already, that is the one: nothing is read twice.
- * Needs no lease: whoever orders is not the writer.
- */
-export async function placeOrder(
-  database: Database,
-  spec: PassSpec,
-  now: number,
-): Promise<{ id: number; joined: boolean }> {
-  const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
-  const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
-  const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
-  return await database.transaction(async (tx) => {
-    // The write comes first: a transaction that has only read could not begin to write beside the daemon.
-    const [placed] = await tx.query<{ id: number }>(
-      `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state, requested_by, requested_at)
-       SELECT $1, $2, $3, $4, $5, 'open', $6, $7 WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
-      ...scope,
-      true,
-      spec.requestedBy,
+/** Orders for the daemon. They need no lease: the command that places one does not write to the mirror's other tables. */
+export class Orders {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Hands a pass to the daemon. Joins the same order where one is waiting or under way, so that nothing is read twice. */
+  async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
+    const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
+    const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
+    const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2
+      AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
+    return await this.#database.transaction(async (tx) => {
+      // The write comes first: SQLite would not let a transaction that has only read begin to write beside the daemon.
+      const [placed] = await tx.query<{ id: number }>(
+        `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state, requested_by, requested_at)
+         SELECT $1, $2, $3, $4, $5, 'open', $6, $7
+         WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
+        ...scope,
+        true,
+        spec.requestedBy,
+        iso(now),
+      );
+      if (placed !== undefined) return { id: placed.id, joined: false };
+      const [there] = await tx.query<{ id: number }>(
+        `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
+        ...scope,
+      );
+      return { id: there?.id ?? 0, joined: true };
+    }, 'orders');
+  }
+
+  /** The oldest order that has not ended, including one begun before a restart; null if there is none. */
+  async next(): Promise<Order | null> {
+    const [row] = await this.#database.query<OrderRow>(
+      `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
+    );
+    return row === undefined ? null : asOrder(row);
+  }
+
+  async read(id: number): Promise<Order | null> {
+    const row = await this.#database.typed((client) => client.sync_requests.findUnique({ where: { id } }));
+    return row === null ? null : asOrder(row as OrderRow);
+  }
+
+  /** Withdraws an order that no daemon has begun. @returns false if it has been begun or has ended */
+  async withdraw(id: number, now: number): Promise<boolean> {
+    const withdrawn = await this.#database.execute(
+      `UPDATE sync_requests SET state = 'abandoned', finished_at = $2,
+         error = 'withdrawn: no daemon was there to begin it'
+       WHERE id = $1 AND ordered AND state = 'open'`,
+      id,
       iso(now),
     );
-    if (placed !== undefined) return { id: placed.id, joined: false };
-    const [there] = await tx.query<{ id: number }>(
-      `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
-      ...scope,
-    );
-    return { id: there?.id ?? 0, joined: true };
-  }, 'orders');
-}
-
-/** The order that has waited longest, one that was begun before a restart included; null where there is none. */
-export async function nextOrder(sql: Sql): Promise<Order | null> {
-  const [row] = await sql.query<OrderRow>(
-    `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
-  );
-  return row === undefined ? null : asOrder(row);
-}
-
-/** Takes back an order that nobody has begun. @returns false where it has been begun, or is over */
-export async function withdrawOrder(sql: Sql, id: number, now: number): Promise<boolean> {
-  const withdrawn = await sql.execute(
-    `UPDATE sync_requests SET state = 'abandoned', finished_at = $2, error = 'withdrawn: no daemon was there to begin it'
-     WHERE id = $1 AND ordered AND state = 'open'`,
-    id,
-    iso(now),
-  );
-  return withdrawn > 0;
-}
-
-export async function readOrder(database: Database, id: number): Promise<Order | null> {
-  const row = await database.typed((client) => client.sync_requests.findUnique({ where: { id } }));
-  return row === null ? null : asOrder(row as OrderRow);
+    return withdrawn > 0;
+  }
 }
 
 function asOrder({

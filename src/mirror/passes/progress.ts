@@ -4,7 +4,7 @@ import { iso } from '../../database/instants.ts';
 import type { LatestSweep } from '../sweeps/latest.ts';
 import type { Order } from './orders.ts';
 
-/** A sweep as somebody sees it who follows an order from another process. */
+/** A sweep, with the columns that a command needs to follow an order from another process. */
 export interface OrderSweep extends ListKey {
   readonly id: number;
   readonly state: LatestSweep['state'];
@@ -18,34 +18,42 @@ export interface OrderSweep extends ListKey {
   readonly error: string | null;
 }
 
-/**
- * The id below which no sweep can have a part in the order: years of sweeps are looked through once here, not with every look at its
- * progress.
- */
-export async function firstSweepOf(sql: Sql, { startedAt, requestedAt }: Order): Promise<number> {
-  const [row] = await sql.query<{ first: number | null; next: number | null }>(
-    `SELECT (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first, (SELECT max(id) + 1 FROM sweeps) AS next`,
-    iso((startedAt ?? requestedAt).getTime()),
-  );
-  return row?.first ?? row?.next ?? 0;
-}
+/** How far an order has come, for the command that follows it from another process. */
+export class OrderSweeps {
+  readonly #sql: Sql;
 
-/** The sweeps that did anything since the order was begun, oldest first. */
-export async function sweepsSince(sql: Sql, begun: Date, firstId: number): Promise<OrderSweep[]> {
-  return await sql.query<OrderSweep>(
-    `SELECT id, list, inbox_id AS "inboxId", state, pages, items, inserted, changed, deleted, rejected, started_at AS "startedAt", error
-     FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 ORDER BY id`,
-    firstId,
-    iso(begun.getTime()),
-  );
-}
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
 
-/** Requests that were sent for people between two instants: those of an order, while it was under way. */
-export async function countOrdered(sql: Sql, from: Date, to: Date): Promise<number> {
-  const [row] = await sql.query<{ sent: number }>(
-    `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND reason <> 'schedule'`,
-    iso(from.getTime()),
-    iso(to.getTime()),
-  );
-  return row?.sent ?? 0;
+  /** The lowest id that a sweep of the order can have. Asked once, it spares each later poll years of sweeps. */
+  async firstId({ startedAt, requestedAt }: Order): Promise<number> {
+    const [row] = await this.#sql.query<{ first: number | null; next: number | null }>(
+      `SELECT (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first,
+         (SELECT max(id) + 1 FROM sweeps) AS next`,
+      iso((startedAt ?? requestedAt).getTime()),
+    );
+    return row?.first ?? row?.next ?? 0;
+  }
+
+  /** The sweeps that were active since the order began, oldest first. */
+  async since(begun: Date, firstId: number): Promise<OrderSweep[]> {
+    return await this.#sql.query<OrderSweep>(
+      `SELECT id, list, inbox_id AS "inboxId", state, pages, items, inserted, changed, deleted, rejected,
+         started_at AS "startedAt", error
+       FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 ORDER BY id`,
+      firstId,
+      iso(begun.getTime()),
+    );
+  }
+
+  /** Requests between two instants that no schedule caused: those of the order, while it was under way. */
+  async countRequests(from: Date, to: Date): Promise<number> {
+    const [row] = await this.#sql.query<{ sent: number }>(
+      `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND reason <> 'schedule'`,
+      iso(from.getTime()),
+      iso(to.getTime()),
+    );
+    return row?.sent ?? 0;
+  }
 }

@@ -2,7 +2,7 @@ import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 
-/** One sweep as SQL keeps it, as far as freshness and planning look at it. */
+/** One sweep, with the columns that freshness and planning need. */
 export interface LatestSweep {
   readonly list: ListName;
   readonly inboxId: string | null;
@@ -16,28 +16,63 @@ export interface LatestSweep {
   readonly error: string | null;
 }
 
-/** Of every list the newest sweep of each state, newest first, by `listId`. */
-export async function latestSweeps(sql: Sql): Promise<Map<string, LatestSweep[]>> {
-  const rows = await sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
-    `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error FROM sweeps
-     WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
-  );
-  const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({
-    ...row,
-    inboxId: inbox_id,
-    startedAt: started_at,
-    finishedAt: finished_at,
-  }));
-  return Map.groupBy(sweeps, listId);
-}
-
 interface Columns {
   inbox_id: string | null;
   started_at: Date;
   finished_at: Date | null;
 }
 
-/** The sweep in progress, if any, and the last complete one. */
+/** At most this many complete sweeps of a list are read: two days of a list that is read every quarter of an hour. */
+const COMPLETE_READ = 200;
+
+/** Earlier sweeps, for every reader of the mirror. */
+export class SweepHistory {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** The newest sweep of each state of every list, newest first, by `listId`. */
+  async latest(): Promise<Map<string, LatestSweep[]>> {
+    const rows = await this.#sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
+      `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error FROM sweeps
+       WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
+    );
+    const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({
+      ...row,
+      inboxId: inbox_id,
+      startedAt: started_at,
+      finishedAt: finished_at,
+    }));
+    return Map.groupBy(sweeps, listId);
+  }
+
+  /** The list's complete sweeps, newest first: when each ended, and how many rows were new, different or gone. */
+  async complete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
+    const rows = await this.#sql.query<{ finished_at: Date; changes: number }>(
+      `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
+       WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'
+       ORDER BY id DESC LIMIT ${COMPLETE_READ}`,
+      list,
+      inboxId,
+    );
+    return rows.map(({ finished_at, changes }) => ({ finishedAt: finished_at, changes }));
+  }
+
+  /** When the list was last complete, and how many rows it had; null if never. */
+  async lastComplete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; items: number } | null> {
+    const [row] = await this.#sql.query<{ finished_at: Date; items: number }>(
+      `SELECT finished_at, items FROM sweeps
+       WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' ORDER BY id DESC LIMIT 1`,
+      list,
+      inboxId,
+    );
+    return row === undefined ? null : { finishedAt: row.finished_at, items: row.items };
+  }
+}
+
+/** A list's sweep in progress, if any, and its last complete one. */
 export function openAndComplete(own: readonly LatestSweep[]): {
   open: LatestSweep | undefined;
   complete: LatestSweep | undefined;
@@ -47,20 +82,3 @@ export function openAndComplete(own: readonly LatestSweep[]): {
     complete: own.find(({ state }) => state === 'complete'),
   };
 }
-
-/** What complete sweeps of a list found, newest first: rows that were new, different or gone. */
-export async function completeSweeps(
-  sql: Sql,
-  { list, inboxId }: ListKey,
-): Promise<{ finishedAt: Date; changes: number }[]> {
-  const rows = await sql.query<{ finished_at: Date; changes: number }>(
-    `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
-     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' ORDER BY id DESC LIMIT ${SWEEPS_LOOKED_AT}`,
-    list,
-    inboxId,
-  );
-  return rows.map(({ finished_at, changes }) => ({ finishedAt: finished_at, changes }));
-}
-
-/** Two days of a list that is read every quarter of an hour. */
-const SWEEPS_LOOKED_AT = 200;

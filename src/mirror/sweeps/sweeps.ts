@@ -1,11 +1,12 @@
 import type { Reason } from '../../core/ledger.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fence } from '../lease.ts';
+import type { Fenced } from '../lease.ts';
+import { SweepHistory } from './latest.ts';
 
-/** One walk over all pages of one list, as far as it has come. */
+/** A sweep and how far it has walked. */
 export interface Sweep extends ListKey {
   readonly id: number;
   readonly reason: Reason;
@@ -14,11 +15,11 @@ export interface Sweep extends ListKey {
   readonly items: number;
   readonly rejected: number;
   readonly startedAt: Date;
-  /** No sweep of this list has completed yet: what this one finds is the baseline. */
+  /** No sweep of this list has completed yet, so this one sets the baseline and writes no changes. */
   readonly baseline: boolean;
-  /** Every page is in; only suspects remain to be asked for. */
+  /** Every page is applied; only suspects remain to be settled. */
   readonly walked: boolean;
-  /** The tokens that this walk has already used or been given: one that comes again would never end. */
+  /** The tokens that this walk has used or received: a repeated one means an endless list. */
   readonly tokens: Set<string>;
 }
 
@@ -39,45 +40,102 @@ const OPEN = `state IN ('running', 'paused')`;
 const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
 
 /**
- * A condition on a list's sweeps (`$1` list, `$2` inbox): its `nth` last complete one (1 is the last) and all begun since. Naming every
- * state lets the index of list, inbox and state find them by their ids, so that years of sweeps cost nothing.
+ * A condition on a list's sweeps (`$1` list, `$2` inbox): its `nth` last complete one (1 is the last) and all later ones. It
+ * names every state so that the index of list, inbox and state finds them by id, however many years of sweeps there are.
  */
 export function sinceComplete(nth: number): string {
   return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned') AND id >= COALESCE(
     (SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }
 
-/** Goes on with the list's open sweep, or begins one. */
-export async function openSweep(
-  database: Database,
-  fence: Fence,
-  key: ListKey,
-  reason: Reason,
-  now: number,
-): Promise<Sweep> {
-  return await database.transaction(async (tx) => {
-    await fence(tx);
-    const resumed = await tx.execute(
-      `UPDATE sweeps SET state = 'running', error = NULL, heartbeat_at = $3 WHERE ${THE_LIST} AND ${OPEN}`,
-      key.list,
-      key.inboxId,
-      iso(now),
-    );
-    if (resumed === 0) {
-      await dropFailed(tx, database.dialect, key);
-      await tx.execute(
-        `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at) VALUES ($1, $2, $4, 'running', $3, $3)`,
+/** The sweeps of the mirror, for the holder of the lease. */
+export class Sweeps extends SweepHistory {
+  readonly #fenced: Fenced;
+
+  constructor(fenced: Fenced) {
+    super(fenced.database);
+    this.#fenced = fenced;
+  }
+
+  /** Resumes the list's open sweep, or begins one. */
+  async open(key: ListKey, reason: Reason, now: number): Promise<Sweep> {
+    return await this.#fenced.write(async (tx) => {
+      const resumed = await tx.execute(
+        `UPDATE sweeps SET state = 'running', error = NULL, heartbeat_at = $3 WHERE ${THE_LIST} AND ${OPEN}`,
         key.list,
         key.inboxId,
         iso(now),
-        reason,
       );
-    }
-    return await readOpenSweep(tx, key);
-  });
+      if (resumed === 0) {
+        await dropFailed(tx, this.#fenced.database.dialect, key);
+        await tx.execute(
+          `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
+           VALUES ($1, $2, $4, 'running', $3, $3)`,
+          key.list,
+          key.inboxId,
+          iso(now),
+          reason,
+        );
+      }
+      return await readOpenSweep(tx, key);
+    });
+  }
+
+  /** Restarts the walk at the first page. Rows that it has applied stay. */
+  async restart(sweep: Sweep): Promise<Sweep> {
+    return await this.#fenced.write(async (tx) => {
+      await tx.execute(
+        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`,
+        sweep.id,
+      );
+      await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
+      await tx.execute(
+        `DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id = $3`,
+        sweep.list,
+        sweep.inboxId,
+        sweep.id,
+      );
+      return await readOpenSweep(tx, sweep);
+    });
+  }
+
+  /** Ends a running sweep that is not complete. `paused` keeps its token for the next pass; `failed` is never resumed. */
+  async end(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void> {
+    const finished = state === 'paused' ? null : iso(now);
+    await this.#fenced.write(async (tx) => {
+      await tx.execute(
+        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5
+         WHERE id = $1 AND state = 'running'`,
+        sweepId,
+        state,
+        error,
+        iso(now),
+        finished,
+      );
+    });
+  }
+
+  /** Abandons the list's open sweeps, so that the next one begins at the first page. */
+  async abandon(key: ListKey, begunBefore: Date, now: number): Promise<void> {
+    await this.#fenced.write(async (tx) => {
+      await tx.execute(
+        `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'a full resync began anew'
+         WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
+        key.list,
+        key.inboxId,
+        iso(now),
+        begunBefore.toISOString(),
+      );
+    });
+  }
+
+  /** Completes a sweep whose suspects are settled or wait for their second witness. */
+  async finish(sweep: Sweep, now: number): Promise<void> {
+    await this.#fenced.write((tx) => completeSweep(tx, this.#fenced.database.dialect, sweep, now));
+  }
 }
 
-/** Of the sweeps that ended without completing only the newest keeps what it saw: a list that never completes must not fill the disk. */
+/** Drops the pages and rejects of all failed sweeps but the newest: a list that never completes must not fill the disk. */
 async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: ListKey): Promise<void> {
   const ended = `SELECT id FROM sweeps WHERE ${sinceComplete(1)} AND state IN ('failed', 'abandoned')`;
   const older = `${oneOfFew('sweep_id', ended)} AND sweep_id < (SELECT MAX(id) FROM (${ended}) AS ended)`;
@@ -88,7 +146,8 @@ async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: Lis
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
     `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, started_at,
-       NOT EXISTS (SELECT 1 FROM sweeps AS earlier WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2 AND earlier.state = 'complete') AS baseline
+       NOT EXISTS (SELECT 1 FROM sweeps AS earlier
+         WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2 AND earlier.state = 'complete') AS baseline
      FROM sweeps WHERE ${THE_LIST} AND ${OPEN} ORDER BY id DESC LIMIT 1`,
     key.list,
     key.inboxId,
@@ -116,70 +175,8 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   };
 }
 
-/** Throws away how far the walk has come, not what it has applied: the next page is the first again. */
-export async function restartSweep(database: Database, fence: Fence, sweep: Sweep): Promise<Sweep> {
-  return await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`,
-      sweep.id,
-    );
-    await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
-    await tx.execute(
-      `DELETE FROM rejects WHERE ${THE_LIST} AND sweep_id = $3`,
-      sweep.list,
-      sweep.inboxId,
-      sweep.id,
-    );
-    return await readOpenSweep(tx, sweep);
-  });
-}
-
-/** Ends a sweep that is not complete: `paused` keeps its token for the next pass, `failed` and `abandoned` do not go on. */
-export async function endSweep(
-  database: Database,
-  fence: Fence,
-  sweepId: number,
-  state: 'paused' | 'failed',
-  error: string,
-  now: number,
-): Promise<void> {
-  const finished = state === 'paused' ? null : iso(now);
-  await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5 WHERE id = $1 AND state = 'running'`,
-      sweepId,
-      state,
-      error,
-      iso(now),
-      finished,
-    );
-  });
-}
-
-/** Gives up the open sweeps of a list, so that the next one begins at the first page. */
-export async function abandonSweeps(
-  database: Database,
-  fence: Fence,
-  key: ListKey,
-  begunBefore: Date,
-  now: number,
-): Promise<void> {
-  await database.transaction(async (tx) => {
-    await fence(tx);
-    await tx.execute(
-      `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'a full resync began anew' WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
-      key.list,
-      key.inboxId,
-      iso(now),
-      begunBefore.toISOString(),
-    );
-  });
-}
-
-/** Marks the sweep complete and drops what only older sweeps needed: pages before the last two complete ones, rejects before this one. */
-export async function completeSweep(
+/** Marks the sweep complete. Drops the pages of all sweeps before the last two complete ones, and older rejects. */
+async function completeSweep(
   tx: Sql,
   { oneOfFew }: Dialect,
   sweep: ListKey & { readonly id: number },
@@ -205,17 +202,4 @@ export async function completeSweep(
     sweep.inboxId,
     sweep.id,
   );
-}
-
-/** When the list was last complete, and how many rows it had then: what the next sweep of it will cost. */
-export async function lastComplete(
-  sql: Sql,
-  key: ListKey,
-): Promise<{ finishedAt: Date; items: number } | null> {
-  const [row] = await sql.query<{ finished_at: Date; items: number }>(
-    `SELECT finished_at, items FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 1`,
-    key.list,
-    key.inboxId,
-  );
-  return row === undefined ? null : { finishedAt: row.finished_at, items: row.items };
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/errors.ts';
 import { BrokenBody } from '../envelope.ts';
 import type { Answer } from '../http.ts';
 
@@ -42,8 +43,4 @@ export async function attempt<Result>(
       ? { kind: 'failed', answer, cause: message }
       : { kind: 'wrong', answer, cause: message, error };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

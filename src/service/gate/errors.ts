@@ -1,3 +1,4 @@
+import type { Budget } from '../../core/budget.ts';
 import { MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { RequestEntry } from '../../core/ledger.ts';
@@ -5,12 +6,11 @@ import type { RequestEntry } from '../../core/ledger.ts';
 /** `cap`: the requests in 24 hours that this work may use; for scheduled work, all but the reserve. */
 export function budgetSpent(
   cap: number,
-  { requestsPerDay, requestsReserved }: { requestsPerDay: number; requestsReserved: number },
+  { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
   resumeAt: Date,
   now: number,
 ): MirrorError {
-  const kept =
-    cap < requestsPerDay ? ` (${requestsReserved} of ${requestsPerDay} are kept for manual commands)` : '';
+  const kept = cap < perDay ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
   return new MirrorError(
     'BUDGET_SPENT',
     `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. ` +

@@ -1,9 +1,17 @@
+import type { Budget } from '../../core/budget.ts';
 import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
-import { configError, type Environment, reader } from './environment.ts';
+import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { readKey, readSecret } from './secrets.ts';
-import { readApiUrl, readHostNames, readSchedule, readTimezone, readWebhook } from './variables.ts';
+import {
+  readApiUrl,
+  readHostNames,
+  readNumber,
+  readSchedule,
+  readTimezone,
+  readWebhook,
+} from './variables.ts';
 
 /** Everything that the environment says, checked (DESIGN.md, "Environment"). */
 export interface Config {
@@ -11,10 +19,7 @@ export interface Config {
   readonly apiUrl: string | null;
   readonly key: string | null;
   readonly databaseUrl: string;
-  readonly requestsPerSecond: number;
-  readonly requestsPerDay: number;
-  readonly requestsReserved: number;
-  readonly pageSize: number;
+  readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
   /** In which time zone the views cut days. */
@@ -39,39 +44,18 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /**
  * Reads and checks every variable.
  * @param folder relative paths start here
- * @param needs whether the command talks to the service, and so needs address and key
- * @throws MirrorError `CONFIG` that names every bad variable at once, never the key's value
+ * @param needs `service`: the command talks to the service, and so needs address and key
+ * @throws MirrorError `CONFIG`, which names every wrong variable at once and never shows the key
  */
 export function readConfig(environment: Environment, folder: string, needs: { service: boolean }): Config {
   const faults: string[] = [];
-  const known = new Set<string>();
-  // What is read below is what there is: so no second list of the names can fall behind.
-  const env = new Proxy(environment, {
-    get(target, name) {
-      if (typeof name === 'string') known.add(name);
-      return typeof name === 'string' ? target[name] : undefined;
-    },
-  });
+  const { env, known } = observed(environment);
   const read = reader(env, faults);
-  const number = (name: string, fallback: number, least: number, most: number, whole: boolean): number =>
-    read(name, fallback, `${whole ? 'a whole number' : 'a number'} from ${least} to ${most}`, (text) => {
-      const value = Number(text);
-      return /^\d*\.?\d+$/.test(text) &&
-        (!whole || Number.isInteger(value)) &&
-        value >= least &&
-        value <= most
-        ? value
-        : undefined;
-    });
   const config: Omit<Config, 'misspelt'> = {
     apiUrl: readApiUrl(read, env, needs.service, faults),
     key: readKey(env, folder, needs.service, faults),
     databaseUrl: readDatabaseUrl(env, folder, faults),
-    requestsPerSecond: number('REQUESTS_PER_SECOND', 1, 0.001, 10_000, false),
-    requestsPerDay: number('REQUESTS_PER_DAY', 5000, 1, 1_000_000_000, true),
-    requestsReserved: number('REQUESTS_RESERVED', 250, 0, 1_000_000_000, true),
-    // The service's answer to a limit outside these is not known (spec §4.2, §4.3).
-    pageSize: number('PAGE_SIZE', 100, 10, 100, true),
+    budget: readBudget(read, faults),
     schedules: {
       inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),
       users: readSchedule(read, 'SCHEDULE_USERS', '20 */6 * * *'),
@@ -84,7 +68,7 @@ export function readConfig(environment: Environment, folder: string, needs: { se
       host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
         /\s/.test(text) ? undefined : text,
       ),
-      port: number('HTTP_PORT', 8787, 0, 65_535, true),
+      port: readNumber(read, 'HTTP_PORT', { fallback: 8787, least: 0, most: 65_535 }),
       allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
     },
     webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
@@ -99,14 +83,40 @@ export function readConfig(environment: Environment, folder: string, needs: { se
     ),
   };
   const misspelt = misspeltVariables(environment, known);
-  if (
-    config.requestsReserved >= config.requestsPerDay &&
-    !faults.some((fault) => fault.includes('REQUESTS_'))
-  ) {
-    faults.push(
-      `REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${config.requestsPerDay}), but got ${config.requestsReserved}`,
-    );
-  }
   if (faults.length > 0) throw configError(faults, misspelt);
   return Object.freeze({ ...config, misspelt });
+}
+
+/** The environment, and the names that are read from it: so the known names need no list of their own. */
+function observed(environment: Environment): { env: Environment; known: Set<string> } {
+  const known = new Set<string>();
+  const env = new Proxy(environment, {
+    get(target, name) {
+      if (typeof name === 'string') known.add(name);
+      return typeof name === 'string' ? target[name] : undefined;
+    },
+  });
+  return { env, known };
+}
+
+function readBudget(read: Read, faults: string[]): Budget {
+  const most = 1_000_000_000;
+  const faultsBefore = faults.length;
+  const budget: Budget = {
+    perSecond: readNumber(read, 'REQUESTS_PER_SECOND', {
+      fallback: 1,
+      least: 0.001,
+      most: 10_000,
+      isWhole: false,
+    }),
+    perDay: readNumber(read, 'REQUESTS_PER_DAY', { fallback: 5000, least: 1, most }),
+    reserved: readNumber(read, 'REQUESTS_RESERVED', { fallback: 250, least: 0, most }),
+    // How the service answers a limit outside this range is not known (spec §4.2, §4.3).
+    pageSize: readNumber(read, 'PAGE_SIZE', { fallback: 100, least: 10, most: 100 }),
+  };
+  const { perDay, reserved } = budget;
+  const isFaulty = faults.slice(faultsBefore).some((fault) => fault.startsWith('REQUESTS_'));
+  if (reserved >= perDay && !isFaulty)
+    faults.push(`REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${perDay}), but got ${reserved}`);
+  return budget;
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { MirrorError } from '../../core/errors.ts';
+import { messageOf, MirrorError } from '../../core/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -12,13 +12,7 @@ export function readEnvironment(env: Environment, folder: string): Environment {
   try {
     return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
   } catch (error) {
-    throw new MirrorError(
-      'CONFIG',
-      `Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`,
-      {
-        cause: error,
-      },
-    );
+    throw new MirrorError('CONFIG', `Cannot read ${file}: ${messageOf(error)}.`, { cause: error });
   }
 }
 export type Read = <Value>(

@@ -92,3 +92,26 @@ function isTimezone(text: string): boolean {
     return false;
   }
 }
+
+/** A number within its bounds; whole unless the variable says otherwise. */
+export function readNumber(
+  read: Read,
+  name: string,
+  {
+    fallback,
+    least,
+    most,
+    isWhole = true,
+  }: { fallback: number; least: number; most: number; isWhole?: boolean },
+): number {
+  return read(
+    name,
+    fallback,
+    `${isWhole ? 'a whole number' : 'a number'} from ${least} to ${most}`,
+    (text) => {
+      const value = Number(text);
+      const isNumber = /^\d*\.?\d+$/.test(text) && (!isWhole || Number.isInteger(value));
+      return isNumber && value >= least && value <= most ? value : undefined;
+    },
+  );
+}

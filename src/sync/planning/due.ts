@@ -1,11 +1,10 @@
+import { HOUR } from '../../core/clock.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
-import type { Store } from '../../mirror/mirror.ts';
-import type { Schedule } from '../../mirror/schedules.ts';
+import type { Schedule, Schedules } from '../../mirror/schedules.ts';
 import type { Cron } from './cron.ts';
 
 /** A long absence is one missed slot; which of thousands was the last need not be known to the second. */
 const SLOTS_LOOKED_AT = 1000;
-const HOUR = 3_600_000;
 const LONG_AGO = 8000 * HOUR;
 
 /**
@@ -14,17 +13,17 @@ const LONG_AGO = 8000 * HOUR;
  * @returns whether any became due
  */
 export async function markDue(
-  store: Pick<Store, 'schedules' | 'writeSchedule'>,
+  schedules: Pick<Schedules, 'all' | 'write'>,
   crons: Readonly<Record<ListName, Cron>>,
   now: number,
 ): Promise<boolean> {
-  const known = new Map((await store.schedules()).map((schedule) => [schedule.list, schedule]));
+  const known = new Map((await schedules.all()).map((schedule) => [schedule.list, schedule]));
   let due = false;
   for (const list of LIST_NAMES) {
     const before = known.get(list) ?? null;
     const after = scheduleAt(list, before, crons[list], now);
     if (after === before) continue;
-    await store.writeSchedule(after);
+    await schedules.write(after);
     due ||= after.dueSince?.getTime() !== before?.dueSince?.getTime();
   }
   return due;

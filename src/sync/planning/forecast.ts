@@ -1,48 +1,39 @@
-import type { ListKey, ListName } from '../../core/lists.ts';
-import type { Reader } from '../../mirror/mirror.ts';
+import { type Budget, pagesFor, requestsLeft } from '../../core/budget.ts';
+import { DAY, SECOND } from '../../core/clock.ts';
+import { INBOXES, keysOf, type ListKey, type ListName } from '../../core/lists.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
 
-/** What a full resync would cost, from what the last complete sweeps cost. */
+/** What a full resync would cost, by the size of the lists when they were last complete. */
 export interface Forecast {
   readonly lists: readonly { readonly key: ListKey; readonly requests: number; readonly known: boolean }[];
   readonly requests: number;
-  /** False where a list was never read whole: its first page is all that is counted of it. */
+  /** False if a list was never read to its end: only its first page is counted. */
   readonly complete: boolean;
   readonly sentToday: number;
   readonly perDay: number;
-  /** Milliseconds from now to its end: by the pace, or by the day budget where that binds. */
+  /** Milliseconds from now to the end of the resync, by the rate or, where it binds, by the day's budget. */
   readonly lastsMs: number;
 }
 
-export interface ForecastLimits {
-  readonly pageSize: number;
-  readonly requestsPerSecond: number;
-  readonly requestsPerDay: number;
-}
-
-const DAY_MS = 24 * 3_600_000;
-
-/** Forecasts a resync of `lists`: `ceil(rows/page size)` requests a list, at least 1 (DESIGN.md, "Planning"). */
+/** Forecasts a resync of `lists`: `ceil(rows / page size)` requests a list, at least 1. */
 export async function forecastResync(
-  store: Pick<Reader, 'liveInboxes' | 'lastComplete'>,
+  mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
   { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
-  limits: ForecastLimits,
+  budget: Budget,
   sentToday: number,
 ): Promise<Forecast> {
-  const inboxes = (await store.liveInboxes()).filter(
+  const inboxes = (await mirror.inboxes()).filter(
     ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
   );
-  const keys = lists.flatMap((list): ListKey[] =>
-    list === 'inboxes' ? [{ list, inboxId: null }] : inboxes.map(({ id }) => ({ list, inboxId: id })),
+  const keys = keysOf(
+    lists,
+    inboxes.map(({ id }) => id),
   );
-  if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift({ list: 'inboxes', inboxId: null });
+  if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift(INBOXES);
   const costs = [];
   for (const key of keys) {
-    const last = await store.lastComplete(key);
-    costs.push({
-      key,
-      requests: Math.max(1, Math.ceil((last?.items ?? 0) / limits.pageSize)),
-      known: last !== null,
-    });
+    const last = await mirror.sweeps.lastComplete(key);
+    costs.push({ key, requests: pagesFor(last?.items ?? 0, budget), known: last !== null });
   }
   const requests = costs.reduce((sum, cost) => sum + cost.requests, 0);
   return {
@@ -50,20 +41,16 @@ export async function forecastResync(
     requests,
     complete: costs.length > 0 && inboxes.length > 0 && costs.every(({ known }) => known),
     sentToday,
-    perDay: limits.requestsPerDay,
-    lastsMs: lasting(requests, limits, sentToday),
+    perDay: budget.perDay,
+    lastsMs: durationOf(requests, budget, sentToday),
   };
 }
 
-function lasting(
-  requests: number,
-  { requestsPerSecond, requestsPerDay }: ForecastLimits,
-  sentToday: number,
-): number {
-  const byPace = (requests / requestsPerSecond) * 1000;
-  const leftToday = Math.max(0, requestsPerDay - sentToday);
-  if (requests <= leftToday) return byPace;
-  // What does not fit today waits for a window's worth of requests to leave, a day at the most each time.
-  const daysWaited = Math.ceil((requests - leftToday) / requestsPerDay);
-  return daysWaited * DAY_MS + (((requests - leftToday) % requestsPerDay) / requestsPerSecond) * 1000;
+function durationOf(requests: number, budget: Budget, sentToday: number): number {
+  const atFullRate = (count: number): number => (count / budget.perSecond) * SECOND;
+  const left = requestsLeft(budget, sentToday);
+  if (requests <= left) return atFullRate(requests);
+  // Requests beyond today's budget wait until as many have left the window: at most a day for each budget's worth.
+  const daysWaited = Math.ceil((requests - left) / budget.perDay);
+  return daysWaited * DAY + atFullRate((requests - left) % budget.perDay);
 }

@@ -1,5 +1,7 @@
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { type Budget, BUDGET_WINDOW_MS, scheduledCap } from '../../core/budget.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
+import { MAX_AGE_HOURS } from './agenda.ts';
 import type { Cron } from './cron.ts';
 import { choose } from './planner.ts';
 
@@ -10,16 +12,13 @@ export interface PlannedList {
   readonly rate: number;
 }
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 const DAYS_PLAYED = 6;
 
 /** The first days are spent getting into step. */
 const DAYS_IGNORED = 2;
-const MAX_AGE_HOURS = 24;
 
 /** No finer than this: schedules by the second would be played for ever. */
-const STEP = 60_000;
+const STEP = MINUTE;
 
 interface Played {
   readonly list: PlannedList;
@@ -36,11 +35,12 @@ interface Played {
 export function worstAges(
   lists: readonly PlannedList[],
   crons: Readonly<Record<ListName, Cron>>,
-  { cap, requestsPerSecond }: { cap: number; requestsPerSecond: number },
+  budget: Budget,
   now: number,
 ): Record<ListName, number> {
   const played = lists.map((list): Played => ({ list, dueSince: now, completeAt: now, begunAt: now - 1 }));
   const worst = Object.fromEntries(LIST_NAMES.map((list) => [list, 0])) as Record<ListName, number>;
+  const cap = scheduledCap(budget);
   const spent: { at: number; requests: number }[] = [];
   let gateFreeAt = now;
   for (let at = now; at < now + DAYS_PLAYED * DAY; at = nextMoment(at, crons, spent, played)) {
@@ -58,7 +58,7 @@ export function worstAges(
       maxAgeHours: MAX_AGE_HOURS,
     }));
     for (const { one, cost } of choose(candidates, { left, cap }).start) {
-      gateFreeAt = Math.max(gateFreeAt, at) + (cost / requestsPerSecond) * 1000;
+      gateFreeAt = Math.max(gateFreeAt, at) + (cost / budget.perSecond) * SECOND;
       if (at > now + DAYS_IGNORED * DAY)
         worst[one.list.key.list] = Math.max(worst[one.list.key.list], gateFreeAt - one.completeAt);
       Object.assign(one, { begunAt: at, completeAt: gateFreeAt });

@@ -6,8 +6,7 @@ import { exitCodeOf } from '../../../src/core/errors.ts';
 import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
-import { openStore } from '../../../src/mirror/mirror.ts';
-import { placeOrder, readOrder, withdrawOrder } from '../../../src/mirror/passes/orders.ts';
+import { openMirror, openWriter } from '../../../src/mirror/mirror.ts';
 import { createLog } from '../../../src/session/log.ts';
 import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
 import type { MirrorOptions, TestMirror } from '../../support/mirror.ts';
@@ -51,7 +50,7 @@ async function followable(
   const { database, clock } = mirror;
   await before(mirror);
   await database.execute(`UPDATE leases SET command = 'inbox-mirror start', host = 'elsewhere'`);
-  const { id } = await placeOrder(database, SYNC, clock.now());
+  const { id } = await openMirror(database).orders.place(SYNC, clock.now());
   const events: PassEvent[] = [];
   const notes: string[] = [];
   const messages: string[] = [];
@@ -66,14 +65,14 @@ async function followable(
       const began = clock.monotonic();
       const note = (text: string): void => {
         if (text !== notes.at(-1)) notes.push(text);
-        if (lives) mirror.lease.renew(database).catch(() => undefined);
+        if (lives) mirror.lease.renew().catch(() => undefined);
         onPoll(clock.monotonic() - began);
       };
       const deps = {
-        database,
+        mirror: openMirror(database),
         clock,
         signal,
-        requestsPerDay: PER_DAY,
+        budget: { perDay: PER_DAY },
         note,
         onEvent: (event: PassEvent) => events.push(event),
       };
@@ -92,8 +91,8 @@ async function followable(
         isAlive: () => true,
       };
       const lease = await acquireLease(database, claimant);
-      const store = openStore(database, lease);
-      await store.endPass(
+      const writer = openWriter(database, lease);
+      await writer.passes.end(
         id,
         { state: 'done', error: null, report: { lists: [], stopped: null } },
         clock.now(),
@@ -102,8 +101,8 @@ async function followable(
   };
 }
 
-async function begin({ mirror: { store, clock }, id }: Followable): Promise<void> {
-  await store.beginPass({ ...SYNC, orderId: id }, clock.now());
+async function begin({ mirror: { writer, clock }, id }: Followable): Promise<void> {
+  await writer.passes.begin({ ...SYNC, orderId: id }, clock.now());
 }
 
 const reportsIn = (events: readonly PassEvent[]): ListReport[] =>
@@ -111,7 +110,7 @@ const reportsIn = (events: readonly PassEvent[]): ListReport[] =>
 
 test('the command reports an order with the events of a pass, read from its sweeps', async () => {
   // At one request a second the command polls between two pages.
-  const { mirror, id, events, follow } = await followable({ gate: { requestsPerSecond: 1 } });
+  const { mirror, id, events, follow } = await followable({ budget: { perSecond: 1 } });
   const pass = mirror.sync({ orderId: id });
   const followed = await follow();
   const { lists } = await pass;
@@ -149,23 +148,23 @@ test('the command reports lists that were complete before it began to follow', a
 });
 
 test('sweeps before the order and scheduled sweeps of a complete list are not its progress', async () => {
-  const world = await followable({}, async ({ sync, clock, store }) => {
+  const world = await followable({}, async ({ sync, clock, writer }) => {
     await sync();
-    const [inbox] = await store.liveInboxes();
-    await store.openSweep({ list: 'tags', inboxId: inbox?.id ?? '' }, 'schedule', clock.now());
+    const [inbox] = await writer.inboxes();
+    await writer.sweeps.open({ list: 'tags', inboxId: inbox?.id ?? '' }, 'schedule', clock.now());
     clock.advance(MINUTE);
   });
   const { mirror, events, follow } = world;
-  const { store, clock } = mirror;
+  const { writer, clock } = mirror;
   const key = { list: 'inboxes', inboxId: null } as const;
   await begin(world);
-  await store.finishSweep(await store.openSweep(key, 'manual', clock.now()), clock.now());
+  await writer.sweeps.finish(await writer.sweeps.open(key, 'manual', clock.now()), clock.now());
   const stop = new AbortController();
   let polls = 0;
   await follow(
     () => {
       polls += 1;
-      if (polls === 1) void store.openSweep(key, 'schedule', clock.now());
+      if (polls === 1) void writer.sweeps.open(key, 'schedule', clock.now());
       if (polls === 3) stop.abort(new Error('seen'));
     },
     { signal: stop.signal },
@@ -178,7 +177,9 @@ test('sweeps before the order and scheduled sweeps of a complete list are not it
 
 test('the command names the order that its order waits behind', async () => {
   const earlier = { ...SYNC, lists: ['tags'], requestedBy: 'inbox-mirror sync tags' } as const;
-  const world = await followable({}, ({ database, clock }) => placeOrder(database, earlier, clock.now()));
+  const world = await followable({}, ({ database, clock }) =>
+    openMirror(database).orders.place(earlier, clock.now()),
+  );
   const { mirror, notes, follow } = world;
   const stop = new AbortController();
   const at = new Date(mirror.clock.now()).toISOString();
@@ -189,7 +190,7 @@ test('the command names the order that its order waits behind', async () => {
 test('the command reports a short pause of the gate and waits it out', async () => {
   const world = await followable();
   const { mirror, notes, follow } = world;
-  const { clock, store, client } = mirror;
+  const { clock, writer, client } = mirror;
   await begin(world);
   const until = new Date(clock.now() + 30_000).toISOString();
   await client.listPage({ list: 'inboxes', inboxId: null }, null, { reason: 'manual' });
@@ -203,7 +204,7 @@ test('the command reports a short pause of the gate and waits it out', async () 
   const followed = await follow((elapsed) => {
     if (elapsed < 35_000 || ended) return;
     ended = true;
-    void store.endPass(world.id, { state: 'done', error: null }, clock.now());
+    void writer.passes.end(world.id, { state: 'done', error: null }, clock.now());
   });
   expect(followed.kind).toBe('ended');
   expect(notes).toEqual([`The daemon waits until ${until}: the gate is paused (429).`, '']);
@@ -227,9 +228,9 @@ test.each([
     'an outage',
     'SERVICE_DOWN',
     'the service is out of reach (ECONNREFUSED)',
-    async ({ mirror: { store, clock } }: Followable) => {
+    async ({ mirror: { writer, clock } }: Followable) => {
       const [since, until] = [new Date(clock.now()), new Date(clock.now() + 5 * MINUTE)];
-      await store.writeOutage({ since, until, cause: 'ECONNREFUSED' });
+      await writer.writeOutage({ since, until, cause: 'ECONNREFUSED' });
     },
   ],
   [
@@ -261,17 +262,17 @@ test.each([
   });
   expect(left).toMatch(/^(4|5) min/);
   expect(mirror.clock.monotonic() - began, 'it need not be waited for to be known').toBeLessThan(MINUTE / 2);
-  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running' });
+  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({ state: 'running' });
 });
 
 test('the command leaves an order after two minutes of an outage, however near each retry is', async () => {
   const world = await followable();
   const { mirror, follow } = world;
-  const { store, clock } = mirror;
+  const { writer, clock } = mirror;
   await begin(world);
   const since = new Date(clock.now());
   const failAgain = (): Promise<void> =>
-    store.writeOutage({ since, until: new Date(clock.now() + 20_000), cause: 'ECONNREFUSED' });
+    writer.writeOutage({ since, until: new Date(clock.now() + 20_000), cause: 'ECONNREFUSED' });
   await failAgain();
   let elapsed = 0;
   const followed = await follow((now) => {
@@ -287,14 +288,16 @@ test('the command reports an order as ended, not parked, when it ends just after
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);
-  await mirror.store.writeOutage({
+  await mirror.writer.writeOutage({
     since: new Date(),
     until: new Date(mirror.clock.now() + 10 * MINUTE),
     cause: 'gone',
   });
   const followed = await follow(
     (elapsed) =>
-      void (elapsed < 1000 && mirror.store.endPass(id, { state: 'done', error: null }, mirror.clock.now())),
+      void (
+        elapsed < 1000 && mirror.writer.passes.end(id, { state: 'done', error: null }, mirror.clock.now())
+      ),
   );
   expect(followed.kind).toBe('ended');
 });
@@ -312,7 +315,7 @@ test('the command reports a dead daemon once and leaves the order after another 
   if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
   expect(elapsed).toBeGreaterThan(58_000);
   expect(elapsed).toBeLessThan(61_000);
-  expect(await readOrder(mirror.database, world.id), 'it is not taken back').toMatchObject({
+  expect(await openMirror(mirror.database).orders.read(world.id), 'it is not taken back').toMatchObject({
     state: 'running',
   });
 });
@@ -340,7 +343,7 @@ test('the command withdraws an order that no daemon began, 5 s after the daemon 
   expect(elapsed).toBeGreaterThan(4000);
   expect(elapsed).toBeLessThan(6000);
   expect(messages).toEqual([]);
-  expect(await readOrder(mirror.database, id)).toMatchObject({
+  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({
     state: 'abandoned',
     error: expect.stringContaining('withdrawn') as string,
   });
@@ -351,15 +354,18 @@ test('the command does not withdraw an order that another command has placed', a
   const { mirror, id, follow, daemonDies } = world;
   await daemonDies();
   expect(await follow(undefined, { joined: true })).toEqual({ kind: 'not-begun' });
-  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'open' });
+  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({ state: 'open' });
 });
 
 test('an order that a daemon has begun cannot be withdrawn', async () => {
   const world = await followable();
   const { mirror, id } = world;
   await begin(world);
-  expect(await withdrawOrder(mirror.database, id, mirror.clock.now())).toBe(false);
-  expect(await readOrder(mirror.database, id)).toMatchObject({ state: 'running', finishedAt: null });
+  expect(await openMirror(mirror.database).orders.withdraw(id, mirror.clock.now())).toBe(false);
+  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({
+    state: 'running',
+    finishedAt: null,
+  });
 });
 
 test('the command does not withdraw an order that a daemon begins at the last moment', async () => {
@@ -393,10 +399,7 @@ test('on Ctrl-C the command reports that the daemon resumes the order, now or af
 });
 
 test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
-  const progress = new Progress(
-    { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 },
-    0,
-  );
+  const progress = new Progress({ budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore: 40 }, 0);
   const key = { list: 'conversations', inboxId: '7' } as const;
   const page = (pages: number): void =>
     progress.take({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });

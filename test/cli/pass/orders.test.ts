@@ -5,8 +5,7 @@ import { MirrorError } from '../../../src/core/errors.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
-import { openStore, type Store } from '../../../src/mirror/mirror.ts';
-import { nextOrder, placeOrder, readOrder, withdrawOrder } from '../../../src/mirror/passes/orders.ts';
+import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
 import { createGate } from '../../../src/service/gate/gate.ts';
 import { connect } from '../../../src/service/http.ts';
@@ -38,9 +37,9 @@ interface World {
   readonly clock: ReturnType<typeof systemClock>;
   start(...argv: string[]): Running;
   /** Holds the lease like a daemon, and does nothing else. */
-  daemon(): Promise<{ lease: Lease; store: Store }>;
+  daemon(): Promise<{ lease: Lease; writer: Writer }>;
   /** Carries out the oldest order as the daemon does. */
-  carryOut(store: Store): Promise<PassReport>;
+  carryOut(writer: Writer): Promise<PassReport>;
 }
 
 async function worldOf(): Promise<World> {
@@ -62,23 +61,23 @@ async function worldOf(): Promise<World> {
         isAlive: () => true,
       };
       const lease = await acquireLease(database, claimant);
-      return { lease, store: openStore(database, lease) };
+      return { lease, writer: openWriter(database, lease) };
     },
-    async carryOut(store) {
-      const order = await nextOrder(database);
+    async carryOut(writer) {
+      const order = await openMirror(database).orders.next();
       if (order === null) throw new Error('nothing was ordered');
       const http = connect(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
       onTestFinished(() => http.close());
-      const limits = { requestsPerSecond: 500, requestsPerDay: 5000, requestsReserved: 0 };
+      const budget = { perSecond: 500, perDay: 5000, reserved: 0 };
       const gate = createGate({
-        ledger: store.ledger,
+        ledger: writer.ledger,
         clock,
         key: () => program.env['INBOX_API_KEY'] ?? '',
-        ...limits,
+        budget,
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
       const signal = new AbortController().signal;
-      return await runPass({ client, store, clock, onEvent: () => undefined, signal }, order);
+      return await runPass({ client, mirror: writer, clock, onEvent: () => undefined, signal }, order);
     },
   };
 }
@@ -134,11 +133,11 @@ const rows = async (database: Database): Promise<unknown[]> =>
 
 test('sync beside a daemon sends no request and prints the report of the daemonâ€™s pass', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const sync = start('sync');
   await sync.printed('The daemon does this as order 1; Ctrl-C leaves it at work.');
   expect(program.sandbox.arrivals).toEqual([]);
-  await carryOut(store);
+  await carryOut(writer);
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/Support \(\d+\) +conversations +230 +230 +0 +0 +complete/);
@@ -151,10 +150,10 @@ test('sync beside a daemon sends no request and prints the report of the daemonâ
 test('sync --json prints the same JSON with and without a daemon, except for the order', async () => {
   const own = await worldOf();
   const ordered = await worldOf();
-  const { store } = await ordered.daemon();
+  const { writer } = await ordered.daemon();
   const sync = ordered.start('sync', '--json');
   await sync.printed('as order 1');
-  await ordered.carryOut(store);
+  await ordered.carryOut(writer);
   const theirs = JSON.parse((await sync.ended).stdout) as { lists: { list: string }[]; seconds: number };
   const ours = JSON.parse((await own.program.run('sync', '--json')).stdout) as typeof theirs;
   const sorted = ({ lists }: typeof ours): unknown =>
@@ -223,10 +222,10 @@ test('resync --dry-run beside a daemon prints a forecast and places no order', a
 
 test('resync beside a daemon prints its cost first, then follows its order', async () => {
   const { start, daemon, carryOut } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const resync = start('resync');
   await resync.printed('as order 1');
-  await carryOut(store);
+  await carryOut(writer);
   expect(await resync.ended).toMatchObject({
     exitCode: 0,
     stdout: expect.stringMatching(/^A resync of .*[^]*7 of 7 lists complete/) as string,
@@ -235,13 +234,16 @@ test('resync beside a daemon prints its cost first, then follows its order', asy
 
 test('sync follows the same order where it is already under way, and places no second one', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const threeMinutesAgo = Date.now() - 180_000;
-  const { id } = await placeOrder(database, { ...PLAIN, requestedBy: 'inbox-mirror sync' }, threeMinutesAgo);
-  await store.beginPass({ ...PLAIN, requestedBy: 'inbox-mirror sync', orderId: id }, threeMinutesAgo);
+  const { id } = await openMirror(database).orders.place(
+    { ...PLAIN, requestedBy: 'inbox-mirror sync' },
+    threeMinutesAgo,
+  );
+  await writer.passes.begin({ ...PLAIN, requestedBy: 'inbox-mirror sync', orderId: id }, threeMinutesAgo);
   const sync = start('sync');
   await sync.printed('The same sync is already under way, begun 3 min ago; following it.');
-  await carryOut(store);
+  await carryOut(writer);
   expect(await sync.ended).toMatchObject({
     exitCode: 0,
     stdout: expect.stringContaining('7 of 7 lists complete') as string,
@@ -252,13 +254,13 @@ test('sync follows the same order where it is already under way, and places no s
 
 test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a refused key', async () => {
   const { program, start, daemon, carryOut, database, clock } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   program.sandbox.script(({ path }) =>
     path.includes('/tags') ? { status: 404, body: '{"errors":[{"message":"no tags here"}]}' } : undefined,
   );
   const failed = start('sync');
   await failed.printed('as order 1');
-  await carryOut(store);
+  await carryOut(writer);
   expect(await failed.ended).toMatchObject({
     exitCode: 1,
     stdout: expect.stringContaining('5 of 7 lists complete') as string,
@@ -268,7 +270,7 @@ test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a re
 
   const unknown = start('sync', '--inbox', '999');
   await unknown.printed('as order 2');
-  await expect(carryOut(store)).rejects.toMatchObject({ code: 'USAGE' });
+  await expect(carryOut(writer)).rejects.toMatchObject({ code: 'USAGE' });
   expect(await unknown.ended).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('error: The service has no inbox 999') as string,
@@ -277,20 +279,24 @@ test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a re
   const refused = start('sync', '--json');
   await refused.printed('as order 3');
   program.env['INBOX_API_KEY'] = 'wrong-key';
-  const report = await carryOut(store);
-  await store.endPass(3, { state: 'failed', error: 'key refused', report: asRecord(report) }, clock.now());
+  const report = await carryOut(writer);
+  await writer.passes.end(
+    3,
+    { state: 'failed', error: 'key refused', report: asRecord(report) },
+    clock.now(),
+  );
   const { exitCode, stdout } = await refused.ended;
   expect(exitCode).toBe(3);
   expect(JSON.parse(stdout)).toMatchObject({ order: 3, complete: false, stopped: { code: 'KEY_REFUSED' } });
-  expect(await readOrder(database, 3)).toMatchObject({ state: 'failed' });
+  expect(await openMirror(database).orders.read(3)).toMatchObject({ state: 'failed' });
 });
 
 test('sync exits 1 and prints the reason when the daemon gives the order up without a report', async () => {
   const { start, daemon, clock } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const sync = start('sync');
   await sync.printed('as order 1');
-  await store.endPass(1, { state: 'failed', error: 'the disk is full' }, clock.now());
+  await writer.passes.end(1, { state: 'failed', error: 'the disk is full' }, clock.now());
   expect(await sync.ended).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('failed: the daemon gave order 1 up: the disk is full') as string,
@@ -299,7 +305,7 @@ test('sync exits 1 and prints the reason when the daemon gives the order up with
 
 test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const words = start('sync');
   await words.printed('as order 1');
   words.interrupt();
@@ -317,15 +323,15 @@ test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130'
   expect(exitCode).toBe(130);
   expect(JSON.parse(stdout)).toMatchObject({ order: 1, complete: false, stopped: { code: 'STOPPED' } });
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
-  expect((await carryOut(store)).stopped).toBeNull();
+  expect((await carryOut(writer)).stopped).toBeNull();
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });
 
 test('sync exits 4 for a parked order and prints when the daemon resumes it', async () => {
   const { start, daemon, clock } = await worldOf();
-  const { store } = await daemon();
+  const { writer } = await daemon();
   const until = new Date(clock.now() + 600_000);
-  await store.writeOutage({ since: new Date(clock.now()), until, cause: 'ECONNREFUSED' });
+  await writer.writeOutage({ since: new Date(clock.now()), until, cause: 'ECONNREFUSED' });
   const sync = start('sync', '--json');
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(4);
@@ -345,7 +351,7 @@ test('sync does the work itself when the daemon has ended and its order was with
   const sync = start('sync', '--json');
   await sync.printed('as order 1');
   await lease.release();
-  await withdrawOrder(database, 1, clock.now());
+  await openMirror(database).orders.withdraw(1, clock.now());
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(0);
   expect(stderr).toContain('The daemon has stopped and had not begun the order; doing the work here.');
@@ -368,7 +374,7 @@ test('sync hands its order to a daemon that starts between the check and the cla
   const sync = start('sync');
   await sync.printed('as order 1');
   const lease: Lease = { holder: 'daemon', renew: () => Promise.resolve(), release: () => Promise.resolve() };
-  await carryOut(openStore(database, lease));
+  await carryOut(openWriter(database, lease));
   expect((await sync.ended).exitCode).toBe(0);
   expect(await rows(database)).toMatchObject([{ ordered: true, state: 'done' }]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { renderTable } from '../../../src/cli/output/table.ts';
 import { Progress } from '../../../src/cli/pass/bars.ts';
 
-const PACE = { requestsPerSecond: 1, requestsPerDay: 5000, pageSize: 100, sentBefore: 40 };
+const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore: 40 };
 const CONVERSATIONS = { list: 'conversations', inboxId: '7' } as const;
 const TAGS = { list: 'tags', inboxId: '7' } as const;
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { listId } from '../../../src/core/lists.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
-import { placeOrder } from '../../../src/mirror/passes/orders.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
 import { type Served, served } from './served.ts';
 
 const HOUR = 3_600_000;
@@ -162,8 +162,7 @@ test('the metrics time only sweeps that complete, from their start to their end'
 test('the metrics report budget, gate, outage, lease and database size', async () => {
   const all = await served();
   await all.sync();
-  await placeOrder(
-    all.mirror.database,
+  await openMirror(all.mirror.database).orders.place(
     { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
     all.clock.now(),
   );
@@ -189,7 +188,7 @@ test('the metrics report a closed gate, an outage and a standby', async () => {
   const all = await served({}, { role: () => 'standby' });
   all.mirror.sandbox.script(() => ({ status: 401, body: '{}' }));
   await all.sync();
-  await all.mirror.store.writeOutage({
+  await all.mirror.writer.writeOutage({
     since: new Date(all.clock.now()),
     until: new Date(all.clock.now() + HOUR),
     cause: 'no answer',

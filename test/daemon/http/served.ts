@@ -4,13 +4,13 @@ import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { databaseBytes } from '../../../src/database/sqlite/file.ts';
-import { changesAfter, lastChangeId } from '../../../src/mirror/history/read.ts';
 import { readLease } from '../../../src/mirror/lease.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { createLog } from '../../../src/session/log.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
-import { observe } from '../../../src/status/observe.ts';
+import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { TestClock } from '../../support/clock.ts';
 import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
@@ -54,10 +54,11 @@ export async function served(
     sandbox: { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4, ...options.sandbox },
     gate: { ...options.gate, onEnded: metrics.requestEnded },
   });
-  const { database, client, store } = mirror;
+  const { database, client, writer } = mirror;
   const logged: string[] = [];
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
-  const status = (): Promise<JudgedStatus> => observe(database, { now: clock.now(), config: CONFIG, self });
+  const status = (): Promise<JudgedStatus> =>
+    readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });
   const { listen, close } = createEndpoints({
     host: '127.0.0.1',
     port: 0,
@@ -75,8 +76,8 @@ export async function served(
     role: () => 'active',
     ping: () => readLease(database),
     status,
-    changes: (afterId, filter, limit) => changesAfter(database, afterId, filter, limit),
-    newestChange: () => lastChangeId(database),
+    changes: (afterId, filter, limit) => openMirror(database).history.after(afterId, filter, limit),
+    newestChange: () => openMirror(database).history.lastId(),
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,
   });
@@ -91,7 +92,7 @@ export async function served(
     status,
     sync: (spec = {}) =>
       runPass(
-        { client, store, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
+        { client, mirror: writer, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
         {
           kind: 'sync',
           lists: LIST_NAMES,

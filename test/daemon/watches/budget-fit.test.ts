@@ -3,7 +3,7 @@ import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { createLog } from '../../../src/session/log.ts';
 import { cronsOf } from '../../../src/sync/planning/freshness.ts';
-import { outlookOf } from '../../../src/sync/planning/outlook.ts';
+import { loadOf } from '../../../src/sync/planning/load.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -11,11 +11,11 @@ const HOUR = 3_600_000;
 
 test('the daemon logs whether the schedules fit once all lists are known, then at each change', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [150] } });
-  const { store, clock, sandbox } = mirror;
+  const { writer, clock, sandbox } = mirror;
   // Each hour three lists of one page and one of two: 24 × (3 + 2) = 120 requests a day, of at most 130.
   const every = { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' };
   const crons = cronsOf(every, 'UTC');
-  const limits = { ...readConfig({}, '/', { service: false }), requestsPerDay: 130, requestsReserved: 0 };
+  const budget = { ...readConfig({}, '/', { service: false }).budget, perDay: 130, reserved: 0 };
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
@@ -28,9 +28,9 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
 
-  const initial = await outlookOf(store, crons, limits, clock.now());
+  const initial = await loadOf(writer, crons, budget, clock.now());
   expect(initial.complete).toBe(false);
-  const watched = watchFit({ store, crons, limits, clock, log, signal: stop.signal }, initial);
+  const watched = watchFit({ mirror: writer, crons, budget, clock, log, signal: stop.signal }, initial);
   await mirror.sync();
   await clock.sleep(7 * HOUR);
   expect(logged()).toMatchObject([

@@ -30,7 +30,7 @@ test('a daemon is stuck after minutes without its database, but not in hours wit
 test('a stopped daemon is not stuck', async () => {
   const { clock } = await daemonHouse(SMALL);
   const over = new AbortController();
-  const watched = becomesStuck({ lookedAt: clock.monotonic() }, { clock, signal: over.signal });
+  const watched = becomesStuck({ lastTickAt: clock.monotonic() }, { clock, signal: over.signal });
   over.abort();
   expect(await watched).toBe(false);
 });

@@ -6,11 +6,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { deliverChanges, type Post } from '../../../src/daemon/webhook/deliver.ts';
 import { postByHttp } from '../../../src/daemon/webhook/post.ts';
-import { readDelivery, targetOf } from '../../../src/mirror/history/deliveries.ts';
+import { targetOf } from '../../../src/mirror/history/deliveries.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { createLog } from '../../../src/session/log.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
-import { observe } from '../../../src/status/observe.ts';
+import { readJudgedStatus } from '../../../src/status/observe.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -67,7 +68,7 @@ async function answering(answer: (response: ServerResponse) => void): Promise<st
 }
 
 function deliver(mirror: TestMirror, url: string) {
-  const { store, clock } = mirror;
+  const { writer, clock } = mirror;
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const lines: string[] = [];
@@ -80,7 +81,7 @@ function deliver(mirror: TestMirror, url: string) {
   });
   const post: typeof postByHttp = (...request) => clock.hold(() => postByHttp(...request));
   const ended = deliverChanges({
-    store,
+    mirror: writer,
     clock,
     log,
     post,
@@ -111,7 +112,10 @@ test('a new webhook gets each later change once, in order, signed, at most 100 a
   const before = await changed(mirror, 20);
   const { url, taken } = await receiver();
   const { stop, lines } = deliver(mirror, url);
-  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  await until(
+    mirror,
+    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
+  );
   const all = await changed(mirror, 300);
   const expected = all.slice(before.length);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= expected.length);
@@ -128,7 +132,10 @@ test('a failing receiver is retried less and less often and gets every change, i
     nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 },
   );
   const { stop, lines } = deliver(mirror, url);
-  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  await until(
+    mirror,
+    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
+  );
   const from = mirror.clock.now();
   const all = await changed(mirror, 40);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
@@ -153,7 +160,10 @@ test('a receiver that answers with Retry-After gets no delivery before that time
     nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 },
   );
   deliver(mirror, url);
-  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  await until(
+    mirror,
+    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
+  );
   const from = mirror.clock.now();
   await changed(mirror, 5);
   await until(mirror, () => taken.length > 0);
@@ -165,7 +175,7 @@ test('a 413 makes deliveries smaller, and a retry time far in the future is igno
   await mirror.sync();
   const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
   const ahead = new Date(mirror.clock.now() + 30 * 24 * 3_600_000);
-  await mirror.store.writeDelivery(
+  await mirror.writer.deliveries.write(
     targetOf(url),
     { lastId: 0, failures: 1, retryAt: ahead, cause: null },
     mirror.clock.now(),
@@ -184,7 +194,7 @@ test('a killed delivery resumes, and the receiver gets each change at least once
   await mirror.sync();
   const { url, taken } = await receiver();
   await deliver(mirror, url).stop();
-  await mirror.store.writeDelivery(
+  await mirror.writer.deliveries.write(
     targetOf(url),
     { lastId: 0, failures: 0, retryAt: null, cause: null },
     mirror.clock.now(),
@@ -198,7 +208,7 @@ test('a killed delivery resumes, and the receiver gets each change at least once
     const last = taken.at(-1)!.changes;
     await stop();
     if (kill < 2)
-      await mirror.store.writeDelivery(
+      await mirror.writer.deliveries.write(
         targetOf(url),
         { lastId: last[0]! - 1, failures: 0, retryAt: null, cause: null },
         mirror.clock.now(),
@@ -245,12 +255,12 @@ describe('the outcome of a delivery', () => {
       colour: false,
     });
     const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
-    await mirror.store.writeDelivery(targetOf(url), before, mirror.clock.now());
+    await mirror.writer.deliveries.write(targetOf(url), before, mirror.clock.now());
     await changed(mirror, 5);
     const webhook = { url, secret: SECRET };
     const post: Post = (...request) => postByHttp(...request, cut.signal);
     const ended = deliverChanges({
-      store: mirror.store,
+      mirror: mirror.writer,
       clock: mirror.clock,
       log,
       post,
@@ -261,7 +271,7 @@ describe('the outcome of a delivery', () => {
     stop.abort();
     cut.abort();
     await ended;
-    expect(await readDelivery(mirror.database, targetOf(url))).toEqual(before);
+    expect(await openMirror(mirror.database).deliveries.read(targetOf(url))).toEqual(before);
     expect(lines).toEqual([]);
   });
 });
@@ -273,7 +283,8 @@ test('status and metrics report undelivered changes and the cause until they are
   const { url } = await receiver(() => ({ status: isDown ? 503 : 204 }));
   const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET }, '/', { service: false });
   const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: true };
-  const status = () => observe(mirror.database, { now: mirror.clock.now(), config, self });
+  const status = () =>
+    readJudgedStatus(openMirror(mirror.database), { now: mirror.clock.now(), config, self });
   const gauges = async () => {
     const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
     const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split(
@@ -283,7 +294,10 @@ test('status and metrics report undelivered changes and the cause until they are
   };
   expect((await status()).webhook).toEqual({ pending: 0, failures: 0, retryAt: null, cause: null });
   const { stop } = deliver(mirror, url);
-  await until(mirror, async () => (await readDelivery(mirror.database, targetOf(url))) !== null);
+  await until(
+    mirror,
+    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
+  );
   const { length } = await changed(mirror, 10);
   await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1);
   await stop();

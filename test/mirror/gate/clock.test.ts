@@ -15,7 +15,7 @@ async function instants(
 
 test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set clock', async (jump) => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
-  const { clock, database, store, sandbox } = mirror;
+  const { clock, database, writer, sandbox } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
   // More than 20 suspects: the sweep does not ask for them singly, and they wait for a second witness.
@@ -24,20 +24,20 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   clock.advance(HOUR);
   await mirror.sync();
   const now = clock.now();
-  await store.beginPass(
+  await writer.passes.begin(
     { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
     now,
   );
-  await store.openSweep({ list: 'tags', inboxId: inbox.id }, 'resync', now);
+  await writer.sweeps.open({ list: 'tags', inboxId: inbox.id }, 'resync', now);
   const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
-  await store.writeSchedule({
+  await writer.schedules.write({
     ...schedule,
     nextAt: new Date(now + MINUTE),
     dueSince: new Date(now - MINUTE),
     dueBefore: new Date(now - HOUR),
   });
-  await store.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
+  await writer.ledger.followClock(clock.boot(), clock.now());
 
   const held = [
     `SELECT sent_at FROM requests ORDER BY id`,
@@ -49,7 +49,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   ];
   const before = await Promise.all(held.map((text) => instants(database, text)));
   clock.setWall(jump);
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(clock.boot(), clock.now());
   const after = await Promise.all(held.map((text) => instants(database, text)));
   expect(before.every((times) => times.some((at) => at !== null))).toBe(true);
   expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
@@ -73,15 +73,15 @@ test('suspects get their second witness on time even if the clock is set back', 
 
 test('after a reboot with the clock behind, no sweep and no new pass has a time in the future', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
-  const { clock, database, store } = mirror;
+  const { clock, database, writer } = mirror;
   await mirror.sync();
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(clock.boot(), clock.now());
   clock.reboot(MINUTE, JUMP);
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(clock.boot(), clock.now());
   const now = clock.now();
   const times = await instants(database, `SELECT started_at, heartbeat_at, finished_at FROM sweeps`);
   expect(Math.max(...times.map((at) => at ?? 0))).toBeLessThanOrEqual(now);
-  const pass = await store.beginPass(
+  const pass = await writer.passes.begin(
     { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
     now,
   );
@@ -90,12 +90,12 @@ test('after a reboot with the clock behind, no sweep and no new pass has a time 
 
 test('after a reboot with the clock ahead, the times of sweeps stay unchanged', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
-  const { clock, database, store } = mirror;
+  const { clock, database, writer } = mirror;
   await mirror.sync();
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(clock.boot(), clock.now());
   const text = `SELECT started_at, heartbeat_at, finished_at FROM sweeps ORDER BY id`;
   const before = await instants(database, text);
   clock.reboot(MINUTE, -JUMP);
-  await store.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(clock.boot(), clock.now());
   expect(await instants(database, text)).toEqual(before);
 });

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import type { Ledger, Reason } from '../../../src/core/ledger.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import { ledgerOf } from '../../../src/mirror/gate/ledger.ts';
+import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { readBody } from '../../../src/service/envelope.ts';
 import {
@@ -144,7 +144,8 @@ export interface Bench {
   start(path: string, options?: StartOptions): Promise<Process>;
 }
 
-export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent'>> {
+export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent' | 'budget'>> {
+  readonly budget?: Partial<GateOptions['budget']>;
   readonly way?: Way;
   /** Each grant returns this many milliseconds late, as if another process locked the database. */
   readonly lockedMs?: number;
@@ -174,10 +175,10 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
     clock,
     sandbox,
     arrived: (count) => until(() => sandbox.arrivals.length >= count),
-    async start(path, { way, lockedMs = 0, onSettled, ...options } = {}) {
+    async start(path, { way, lockedMs = 0, onSettled, budget, ...options } = {}) {
       const database = await clock.work(() => openDatabase(urlOf(path)));
       onTestFinished(() => database.close());
-      const held = heldLedger(ledgerOf(database), clock);
+      const held = heldLedger(new DatabaseLedger(database), clock);
       const ledger: Ledger = {
         ...held,
         async grant(...given) {
@@ -195,9 +196,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
       const gate = createGate({
         ledger,
         clock,
-        requestsPerSecond: 1,
-        requestsPerDay: 5000,
-        requestsReserved: 0,
+        budget: { perSecond: 1, perDay: 5000, reserved: 0, ...budget },
         onEvent(event) {
           events.push(event);
           news.emit('news');

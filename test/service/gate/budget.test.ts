@@ -9,7 +9,7 @@ import { type Bench, benchOf, HOUR, MINUTE, OK, PatientClock, type Process, SECO
 
 const DAY = 24 * HOUR;
 const HISTORIES = histories(ON_SQLITE ? 25 : 6);
-const FAST = { requestsPerSecond: 1000 };
+const FAST = { perSecond: 1000 };
 
 /** The gate's error for a spent day budget. */
 async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resumeAt: Date }> {
@@ -21,7 +21,7 @@ async function refusalOf(asked: Promise<unknown>): Promise<MirrorError & { resum
 
 test('a gate with a spent budget refuses until the second that it named, then sends a request', async () => {
   const { start, clock, sandbox } = benchOf({ perDay: 5 });
-  const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 5 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { ...FAST, perDay: 5 } });
   await times(5, async () => {
     await ask();
     await clock.sleep(HOUR);
@@ -41,7 +41,7 @@ test('a gate with a spent budget refuses until the second that it named, then se
 
 test('scheduled work stops at the reserve, and manual commands may use it up', async () => {
   const { start, sandbox } = benchOf();
-  const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 6, requestsReserved: 2 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { ...FAST, perDay: 6, reserved: 2 } });
   await times(4, () => ask({ reason: 'schedule' }));
 
   expect((await refusalOf(ask({ reason: 'schedule' }))).message).toContain(
@@ -55,7 +55,7 @@ test('scheduled work stops at the reserve, and manual commands may use it up', a
 
 test('a reserve as large as the budget leaves no request to scheduled work', async () => {
   const { start, sandbox } = benchOf();
-  const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 5, requestsReserved: 5 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { perDay: 5, reserved: 5 } });
 
   await refusalOf(ask({ reason: 'schedule' }));
   expect(sandbox.arrivals).toHaveLength(0);
@@ -65,8 +65,8 @@ test('two processes share one budget', async () => {
   const { start, sandbox } = benchOf();
   const path = await freshMirrorFile();
   const processes = [
-    await start(path, { requestsPerSecond: 20, requestsPerDay: 11 }),
-    await start(path, { requestsPerSecond: 20, requestsPerDay: 11 }),
+    await start(path, { budget: { perSecond: 20, perDay: 11 } }),
+    await start(path, { budget: { perSecond: 20, perDay: 11 } }),
   ];
 
   const ends = await Promise.allSettled(
@@ -80,7 +80,7 @@ test('two processes share one budget', async () => {
 test('failed requests and their retries count against the budget', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => ({ status: 500 }));
-  const { ask } = await start(await freshMirrorFile(), { requestsPerDay: 3 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { perDay: 3 } });
 
   await refusalOf(ask());
   expect(sandbox.arrivals).toHaveLength(3);
@@ -145,7 +145,7 @@ async function play(steps: readonly Step[], cap: number): Promise<{ sent: number
     return OK;
   });
   const path = await freshMirrorFile();
-  const launch = (): Promise<Process> => start(path, { ...FAST, requestsPerDay: cap });
+  const launch = (): Promise<Process> => start(path, { budget: { ...FAST, perDay: cap } });
   let process = await launch();
   const ask = async (): Promise<void> => {
     await process.ask().catch((error: unknown) => {
@@ -191,7 +191,7 @@ test(
 test('a spent budget is free again after 24 real hours, even if the clock was set meanwhile', async () => {
   for (const hours of [-20, 20]) {
     const { start, clock } = benchOf();
-    const { ask } = await start(await freshMirrorFile(), { ...FAST, requestsPerDay: 2 });
+    const { ask } = await start(await freshMirrorFile(), { budget: { ...FAST, perDay: 2 } });
     await times(2, () => ask());
     await clock.sleep(5 * HOUR);
     clock.setWall(hours * HOUR);
@@ -210,7 +210,7 @@ test.each([-1000, -3, 3, 1000])(
     const { start, clock, sandbox } = benchOf();
     sandbox.script(() => OK);
     const path = await freshMirrorFile();
-    const options = { ...FAST, requestsPerDay: 3 };
+    const options = { budget: { ...FAST, perDay: 3 } };
     const before = await start(path, options);
     await times(3, () => before.ask());
     await before.database.close();

@@ -70,7 +70,7 @@ test.each([401, 403])(
     const { start, sandbox } = benchOf();
     sandbox.script(() => ({ status }));
     const path = await freshMirrorFile();
-    const { ask, database, events } = await start(path, { requestsPerSecond: 1000 });
+    const { ask, database, events } = await start(path, { budget: { perSecond: 1000 } });
 
     const ends = await Promise.allSettled(Array.from({ length: 6 }, () => ask()));
     await database.close();

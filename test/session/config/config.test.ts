@@ -13,10 +13,7 @@ test('with only address and key set, every other variable has its default', () =
   expect(config).toMatchObject({
     apiUrl: 'https://api.example.com/v1',
     databaseUrl: 'file:/data/mirror.db',
-    requestsPerSecond: 1,
-    requestsPerDay: 5000,
-    requestsReserved: 250,
-    pageSize: 100,
+    budget: { perSecond: 1, perDay: 5000, reserved: 250, pageSize: 100 },
     timezone: 'UTC',
     reportTimezone: 'UTC',
     http: { host: '127.0.0.1', port: 8787, allowedHosts: [] },
@@ -84,7 +81,7 @@ test('a real environment variable wins over .env', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, '.env'), 'PAGE_SIZE=50\nREQUESTS_PER_DAY=100\nREQUESTS_RESERVED=1\n');
   const config = readConfig(readEnvironment({ ...GOOD, PAGE_SIZE: '20' }, folder), folder, { service: true });
-  expect(config).toMatchObject({ pageSize: 20, requestsPerDay: 100 });
+  expect(config).toMatchObject({ budget: { pageSize: 20, perDay: 100 } });
 });
 
 test('sync, status and doctor warn about a misspelt variable name without printing its value', async () => {

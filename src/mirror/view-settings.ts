@@ -1,30 +1,33 @@
+import type { Budget } from '../core/budget.ts';
+import { DAY } from '../core/clock.ts';
 import type { Database, Sql } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 import { daysBetween } from './days.ts';
 
-/** What the views need to know that only the configuration says. */
-export interface ReportSettings {
-  /** In which time zone days are cut. */
+/** The part of the configuration that the views need. */
+export interface ViewSettings {
+  /** The time zone in which the views cut days. */
   readonly reportTimezone: string;
-  readonly requestsPerDay: number;
-  readonly requestsReserved: number;
+  readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
 }
 
-const DAY_MS = 24 * 3_600_000;
-
-/** Days are kept ready so far ahead, so that they are there though nobody keeps house for a while. */
-const AHEAD_MS = 60 * DAY_MS;
-const ENOUGH_AHEAD_MS = 30 * DAY_MS;
+/** Days are written this far ahead, and again once fewer than half of them are left. */
+const AHEAD_MS = 60 * DAY;
+const ENOUGH_AHEAD_MS = 30 * DAY;
 
 /**
- * Writes the settings for the views, and the days of the report's time zone from the first sighting to some weeks ahead, where they are not there yet.
- * Where they are it costs two looks. `now` is epoch ms.
+ * Writes the settings that the views read, and the days of the report's time zone from the first sighting to 60 days
+ * ahead. Where all of it is up to date, it costs two queries. `now` is epoch ms.
  */
-export async function keepReport(database: Database, settings: ReportSettings, now: number): Promise<void> {
+export async function keepViewSettings(
+  database: Database,
+  settings: ViewSettings,
+  now: number,
+): Promise<void> {
   const wanted = new Map([
     ['report_timezone', settings.reportTimezone],
-    ['requests_per_day', String(settings.requestsPerDay)],
-    ['requests_reserved', String(settings.requestsReserved)],
+    ['requests_per_day', String(settings.budget.perDay)],
+    ['requests_reserved', String(settings.budget.reserved)],
   ]);
   const rows = await database.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
   const there = new Map(rows.map(({ name, value }) => [name, value]));
@@ -44,7 +47,7 @@ export async function keepReport(database: Database, settings: ReportSettings, n
   });
 }
 
-/** When the mirror saw anything first; `now` where it has seen nothing yet. */
+/** When the mirror first saw anything, epoch ms; `now` if it has seen nothing yet. */
 async function firstSighting(database: Database, now: number): Promise<number> {
   const [row] = await database.query<{ seen: Date | string | null }>(
     `SELECT min(seen) AS seen FROM (
@@ -55,7 +58,8 @@ async function firstSighting(database: Database, now: number): Promise<number> {
 
 async function isCovered(database: Database, from: number, now: number): Promise<boolean> {
   const rows = await database.query<{ day: string }>(
-    `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1 UNION ALL SELECT day FROM report_days WHERE starts_at <= $2 AND ends_at > $2`,
+    `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1
+     UNION ALL SELECT day FROM report_days WHERE starts_at <= $2 AND ends_at > $2`,
     iso(from),
     iso(now + ENOUGH_AHEAD_MS),
   );
@@ -73,9 +77,10 @@ async function writeDays(
     starts_at: iso(startsAt),
     ends_at: iso(endsAt),
   }));
+  const columns = { day: 'text', starts_at: 'instant', ends_at: 'instant' } as const;
   await tx.execute(
     `INSERT INTO report_days (day, starts_at, ends_at)
-     SELECT day, starts_at, ends_at FROM ${dialect.records('$1', { day: 'text', starts_at: 'instant', ends_at: 'instant' }, 'days')} WHERE TRUE
+     SELECT day, starts_at, ends_at FROM ${dialect.records('$1', columns, 'days')} WHERE TRUE
      ON CONFLICT (day) DO UPDATE SET starts_at = excluded.starts_at, ends_at = excluded.ends_at`,
     JSON.stringify(days),
   );

@@ -1,0 +1,55 @@
+import { MINUTE } from '../core/clock.ts';
+import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
+
+/** A list that fails repeatedly is not swept for this long, and for twice as long each time, up to an hour. In ms. */
+const FIRST_MS = 5 * MINUTE;
+const LONGEST_MS = 60 * MINUTE;
+
+interface Cooldown {
+  readonly until: number;
+  readonly lasts: number;
+  /** No other list was answered either. */
+  readonly inOutage: boolean;
+}
+
+/** The lists that cannot be read now. A broken list must not delay the others. Times are monotonic ms. */
+export class Cooldowns {
+  readonly #cooldowns = new Map<string, Cooldown>();
+
+  /** @returns how long the list is not swept, in ms */
+  begin(key: ListKey, { now, inOutage }: { now: number; inOutage: boolean }): number {
+    const lasts = Math.min((this.#cooldowns.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
+    this.#cooldowns.set(listId(key), { until: now + lasts, lasts, inOutage });
+    return lasts;
+  }
+
+  end(key: ListKey): void {
+    this.#cooldowns.delete(listId(key));
+  }
+
+  has(key: ListKey, now: number): boolean {
+    return this.until(key) > now;
+  }
+
+  /** When the list's cooldown ends; 0 if it has none. */
+  until(key: ListKey): number {
+    return this.#cooldowns.get(listId(key))?.until ?? 0;
+  }
+
+  /** The cheapest lists to test the service with: first those that have never failed, then the earliest failures. */
+  leastBlamed(inboxIds: readonly string[]): ListKey[] {
+    return [INBOXES, ...keysOf(['users'], inboxIds)].toSorted((a, b) => this.until(a) - this.until(b));
+  }
+
+  /**
+   * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame; a single one may have been
+   * broken by itself, and keeps its cooldown.
+   */
+  serviceIsBack(): void {
+    const inOutage = [...this.#cooldowns].filter(([, cooldown]) => cooldown.inOutage);
+    for (const [id, cooldown] of inOutage) {
+      if (inOutage.length > 1) this.#cooldowns.delete(id);
+      else this.#cooldowns.set(id, { ...cooldown, inOutage: false });
+    }
+  }
+}

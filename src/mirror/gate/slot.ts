@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { SECOND } from '../../core/clock.ts';
+import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
+import { type Database, named } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+
+/** No request is under way for longer, in ms: the time-out of a whole request (30 s) and 5 s to spare. */
+const LONGEST_REQUEST_MS = 35 * SECOND;
+const QUICK_ANSWER_MS = SECOND;
+
+/** A process that waits for another's answer asks again after this many ms. */
+const POLL_MS = 250;
+
+/** Of all transactions that grant a slot, pause the gate or move the ledger's instants, only one runs at a time. */
+export const GATE = 'gate';
+
+/** The name of the lease on the next slot, and how long it is valid, in ms: a few polls. */
+const TURN = 'slot';
+const TURN_MS = SECOND;
+
+/** The statements that grant a slot or say why not. Both take the same named values ({@link slotValues}). */
+interface SlotSql {
+  /** Inserts the request's row if every limit allows it, in one atomic statement. */
+  readonly insert: string;
+  /** Reads which limit does not allow it, and for how long. */
+  readonly explain: string;
+}
+
+function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
+  // Another process's request blocks until a gap after its answer, or for a while from its start without an answer.
+  const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
+    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) END - ${millisecondsBetween('sent_at', ':now')}`;
+  // Skips the arithmetic for requests that were answered quickly and long ago.
+  const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
+  const others = `requests WHERE sent_at > :lookBack AND ${mayBlock}
+    AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${texts(':own', 'own')}) AND ${blockedFor} > 0`;
+  const othersTurn = `SELECT 1 FROM leases
+    WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
+  // After a pause one request leaves alone: the half-open probe.
+  const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > :lookBack
+    AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
+  return {
+    insert: `
+      INSERT INTO requests (sent_at, method, path, list, inbox_id, reason)
+      SELECT :now, :method, :path, :list, :inboxId, :reason
+      WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
+        AND NOT EXISTS (SELECT 1 FROM ${others})
+        AND NOT EXISTS (${othersTurn})
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :key)
+        AND NOT EXISTS (${probeOut})
+      RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`,
+    explain: `
+      SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
+        (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state WHERE paused_until > :now) AS pause,
+        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :key) AS key_refused,
+        EXISTS (${othersTurn}) AS others_turn,
+        EXISTS (${probeOut}) AS probe_out,
+        (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
+         WHERE sent_at > :windowStart ORDER BY sent_at DESC LIMIT 1 OFFSET :cap - 1) AS frees`,
+  };
+}
+
+function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now: number) {
+  return {
+    now: iso(now),
+    ...entry,
+    windowStart: iso(now - BUDGET_WINDOW_MS),
+    lookBack: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
+    quickSince: iso(now - limits.gapMs - QUICK_ANSWER_MS - 2),
+    cap: limits.cap,
+    own: JSON.stringify(limits.own.map(String)),
+    unanswered: limits.unansweredMs,
+    // The ledger's instants are whole milliseconds, so a gap by them can be one millisecond short.
+    gap: limits.gapMs + 1,
+    key: limits.key,
+    holder,
+    turnEnds: iso(now + TURN_MS),
+  };
+}
+
+/**
+ * Grants slots to one process. A process knows when its own requests arrive and others do not, so a busy process would
+ * always be first. A process that waits for another's requests therefore claims the next slot; the claim expires by itself.
+ */
+export class Slots {
+  readonly #database: Database;
+  readonly #sql: SlotSql;
+  readonly #holder = randomUUID();
+  #claimed = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#sql = slotSql(database.dialect);
+  }
+
+  /** See `Ledger.grant`. */
+  async grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant> {
+    if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
+    const values = slotValues(entry, limits, this.#holder, now);
+    const [row] = await this.#database.transaction(
+      (tx) => tx.query<{ id: number; strikes: number | null }>(...named(this.#sql.insert, values)),
+      GATE,
+    );
+    if (row !== undefined) {
+      await this.#dropClaim();
+      return { granted: true, id: row.id, probe: (row.strikes ?? 0) > 0 };
+    }
+    const [why] = await this.#database.query<Why>(...named(this.#sql.explain, values));
+    const refused = refusal(why);
+    if (refused.because === 'spacing') await this.#claimTurn(now);
+    return refused;
+  }
+
+  async #claimTurn(now: number): Promise<void> {
+    this.#claimed = true;
+    const [claim, ...values] = named(
+      `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+       VALUES ('${TURN}', :holder, '', :pid, 'gate', :now, :now, :ends)
+       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, pid = excluded.pid,
+         heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
+       WHERE leases.holder = excluded.holder OR leases.expires_at <= :now OR leases.expires_at > :ends`,
+      { holder: this.#holder, pid: process.pid, now: iso(now), ends: iso(now + TURN_MS) },
+    );
+    await this.#database.execute(claim, ...values);
+  }
+
+  async #dropClaim(): Promise<void> {
+    if (!this.#claimed) return;
+    this.#claimed = false;
+    await this.#database.execute(`DELETE FROM leases WHERE name = '${TURN}' AND holder = $1`, this.#holder);
+  }
+}
+
+type Why = Record<'spacing' | 'pause' | 'key_refused' | 'others_turn' | 'probe_out' | 'frees', number | null>;
+type Refusal = Grant & { granted: false };
+
+function refusal(why: Why | undefined): Refusal {
+  if (why?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
+  if (why?.pause) return { granted: false, because: 'pause', waitMs: why.pause };
+  // `frees` is when the request was sent that must leave the window first, in ms from now: a negative number.
+  if (typeof why?.frees === 'number')
+    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why.frees + 1 };
+  if (why?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
+  // The gate asks again soon, even if a long wait is expected, because an answer can shorten it.
+  const waitMs = Math.min(why?.spacing ?? (why?.others_turn ? POLL_MS : 1), POLL_MS);
+  return { granted: false, because: 'spacing', waitMs: Math.max(1, waitMs) };
+}

@@ -1,0 +1,189 @@
+import Bottleneck from 'bottleneck';
+import { unlessAborted } from '../../core/abortable.ts';
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { judgePause } from '../../core/gate-state.ts';
+import type { Ledger, RequestEntry } from '../../core/ledger.ts';
+import { keyFingerprint } from '../../core/secrets.ts';
+import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
+import { spaceByArrival, unansweredMs } from './spacing.ts';
+
+/** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
+const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
+
+/** At most this many requests are under way at a time. */
+export const IN_FLIGHT = 4;
+
+/** The ledger follows the wall clock when the clock is set by more than this many milliseconds. */
+const WALL_JUMP_MS = SECOND;
+
+/** A waiting call asks the ledger again after at most this long: a person may open the gate or set the clock. */
+const LONGEST_NAP_MS = MINUTE;
+
+export interface TurnstileOptions {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved'>;
+  readonly key: () => string;
+  /** The gate waits out a pause of this length; a longer one throws. Default: only an open breaker throws. */
+  readonly patienceMs?: number;
+}
+
+/** What the turnstile needs to know of a request that wants to leave. */
+export interface Passenger {
+  readonly entry: RequestEntry;
+  /** True if scheduled work needs the request: it may not use the reserve. Default: the reason is `schedule`. */
+  readonly scheduled?: boolean;
+  /** Cancels the request while it waits. A sent request is always read. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A request in the ledger. `start` is when it leaves, `notedAt` the ledger's instant; both are monotonic. */
+export interface Slot {
+  readonly id: number;
+  /** Sent alone after a pause; a good answer ends the pause. */
+  readonly probe: boolean;
+  readonly key: string;
+  readonly start: number;
+  readonly notedAt: number;
+}
+
+/** Lets requests leave one by one: in order of priority, spaced by arrival, and each with its row in the ledger. */
+export class Turnstile {
+  readonly #options: TurnstileOptions;
+  readonly #gapMs: number;
+  readonly #spacing: ReturnType<typeof spaceByArrival>;
+  readonly #line = new Bottleneck({ maxConcurrent: 1 });
+  readonly #inFlight = new Set<Promise<unknown>>();
+  /** This process's ledger ids, each with the monotonic time until which other processes keep away from it. */
+  readonly #own = new Map<number, number>();
+  #lastBoot: number | null = null;
+
+  constructor(options: TurnstileOptions) {
+    this.#options = options;
+    this.#gapMs = SECOND / options.budget.perSecond;
+    this.#spacing = spaceByArrival(this.#gapMs);
+  }
+
+  /**
+   * Waits for a slot, then starts `send` in it. A cancelled request stops waiting at once.
+   * @returns what `send` does; the promise settles when the request has left, not when it is answered
+   * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT` or `GATE_PAUSED`
+   * @throws the signal's reason
+   */
+  async pass<Result>(
+    passenger: Passenger,
+    send: (slot: Slot) => Promise<Result>,
+  ): Promise<{ slot: Slot; sent: Promise<Result> }> {
+    const { entry, signal } = passenger;
+    signal?.throwIfAborted();
+    const hasTurn = new AbortController();
+    const turn = this.#line.schedule({ priority: PRIORITY[entry.reason] }, async () => {
+      hasTurn.abort();
+      const slot = await this.#takeSlot(passenger);
+      const sent = send(slot);
+      const place: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(place));
+      this.#inFlight.add(place);
+      return { slot, sent };
+    });
+    return await unlessAborted(turn, signal, hasTurn.signal);
+  }
+
+  /** Notes when a request was answered (monotonic ms), for the spacing of the next. */
+  answered(slot: Slot, at: number): void {
+    this.#spacing.answered(slot.start, at);
+    this.#keepOthersAway(slot, at);
+  }
+
+  /** Notes that a request ended without an answer: the service may yet receive it. */
+  lost(slot: Slot, at: number): void {
+    this.#spacing.lost(slot.start);
+    this.#keepOthersAway(slot, at);
+  }
+
+  /** Reads the wall clock, after the ledger has followed any setting of it. */
+  async wallClock(): Promise<number> {
+    const { clock, ledger } = this.#options;
+    for (;;) {
+      const boot = clock.boot();
+      const now = clock.now();
+      if (this.#lastBoot !== null && Math.abs(boot.at - this.#lastBoot) <= WALL_JUMP_MS) return now;
+      await ledger.followClock(boot, now);
+      this.#lastBoot = boot.at;
+    }
+  }
+
+  /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
+  async refuseLongPause(now: number): Promise<void> {
+    const { ledger, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
+    const state = await ledger.state();
+    const { until, isLong } = judgePause(state, now, patienceMs);
+    if (until !== null && isLong) throw gatePaused(state.cause ?? '429', state.strikes, until, now);
+  }
+
+  /** Waits until a request may leave and records it in the ledger. Runs only at the head of the line. */
+  async #takeSlot({ entry, scheduled = entry.reason === 'schedule', signal }: Passenger): Promise<Slot> {
+    const { ledger, clock, budget, key } = this.#options;
+    const cap = scheduled ? scheduledCap(budget) : budget.perDay;
+    for (;;) {
+      await this.#untilSpaced(signal);
+      const now = await this.wallClock();
+      const notedAt = clock.monotonic();
+      const fingerprint = keyFingerprint(key());
+      const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
+      const limits = { ...spaces, cap, key: fingerprint, own: this.#ownIds() };
+      const grant = await ledger.grant(entry, limits, now);
+      if (grant.granted) {
+        const start = clock.monotonic();
+        this.#spacing.started(start);
+        this.#own.set(grant.id, Number.POSITIVE_INFINITY);
+        return { id: grant.id, probe: grant.probe, key: fingerprint, start, notedAt };
+      }
+      if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+      if (grant.because === 'key')
+        throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
+      if (grant.because === 'pause') await this.refuseLongPause(now);
+      await clock.sleep(Math.min(grant.waitMs, LONGEST_NAP_MS), signal);
+    }
+  }
+
+  /** Waits until this process's own requests leave room for the next: in number and in time. */
+  async #untilSpaced(signal: AbortSignal | undefined): Promise<void> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const earliest = this.#spacing.earliest();
+      const early = earliest - this.#options.clock.monotonic();
+      if (this.#inFlight.size >= IN_FLIGHT || earliest === Number.POSITIVE_INFINITY)
+        await unlessAborted(Promise.race(this.#inFlight), signal);
+      else if (early > 0) await this.#nap(early, signal);
+      else return;
+    }
+  }
+
+  /** Sleeps for `ms`, or until the next answer if that is earlier: it can bring the next start forward. */
+  async #nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#inFlight.size === 0) {
+      await clock.sleep(ms, signal);
+      return;
+    }
+    const woken = new AbortController();
+    const either = signal === undefined ? woken.signal : AbortSignal.any([signal, woken.signal]);
+    const asleep = clock.sleep(ms, either).catch(() => signal?.throwIfAborted());
+    await Promise.race([asleep, ...this.#inFlight]);
+    woken.abort();
+    await asleep;
+  }
+
+  #keepOthersAway({ id, start }: Slot, at: number): void {
+    this.#own.set(id, Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs)) + 50);
+  }
+
+  #ownIds(): number[] {
+    const now = this.#options.clock.monotonic();
+    for (const [id, until] of this.#own) if (until < now) this.#own.delete(id);
+    return [...this.#own.keys()];
+  }
+}
+
+function ignore(): void {}

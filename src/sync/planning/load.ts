@@ -1,0 +1,103 @@
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { DAY } from '../../core/clock.ts';
+import { LIST_NAMES, listId, type ListName } from '../../core/lists.ts';
+import { observations, type PlanningMirror, remainingCost, sweepableLists } from './agenda.ts';
+import type { Cron } from './cron.ts';
+import { changeRate } from './planner.ts';
+import { type PlannedList, worstAges } from './simulation.ts';
+
+/** The schedules' load on the day's budget. */
+export interface Load {
+  readonly kinds: readonly KindLoad[];
+  /** Requests a day that the schedules need, and those that scheduled work may use. */
+  readonly wanted: number;
+  readonly available: number;
+  /** False if a list was never read to its end: only its first page is counted. */
+  readonly complete: boolean;
+}
+
+/** The load of one kind of list. */
+export interface KindLoad {
+  readonly list: ListName;
+  readonly cron: Cron;
+  /** The next slots, epoch ms. */
+  readonly next: readonly number[];
+  readonly lists: number;
+  readonly requestsPerPass: number;
+  readonly passesPerDay: number;
+  /** The greatest age that a list of this kind would reach, in ms; null if the schedules fit the budget. */
+  readonly worstAgeMs: number | null;
+}
+
+/** This many slots are shown. */
+const SHOWN = 3;
+
+/** Slots a day are averaged over this many days, or this many slots if they come first. */
+const DAYS_COUNTED = 28;
+const SLOTS_COUNTED = 300;
+
+/** Works out what a pass of each schedule costs, and whether all of them fit the budget. Sends no request. */
+export async function loadOf(
+  mirror: PlanningMirror,
+  crons: Readonly<Record<ListName, Cron>>,
+  budget: Budget,
+  now: number,
+): Promise<Load> {
+  const lists = await plannedLists(mirror, budget, now);
+  const kinds = LIST_NAMES.map((list) => {
+    const own = lists.filter(({ key }) => key.list === list);
+    const requestsPerPass = own.reduce((sum, { cost }) => sum + cost, 0);
+    return {
+      list,
+      cron: crons[list],
+      lists: own.length,
+      requestsPerPass,
+      passesPerDay: slotsPerDay(crons[list], now),
+      next: nextSlots(crons[list], now),
+    };
+  });
+  const wanted = kinds.reduce(
+    (sum, { requestsPerPass, passesPerDay }) => sum + requestsPerPass * passesPerDay,
+    0,
+  );
+  const available = scheduledCap(budget);
+  const ages = wanted > available ? worstAges(lists, crons, budget, now) : null;
+  return {
+    kinds: kinds.map((kind) => ({ ...kind, worstAgeMs: ages?.[kind.list] ?? null })),
+    wanted,
+    available,
+    complete: lists.every(({ known }) => known),
+  };
+}
+
+async function plannedLists(
+  mirror: PlanningMirror,
+  budget: Budget,
+  now: number,
+): Promise<(PlannedList & { known: boolean })[]> {
+  const sweeps = await mirror.sweeps.latest();
+  const planned = [];
+  for (const key of await sweepableLists(mirror)) {
+    const complete = (sweeps.get(listId(key)) ?? []).filter(({ state }) => state === 'complete');
+    const rate = changeRate(key.list, observations(await mirror.sweeps.complete(key), now));
+    planned.push({ key, cost: remainingCost(complete, budget), rate, known: complete.length > 0 });
+  }
+  return planned;
+}
+
+function nextSlots(cron: Cron, now: number): number[] {
+  const slots: number[] = [];
+  for (let at = cron.next(now); slots.length < SHOWN; at = cron.next(at)) slots.push(at);
+  return slots;
+}
+
+function slotsPerDay(cron: Cron, now: number): number {
+  const until = now + DAYS_COUNTED * DAY;
+  let at = now;
+  let slots = 0;
+  while (slots < SLOTS_COUNTED && cron.next(at) < until) {
+    at = cron.next(at);
+    slots += 1;
+  }
+  return slots < SLOTS_COUNTED ? slots / DAYS_COUNTED : (slots * DAY) / (at - now);
+}

@@ -1,4 +1,4 @@
-/** The middle one; of an even number, the mean of the middle two. */
+/** The median; for an even number of values, the mean of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
@@ -6,19 +6,19 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** The number that is at most `share` (0 to 1) up the sorted values. */
+/** The quantile `share` (0 to 1), without interpolation. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
-/** A number for people: three digits or so, thousands apart. */
+/** About three significant digits, with thousands separators. */
 export function show(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** Rows of cells with their columns aligned: the first to the left, the others to the right. */
+/** Aligns the columns of a table: the first one left, the others right. */
 export function aligned(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows)

@@ -1,17 +1,20 @@
-/** What a stretch of work cost this process. */
+/** The cost of some work in this process. */
 export interface Measured {
   readonly wallMs: number;
-  /** CPU of the whole process, user and system: our code, got, SQLite's thread-less work, the kernel's share of sockets and files, V8's helper threads. */
+  /**
+   * CPU time of the whole process, user and system: our code, got, SQLite, the kernel's share of sockets and
+   * files, V8's helper threads.
+   */
   readonly cpuMs: number;
-  /** The part of it on the main thread. */
+  /** The part of `cpuMs` on the main thread. */
   readonly mainThreadMs: number;
-  /** The most memory that the process ever held, its start included. */
+  /** The largest memory of the process, its start included. */
   readonly peakRssMb: number;
 }
 
-/** Starts measuring; the function that comes back ends it. */
+/** Starts to measure. The returned function ends it. */
 export function startMeter(): () => Measured {
-  // What the start left behind is not this work's to clear away.
+  // Garbage from the start of the process must not count as a cost of this work.
   globalThis.gc?.();
   const cpu = process.cpuUsage();
   const thread = process.threadCpuUsage();
@@ -20,7 +23,7 @@ export function startMeter(): () => Measured {
     wallMs: performance.now() - from,
     cpuMs: total(process.cpuUsage(cpu)),
     mainThreadMs: total(process.threadCpuUsage(thread)),
-    // In kB everywhere. On Linux a child inherits its parent's peak; the parent here is a small process that only waits.
+    // In kB on every platform. On Linux a child inherits its parent's peak, which is small here.
     peakRssMb: process.resourceUsage().maxRSS / 1024,
   });
 }

@@ -11,7 +11,7 @@ import { runPass } from '../src/sync/pass.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
 import type { OpenWay } from './way.ts';
 
-/** Our way: the parts that `inbox-mirror sync` is made of, with a pace that does not bind. */
+/** The way `mirror`: the parts of `inbox-mirror sync`, with a pace that never limits it. */
 export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   const clock = systemClock();
   const database = await openDatabase(`file:${file}`);
@@ -44,7 +44,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   return {
     query: (sql) => database.query(sql),
     async walk(onPage) {
-      // A page event tells the list's rows so far.
+      // A page event has the number of all rows of its list so far.
       const items = new Map<string, number>();
       const report = await runPass(
         {
@@ -63,7 +63,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
       );
       if (report.stopped !== null) throw report.stopped;
       const failed = report.lists.find(({ outcome }) => outcome !== 'complete');
-      if (failed !== undefined) throw new Error(`a list is ${failed.outcome}`, { cause: failed.error });
+      if (failed !== undefined) throw new Error(`a list ended as ${failed.outcome}`, { cause: failed.error });
       return {
         written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0),
       };

@@ -1,11 +1,11 @@
-/** One phase of a benchmark, in a process of its own: does what its argument says and sends what it measured. */
+/** Runs one phase of a benchmark in this process, as the argument describes, and sends the result. */
 import { createHash } from 'node:crypto';
 import { COLUMNS, LIST_NAMES, TABLES } from '../src/core/lists.ts';
 import { cpuMs, rssMb, startMeter } from './meter.ts';
 import type { PhaseResult, PhaseSpec, Sample, Way } from './processes.ts';
 import type { OpenWay } from './way.ts';
 
-/** Only what the one way needs is loaded, so that its memory is its own. */
+/** Loads only the modules of the requested way, so that no other way adds to its memory. */
 async function openWay(spec: PhaseSpec): Promise<OpenWay> {
   const ways: Record<Way, () => Promise<OpenWay>> = {
     mirror: async () => await (await import('./mirror-way.ts')).mirrorWay(spec),
@@ -40,7 +40,7 @@ async function run(spec: PhaseSpec): Promise<PhaseResult> {
   return { ...measured, pages, rows, samples, written, digest };
 }
 
-/** Holds two databases together: the mirrored columns and the tag links, whatever text form the writer gave an instant. */
+/** A hash over mirrored columns and tag links, to compare databases. It ignores the text form of instants. */
 async function digestOf(query: (sql: string) => Promise<unknown[]>): Promise<string> {
   const hash = createHash('sha256');
   for (const list of LIST_NAMES) {

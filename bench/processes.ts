@@ -5,34 +5,35 @@ import type { Measured } from './meter.ts';
 export const KEY = 'sandbox-key';
 export const PAGE_SIZE = 100;
 
-/** A sandbox that answers, and how many rows all its lists have. */
+/** A running sandbox, and the number of rows in all its lists. */
 export interface Service {
   readonly url: string;
   readonly rows: number;
 }
 
 /**
- * The ways to do the job. `mirror`: ours, all real parts. `usual`: the same pages, one Prisma upsert a row. `fetch`: the same
- * pages fetched and read, nothing stored: what both have in common.
+ * The ways that are compared. `mirror`: our code, all parts real. `usual`: the same pages, with one Prisma
+ * upsert for each row. `fetch`: the same pages, fetched and parsed but not stored; both other ways include
+ * this work.
  */
 export type Way = 'mirror' | 'usual' | 'fetch';
 
-/** What a phase's process is to do. */
+/** The work of a phase's process. */
 export interface PhaseSpec {
   readonly way: Way;
   readonly url: string;
   readonly file: string;
-  /** Walks over all lists; `fewestPages` repeats them until so many pages are in. */
+  /** The process repeats the walk over all lists until it has read this many pages. */
   readonly fewestPages: number;
-  /** Tells memory and CPU after every so many pages; 0: never. */
+  /** Pages between two samples of memory and CPU; 0: no samples. */
   readonly sampleEvery: number;
 }
 
-/** Where a phase stood after so many pages. */
+/** Memory and CPU of a phase after `pages` pages. */
 export interface Sample {
   readonly pages: number;
   readonly rssMb: number;
-  /** CPU ms per page since the sample before. */
+  /** CPU milliseconds per page since the previous sample. */
   readonly cpuPerPage: number;
 }
 
@@ -40,13 +41,13 @@ export interface PhaseResult extends Measured {
   readonly pages: number;
   readonly rows: number;
   readonly samples: readonly Sample[];
-  /** Rows that the phase wrote into mirrored tables, where it knows. */
+  /** Rows that the phase wrote to mirrored tables; null: unknown. */
   readonly written: number | null;
-  /** A hash over what the mirrored tables hold afterwards: equal for equal content, whoever wrote it. */
+  /** A hash over the mirrored tables afterwards, equal for equal content; null: no database. */
   readonly digest: string | null;
 }
 
-/** Starts the sandbox; closing is ending its process, by our own handle. */
+/** Starts the sandbox in a child process. `close` ends that process. */
 export async function startService(size: {
   conversations: number;
   inboxes: number;
@@ -56,10 +57,10 @@ export async function startService(size: {
   return { ...service, close: () => child.disconnect() };
 }
 
-/** What bin/inbox-mirror.cjs begins with. Both ways get it. */
+/** bin/inbox-mirror.cjs loads the same module first. All ways get it. */
 const LAUNCHED_AS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
 
-/** Runs one phase in a process of its own, so that its CPU and its peak memory are its alone. */
+/** Runs one phase in a new process, so that CPU time and peak memory belong to this phase only. */
 export async function runPhase(
   spec: PhaseSpec,
   { profileTo }: { profileTo: string | undefined },
@@ -79,7 +80,9 @@ async function firstMessage<Message>(child: ReturnType<typeof fork>): Promise<Me
     child.once('message', (message) => resolve(message as Message));
     child.once('error', reject);
     child.once('exit', (code) =>
-      reject(new Error(`${child.spawnargs.slice(1, 4).join(' ')} ended with ${code} and no result`)),
+      reject(
+        new Error(`${child.spawnargs.slice(1, 4).join(' ')} exited with code ${code} and sent no result`),
+      ),
     );
   });
 }

@@ -1,4 +1,4 @@
-/** The sandbox in a process of its own, so that none of its CPU and memory counts for the side that is measured. */
+/** Runs the sandbox in a separate process, so that its CPU time and memory do not count. */
 import { createSandbox } from '../src/sandbox/sandbox.ts';
 import type { Service } from './processes.ts';
 
@@ -8,7 +8,7 @@ const { conversations, inboxes } = JSON.parse(process.argv[2] ?? '{}') as {
 };
 const sandbox = createSandbox({ rate: 0, perDay: 0, inboxes, conversations: conversations / inboxes });
 const { url } = await sandbox.listen();
-// What a walk over every list has to bring.
+// The number of rows that a walk over all lists must return.
 let rows = sandbox.world.inboxes.size;
 for (const { users, tags, conversations: list } of sandbox.world.inboxes.values())
   rows += users.size + tags.size + list.size;

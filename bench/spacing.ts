@@ -4,8 +4,8 @@ import { spaceByArrival } from '../src/service/gate/spacing.ts';
 import { aligned } from './figures.ts';
 
 /**
- * `node bench/spacing.ts`: the gate's spacing (src/service/spacing.ts, the real one) against plainer rules, on a simulated
- * network before a service with a strict sliding window. README.md says how to read it.
+ * `node bench/spacing.ts`: compares the gate's spacing (the real `spaceByArrival`) with simpler rules, on a
+ * simulated network in front of a service with a strict sliding window. README.md explains the tables.
  */
 const { values } = parseArgs({
   options: {
@@ -18,10 +18,13 @@ const { values } = parseArgs({
 const requests = Number(values.requests);
 const gapMs = 1000 / Number(values.rate);
 
-/** As the gate has it. */
+/** At most 4 requests in flight, as in the gate. */
 const IN_FLIGHT = 4;
 
-/** A network: the least round trip, what chance adds to it (half each way), and the share of answers that take `slowMs` longer. */
+/**
+ * A network. `latencyMs`: shortest round trip. `jitterMs`: the largest random addition, half of it each way.
+ * `slowShare`: share of answers that take `slowMs` longer.
+ */
 interface Network {
   readonly name: string;
   readonly latencyMs: number;
@@ -41,12 +44,12 @@ const NETWORKS: readonly Network[] = [
   { ...steady, name: 'every answer takes 2.5 s', jitterMs: 50, slowShare: 1, slowMs: 2500 },
 ];
 
-/** When a rule lets the next request start; it is told of starts and answers. */
+/** A rule for the start of the next request. The caller reports each start and each answer. */
 interface Rule {
   earliest(): number;
   started(at: number): void;
   answered(start: number, at: number): void;
-  /** Looks again when an answer comes in while it waits; else it sleeps to the time that it read first. */
+  /** True: the caller computes the start again at each answer. False: it sleeps until the first result. */
   readonly wakes: boolean;
 }
 
@@ -74,15 +77,15 @@ const RULES: Readonly<Record<string, () => Rule>> = {
 };
 
 interface Outcome {
-  /** Share of requests that arrived less than a gap after the arrival before, refused ones counted as arrivals. */
+  /** Share of requests that arrived less than a gap after the previous arrival; refused requests count. */
   readonly early: number;
-  /** Share that a service would refuse which counts only what it let in. */
+  /** Share of requests that a service refuses if it counts only admitted requests. */
   readonly refused: number;
-  /** Requests started in a gap's time: 1 is the limit. */
+  /** Requests started per gap: 1 is the limit. */
   readonly rate: number;
 }
 
-/** Sends one request after the other, as soon as the rule allows; there is always a next one. */
+/** Sends each request as soon as the rule allows. The queue is never empty. */
 function simulate(rule: Rule, network: Network, random: Random): Outcome {
   const underWay: { start: number; answer: number }[] = [];
   const arrivals: number[] = [];
@@ -105,7 +108,7 @@ function simulate(rule: Rule, network: Network, random: Random): Outcome {
         continue;
       }
       now = start;
-      // What came meanwhile may have moved it.
+      // An answer that arrived meanwhile may have moved the start.
       if (rule.earliest() <= now) break;
     }
     const slow = random() < network.slowShare ? network.slowMs : 0;
@@ -121,7 +124,7 @@ function simulate(rule: Rule, network: Network, random: Random): Outcome {
 
 function judge(arrivals: number[]): { early: number; refused: number } {
   arrivals.sort((a, b) => a - b);
-  // A microsecond is floating point's, not the rule's.
+  // Tolerate 1 microsecond of floating-point error.
   const gap = gapMs - 0.001;
   let early = 0;
   let refused = 0;
@@ -156,9 +159,9 @@ if (values.json) {
     ]);
   process.stdout.write(
     [
-      `${requests} requests, one every ${gapMs} ms allowed; round trip from 80 ms`,
-      `arrived early, where every arrival counts (the sandbox)\n${table((outcome) => percent(outcome?.early))}`,
-      `refused, where only what was let in counts\n${table((outcome) => percent(outcome?.refused))}`,
+      `${requests} requests, at most one every ${gapMs} ms; the shortest round trip is 80 ms`,
+      `arrived early, if every arrival counts (as in the sandbox)\n${table((outcome) => percent(outcome?.early))}`,
+      `refused, if only admitted requests count\n${table((outcome) => percent(outcome?.refused))}`,
       `rate reached (1 is the limit)\n${table((outcome) => (outcome?.rate ?? 0).toFixed(3))}`,
     ].join('\n\n'),
   );

@@ -1,4 +1,4 @@
-/** `node bench/startup.ts`: how long `inbox-mirror --help` takes over a Node that does nothing. README.md says how to read it. */
+/** `node bench/startup.ts`: the time of `inbox-mirror --help` against an empty Node. See README.md. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,14 @@ const { values } = parseArgs({
 const runs = Number(values.runs);
 
 if (!existsSync(ENTRY)) {
-  process.stderr.write(`There is no ${ENTRY} to start.\n`);
+  process.stderr.write(`Cannot start ${ENTRY}: the file does not exist.\n`);
   process.exit(2);
 }
 
 const nothing: number[] = [];
 const help: number[] = [];
-// The first of each fills the disk's cache and is not counted; then in turn, so that both meet the same machine.
+// The first run of each fills the disk cache and does not count. The two alternate, so that both see the
+// same load.
 for (let run = 0; run <= runs; run += 1) {
   const counts = run > 0;
   const [empty, ours] = [start(['-e', '0']), start([ENTRY, '--help'])];
@@ -47,7 +48,7 @@ if (values.json) {
     show(quantile(times, 0.9)),
   ];
   const table = aligned([
-    [`ms over ${runs} runs`, 'median', 'least', '90 %'],
+    [`ms over ${runs} runs`, 'median', 'minimum', '90 %'],
     row('node -e 0', nothing),
     row('inbox-mirror --help', help),
     ['more than Node alone', show(more)],
@@ -57,7 +58,7 @@ if (values.json) {
   );
 }
 
-/** Wall milliseconds from start to end of one process. */
+/** Wall-clock milliseconds from start to end of one process. */
 function start(args: readonly string[]): number {
   const from = performance.now();
   const { status, stderr } = spawnSync(process.execPath, args, {
@@ -65,6 +66,6 @@ function start(args: readonly string[]): number {
     encoding: 'utf8',
   });
   const took = performance.now() - from;
-  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}: ${stderr.slice(0, 500)}`);
+  if (status !== 0) throw new Error(`node ${args.join(' ')} exited with ${status}: ${stderr.slice(0, 500)}`);
   return took;
 }

@@ -27,7 +27,7 @@ interface Aim {
   readonly met: boolean;
 }
 
-/** What the benchmark found; `--json` prints it as it stands. */
+/** The result of the benchmark; `--json` prints it unchanged. */
 export interface Report {
   readonly machine: string;
   readonly rows: number;
@@ -38,11 +38,12 @@ export interface Report {
   readonly aims: readonly Aim[];
 }
 
-/** Memory that still rises after this page is a leak; before, it is a program getting warm. */
+/** Memory that rises after this page is a leak; before, the program is warming up. */
 const WARM_AT_PAGE = 1000;
+/** Memory may rise by 5 % after WARM_AT_PAGE. */
 const FLAT = 0.05;
 
-/** The aims of the project against what was measured; what was not measured is left out. */
+/** Compares the aims of the project with the measured figures. Aims without figures are left out. */
 export function aimsOf({ mirror, usual }: Report['figures'], endurance: Endurance | null): Aim[] {
   const aims: Aim[] = [];
   const [ours, theirs] = [mirror.second, usual.second];
@@ -79,7 +80,7 @@ export function aimsOf({ mirror, usual }: Report['figures'], endurance: Enduranc
 /** The report as text. */
 export function render({ machine, rows, pages, runs, figures, endurance, aims }: Report): string {
   const parts = [
-    `${rows.toLocaleString('en-US')} rows on ${pages} pages; medians of ${runs} runs, each phase in a process of its own\n${machine}`,
+    `${rows.toLocaleString('en-US')} rows on ${pages} pages; medians of ${runs} runs, a process for each phase\n${machine}`,
     aligned([
       ['', 'mirror', 'usual way', 'ratio', 'fetch only'],
       ['first sync'],
@@ -91,7 +92,7 @@ export function render({ machine, rows, pages, runs, figures, endurance, aims }:
   if (endurance !== null) {
     const samples = endurance.samples.map((at) => [String(at.pages), show(at.rssMb), show(at.cpuPerPage)]);
     parts.push(
-      `unchanged syncs in one process, again and again\n${aligned([['  after pages', 'RSS MB', 'CPU ms per page'], ...samples.map(indented)])}`,
+      `repeated unchanged syncs in one process\n${aligned([['  after pages', 'RSS MB', 'CPU ms per page'], ...samples.map(indented)])}`,
     );
   }
   parts.push(

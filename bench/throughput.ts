@@ -1,4 +1,4 @@
-/** `npm run bench`: what a first and an unchanged sync cost, next to the usual way. README.md says how to read it. */
+/** `npm run bench`: the cost of a first and an unchanged sync against the usual way. See README.md. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,14 +22,14 @@ const size = { conversations: Number(values.conversations), inboxes: Number(valu
 const runs = Number(values.runs);
 const endurancePages = Number(values.pages);
 const profileTo = values.profile;
-/** `--only mirror` spares the minutes that the usual way takes. */
+/** `--only mirror` skips the usual way, which takes minutes. */
 const ways: Way[] = (['mirror', 'usual', 'fetch'] as const).filter(
   (way) => values.only === undefined || values.only === way,
 );
 
 const SAMPLE_EVERY = 500;
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-bench-'));
-const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+const logProgress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const service = await startService(size);
 try {
@@ -46,10 +46,10 @@ async function measure({ url, rows }: Service): Promise<Report> {
     usual: { first: [], second: [] },
     fetch: { first: [], second: [] },
   };
-  // The service's own code gets warm before anyone is measured.
+  // Warms up the code of the sandbox before the first measurement.
   await phase('fetch', url, 'none', 'warming up');
   for (let run = 1; run <= runs; run += 1) {
-    // Who comes first changes, so that no way always finds the machine as another left it.
+    // The order alternates: no way always runs after the same other way.
     for (const way of run % 2 === 1 ? ways : ways.toReversed()) {
       const file = join(folder, `${way}-${run}.db`);
       const count = `run ${run} of ${runs}`;
@@ -73,27 +73,27 @@ async function measure({ url, rows }: Service): Promise<Report> {
   return { machine, rows, pages, runs, figures, endurance, aims: aimsOf(figures, endurance) };
 }
 
-/** Unchanged syncs one after the other in one process, as a daemon runs them, until so many pages are in. */
+/** Runs unchanged syncs in one process, like a daemon, until it has read `--pages` pages. */
 async function endure(url: string): Promise<Endurance> {
   const file = join(folder, 'endurance.db');
   await phase('mirror', url, file, 'endurance: first sync');
   const spec = { way: 'mirror', url, file, fewestPages: endurancePages, sampleEvery: SAMPLE_EVERY } as const;
-  tell(`endurance: ${endurancePages} pages`);
+  logProgress(`endurance: ${endurancePages} pages`);
   const { samples, pages, peakRssMb } = await runPhase(spec, { profileTo });
   return { samples, pages, peakRssMb };
 }
 
 async function phase(way: Way, url: string, file: string, label: string): Promise<PhaseResult> {
   const result = await runPhase({ way, url, file, fewestPages: 0, sampleEvery: 0 }, { profileTo });
-  tell(`${label}: ${(result.wallMs / 1000).toFixed(1)} s`);
+  logProgress(`${label}: ${(result.wallMs / 1000).toFixed(1)} s`);
   return result;
 }
 
-/** A way that left something out would win unfairly. */
+/** Fails if a way read or stored less than the others: its figures would be too good. */
 function sameContent(results: readonly PhaseResult[], rows: number): void {
   const digests = new Set(results.map(({ digest }) => digest).filter((digest) => digest !== null));
   const wrong = results.find((result) => result.rows !== rows);
-  if (digests.size > 1) throw new Error(`the ways do not leave the same content: ${[...digests].join(', ')}`);
+  if (digests.size > 1) throw new Error(`the databases of the ways differ: ${[...digests].join(', ')}`);
   if (wrong !== undefined) throw new Error(`a way read ${wrong.rows} rows of ${rows}`);
 }
 

@@ -8,14 +8,14 @@ import { walkAll } from './walk.ts';
 import type { OpenWay } from './way.ts';
 
 /**
- * The usual way: one Prisma upsert a row, the rows of a page in one transaction. It keeps no ledger, no changes, no
- * tombstones and no place to resume from; all that counts in its favour.
+ * The way `usual`: one Prisma upsert for each row, the rows of a page in one transaction. It keeps no
+ * ledger, no changes and no tombstones, and cannot resume; all this makes it cheaper.
  */
 export async function usualWay({ url, file }: PhaseSpec): Promise<OpenWay> {
-  // Makes the tables.
+  // Creates the tables.
   await (await openDatabase(`file:${file}`)).close();
   const prisma = new PrismaClient({ adapter: new PrismaBetterSqlite3({ url: file, timeout: 10_000 }) });
-  // As the mirror's own connection has them (store/database.ts).
+  // The same settings as on the mirror's connection.
   await prisma.$queryRawUnsafe('PRAGMA journal_mode = WAL');
   await prisma.$executeRawUnsafe('PRAGMA synchronous = FULL');
   await prisma.$executeRawUnsafe('PRAGMA foreign_keys = ON');
@@ -60,7 +60,7 @@ async function upsertPage(
     await prisma.$transaction(upserts);
     return;
   }
-  // Two statements for a whole page's tag links: the cheapest way that the client offers.
+  // Two statements for the tag links of a page: Prisma's client offers nothing cheaper.
   const ids = items.map(({ id }) => id);
   const links = items.flatMap(({ id, tags }) =>
     (tags ?? []).map((tag) => ({ inbox_id: inboxId, conversation_id: id, tag_id: tag })),

@@ -5,7 +5,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { openDatabase } from '../src/database/open.ts';
 import { bringViews, dropViews } from '../src/database/views.ts';
 
-/** What a mirror is made of, as far as the views look at it. */
+/** The tables that the views read. */
 const TABLES = [
   'inboxes',
   'inbox_users',
@@ -20,16 +20,20 @@ const TABLES = [
   'report_days',
 ];
 
+/** Lines of CSV in one write. */
 const LINES_AT_ONCE = 2000;
 
-/** Fills a new mirror on a PostgreSQL server of this machine with all that a SQLite file holds, and tidies it up as autovacuum would. */
+/**
+ * Copies a mirror from a SQLite file into a new one on a PostgreSQL server of this machine. Then runs VACUUM
+ * and ANALYZE, as autovacuum would.
+ */
 export async function copyMirror(file: string, url: string): Promise<void> {
   const from = new SqliteDatabase(file, { readonly: true });
   const to = await openDatabase(url);
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-copy-'));
   chmodSync(folder, 0o755);
   await dropViews(to);
-  // The views' own indexes are made again with them, which is quicker than keeping them meanwhile.
+  // Creating the views creates their indexes again, which is faster than to update them during the copy.
   await to.execute(`DROP INDEX changes_life, changes_moves, changes_presence, conversations_unsettled`);
   for (const table of TABLES) {
     const csv = join(folder, `${table}.csv`);
@@ -48,7 +52,7 @@ export async function copyMirror(file: string, url: string): Promise<void> {
   await to.close();
 }
 
-/** An empty cell is null, a quoted one is text. */
+/** Writes null as an empty cell and everything else in quotes, so that COPY tells null from empty text. */
 function writeCsv(path: string, rows: Iterable<(string | number | null)[]>): void {
   const file = openSync(path, 'w', 0o644);
   let lines: string[] = [];

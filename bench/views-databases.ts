@@ -4,31 +4,34 @@ import { openDatabase } from '../src/database/open.ts';
 import { openReadOnly } from '../src/query/open.ts';
 import { copyMirror } from './views-copy.ts';
 
-/** A mirror that is asked as `inbox-mirror query` does. */
-export interface Asked {
-  /** How many rows a query gives; all are read. */
+/** A mirror that is queried as `inbox-mirror query` does. */
+export interface QueriedMirror {
+  /** Reads all rows of a query and counts them. */
   count(sql: string): Promise<number>;
-  /** How the database goes about a query, line by line. */
+  /** The query plan, line by line. */
   plan(sql: string): Promise<string[]>;
-  /** A condition for one conversation. */
+  /** A WHERE condition for one conversation. */
   oneConversation(): Promise<string>;
   close(): Promise<void>;
 }
 
 /** The mirror in a SQLite file. */
-export async function openSqlite(file: string): Promise<Asked> {
+export async function openSqlite(file: string): Promise<QueriedMirror> {
   return await open(`file:${file}`, 'EXPLAIN QUERY PLAN', async () => undefined);
 }
 
-/** The same mirror on a PostgreSQL server of its own with stock settings, in the folder beside the file; what lies there is used again. */
-export async function openPostgresql(file: string): Promise<Asked> {
+/**
+ * The same mirror on a private PostgreSQL server with default settings. Its folder is beside the file; an
+ * existing folder is reused.
+ */
+export async function openPostgresql(file: string): Promise<QueriedMirror> {
   const folder = `${file}-postgresql`;
   const isNew = !existsSync(folder);
   const server = await startServer([], folder);
   const url = server.url('postgres');
   if (isNew)
     await copyMirror(file, url).catch(async (error: unknown) => {
-      // Half a mirror is not to be used again.
+      // The next run must not reuse an incomplete copy.
       await server.stop();
       server.remove();
       throw error;
@@ -36,8 +39,8 @@ export async function openPostgresql(file: string): Promise<Asked> {
   return await open(url, 'EXPLAIN (ANALYZE, BUFFERS)', () => server.stop());
 }
 
-async function open(url: string, explain: string, stop: () => Promise<void>): Promise<Asked> {
-  // A kept one may have the views of an earlier day.
+async function open(url: string, explain: string, stop: () => Promise<void>): Promise<QueriedMirror> {
+  // A reused mirror may have views of an earlier version: opening it replaces them.
   await (await openDatabase(url)).close();
   const mirror = await openReadOnly(url);
   return {
@@ -55,10 +58,11 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
     },
     async oneConversation() {
       const { rows } = await mirror.query(
-        `SELECT 'inbox_id = ''' || inbox_id || ''' AND conversation_id = ''' || id || '''' FROM conversations LIMIT 1 OFFSET 5000`,
+        `SELECT 'inbox_id = ''' || inbox_id || ''' AND conversation_id = ''' || id || ''''
+         FROM conversations LIMIT 1 OFFSET 5000`,
       );
       for await (const [condition] of rows) return String(condition);
-      throw new Error('there is no conversation');
+      throw new Error('the mirror has too few conversations: 5,001 are needed');
     },
     async close() {
       await mirror.close();

@@ -6,7 +6,7 @@ import { keepViewSettings } from '../src/mirror/view-settings.ts';
 const DAY_MS = 24 * 3_600_000;
 const YEARS_MS = 3 * 365 * DAY_MS;
 
-/** Inboxes are not alike: of ten conversations so many are in each. */
+/** The index of the inbox for each of ten conversations: the inboxes differ in size. */
 const SHARES = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4];
 const INBOXES = ['51001', '51002', '51003', '51004', '51005'];
 const USERS = 20;
@@ -15,7 +15,10 @@ const CHANGES_EACH = 5;
 
 type Write = (sql: string, ...values: unknown[]) => void;
 
-/** Fills a new SQLite file with invented conversations over three years, some five changes each, a tenth of them from before the first sweep. */
+/**
+ * Fills a new SQLite file with invented conversations over three years, with about five changes each. A
+ * tenth of the conversations are from before the first sweep.
+ */
 export async function buildMirror(path: string, conversations: number, now: number): Promise<void> {
   const mirror = await openDatabase(`file:${path}`);
   await dropViews(mirror);
@@ -24,7 +27,8 @@ export async function buildMirror(path: string, conversations: number, now: numb
   database.pragma('cache_size = -400000');
   const indexes = database
     .prepare<[], { name: string; sql: string }>(
-      `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('changes', 'conversations', 'conversation_tags')`,
+      `SELECT name, sql FROM sqlite_master
+       WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('changes', 'conversations', 'conversation_tags')`,
     )
     .all();
   for (const { name } of indexes) database.exec(`DROP INDEX ${name}`);
@@ -37,12 +41,14 @@ export async function buildMirror(path: string, conversations: number, now: numb
   database.exec('CREATE TEMP TABLE staged AS SELECT * FROM changes');
   database.exec('BEGIN');
   invent(write, conversations, now);
-  // Changes are written as they are seen: in the order of time.
-  database.exec(`INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, sweep_id)
-    SELECT observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, 1 FROM staged ORDER BY observed_at`);
+  // Sorted, because the program writes changes in the order of time.
+  database.exec(`INSERT INTO changes
+    (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, sweep_id)
+    SELECT observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, 1
+    FROM staged ORDER BY observed_at`);
   database.exec('COMMIT');
   database.exec('DROP TABLE staged');
-  // Those with a condition are the views' own and come with them.
+  // Partial indexes (WHERE) belong to the views: bringViews creates them.
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
   await bringViews(mirror);
@@ -60,14 +66,16 @@ function invent(write: Write, conversations: number, now: number): void {
   const begun = iso(start);
   for (const inbox of INBOXES) {
     write(
-      `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, '{}', '', ?, ?)`,
+      `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at)
+       VALUES (?, ?, '{}', '', ?, ?)`,
       inbox,
       `Inbox ${inbox}`,
       begun,
       begun,
     );
     write(
-      `INSERT INTO sweeps (list, inbox_id, reason, state, inserted, started_at, heartbeat_at, finished_at) VALUES ('conversations', ?, 'schedule', 'complete', 1, ?, ?, ?)`,
+      `INSERT INTO sweeps (list, inbox_id, reason, state, inserted, started_at, heartbeat_at, finished_at)
+       VALUES ('conversations', ?, 'schedule', 'complete', 1, ?, ?, ?)`,
       inbox,
       begun,
       begun,
@@ -75,7 +83,9 @@ function invent(write: Write, conversations: number, now: number): void {
     );
     for (let user = 0; user < USERS; user++)
       write(
-        `INSERT INTO inbox_users (inbox_id, id, first_name, last_name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, 'Ada', ?, '{}', '', ?, ?)`,
+        `INSERT INTO inbox_users
+          (inbox_id, id, first_name, last_name, raw, content_hash, first_seen_at, changed_at)
+         VALUES (?, ?, 'Ada', ?, '{}', '', ?, ?)`,
         inbox,
         String(9000 + user),
         `No. ${user}`,
@@ -84,7 +94,8 @@ function invent(write: Write, conversations: number, now: number): void {
       );
     for (let tag = 0; tag < TAGS; tag++)
       write(
-        `INSERT INTO inbox_tags (inbox_id, id, name, raw, content_hash, first_seen_at, changed_at) VALUES (?, ?, ?, '{}', '', ?, ?)`,
+        `INSERT INTO inbox_tags (inbox_id, id, name, raw, content_hash, first_seen_at, changed_at)
+         VALUES (?, ?, ?, '{}', '', ?, ?)`,
         inbox,
         String(700 + tag),
         `Tag ${tag}`,
@@ -107,7 +118,10 @@ interface Life {
   readonly now: number;
 }
 
-/** One conversation: it comes, gets somebody and tags, goes to and fro between statuses, is mostly closed in the end and seldom goes. */
+/**
+ * Invents one conversation: it appears, gets an assignee and tags, and changes its status several times.
+ * Most end closed; a few are removed.
+ */
 function live(write: Write, random: () => number, { id, came, isOld, now }: Life): void {
   const inbox = INBOXES[SHARES[Math.floor(random() * SHARES.length)] ?? 0] ?? '';
   const first = Math.floor(random() * TAGS);
@@ -119,7 +133,9 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
   const change = (field: string, from: string | null, to: string | null): void => {
     left.changes -= 1;
     write(
-      `INSERT INTO staged (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value) VALUES (?, ?, 'conversations', ?, ?, ?, ?, ?)`,
+      `INSERT INTO staged
+        (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value)
+       VALUES (?, ?, 'conversations', ?, ?, ?, ?, ?)`,
       iso(at),
       to === 'present' ? null : iso(at - DAY_MS / 96),
       inbox,
@@ -162,7 +178,9 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
     );
   const link = `https://inbox.example/conversations/${id}`;
   write(
-    `INSERT INTO conversations (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at, changed_at, deleted_at)
+    `INSERT INTO conversations
+     (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at, changed_at,
+      deleted_at)
      VALUES (?, ?, ?, 'user', ?, ?, ?, ?, ?, ?, ?)`,
     inbox,
     id,
@@ -186,7 +204,7 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** The same numbers from 0 to 1 at every run. */
+/** Pseudo-random numbers from 0 to 1, the same in every run. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {

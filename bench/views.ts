@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { VIEW_NAMES } from '../src/database/catalogue.ts';
 import { aligned, median, show } from './figures.ts';
-import { type Asked, openPostgresql, openSqlite } from './views-databases.ts';
+import { type QueriedMirror, openPostgresql, openSqlite } from './views-databases.ts';
 import { buildMirror } from './views-mirror.ts';
 
 /**
- * How long the views take on a large mirror:
- *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH] [--runs 3] [--only VIEW,…]
- *     [--plans] [--json]
- * `--database postgresql` measures the same mirror on a PostgreSQL server of its own as well. `--file` keeps the mirror (the server's beside it, in
- * PATH-postgresql), and uses the one that lies there.
+ * Measures how long the views take on a large mirror:
+ *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH]
+ *     [--runs 3] [--only VIEW,…] [--plans] [--json]
+ * `--database postgresql` also measures the same mirror on a private PostgreSQL server. `--file` keeps the
+ * mirror, and the server's folder in PATH-postgresql, and reuses them. README.md explains all options.
  */
-/** Seconds, by the kind of view (issue 4); the others have no aim. */
+/** Aims in seconds; the other views have none. */
 const AIMS: Readonly<Record<string, number>> = {
   freshness: 1,
   budget: 1,
@@ -26,8 +26,9 @@ const AIMS: Readonly<Record<string, number>> = {
   flow_daily: 5,
 };
 
-/** The views that a question asks for one conversation. */
+/** The views that are also measured for one conversation. */
 const OF_ONE = ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'];
+/** Seconds. */
 const AIM_OF_ONE = 0.02;
 
 const { values } = parseArgs({
@@ -42,12 +43,12 @@ const { values } = parseArgs({
   },
 });
 const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-views-'));
-// PostgreSQL's server, which does not run as root, must get through to its files.
+// PostgreSQL does not run as root; it must be able to enter this folder.
 chmodSync(folder, 0o755);
 const file = values.file ?? join(folder, 'mirror.db');
 try {
   if (!existsSync(file))
-    await timed(`made ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
+    await timed(`built ${file}`, () => buildMirror(file, Number(values.conversations), Date.now()));
   const results = [await measure('sqlite', await openSqlite(file))];
   if (values.database === 'postgresql')
     results.push(await measure('postgresql', await timed('started PostgreSQL', () => openPostgresql(file))));
@@ -76,14 +77,14 @@ async function timed<Made>(what: string, work: () => Promise<Made>): Promise<Mad
   return made;
 }
 
-async function measure(database: string, asked: Asked): Promise<Result[]> {
+async function measure(database: string, mirror: QueriedMirror): Promise<Result[]> {
   const results: Result[] = [];
-  const ask = async (view: string, sql: string, aim: number | null): Promise<void> => {
+  const time = async (view: string, sql: string, aim: number | null): Promise<void> => {
     const times: number[] = [];
     let rows = 0;
     for (let run = 0; run < Number(values.runs); run++) {
       const began = performance.now();
-      rows = await asked.count(sql);
+      rows = await mirror.count(sql);
       times.push((performance.now() - began) / 1000);
     }
     results.push({
@@ -92,20 +93,20 @@ async function measure(database: string, asked: Asked): Promise<Result[]> {
       rows,
       seconds: median(times),
       aim,
-      plan: values.plans ? await asked.plan(sql) : [],
+      plan: values.plans ? await mirror.plan(sql) : [],
     });
   };
   for (const view of values.only?.split(',') ?? VIEW_NAMES)
-    await ask(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
-  // As literals: SQLite hands no subquery down to an index.
-  const where = await asked.oneConversation();
+    await time(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
+  // Compare with literals: SQLite cannot use an index for a subquery here.
+  const where = await mirror.oneConversation();
   for (const view of OF_ONE)
-    await ask(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
-  await asked.close();
+    await time(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
+  await mirror.close();
   return results;
 }
 
-/** One line a view, one column of seconds a database. */
+/** A line for each view, a column of seconds for each database. */
 function table(results: readonly (readonly Result[])[]): string {
   const [first = []] = results;
   return aligned([

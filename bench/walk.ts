@@ -7,7 +7,7 @@ import type { OpenWay } from './way.ts';
 
 type SavePage = (key: ListKey, items: readonly Item[]) => Promise<void>;
 
-/** The pages fetched and read, and dropped. */
+/** The way `fetch`: fetches and parses the pages, and stores nothing. */
 export async function fetchWay({ url }: PhaseSpec): Promise<OpenWay> {
   const http = connect(url, () => KEY);
   return {
@@ -20,7 +20,7 @@ export async function fetchWay({ url }: PhaseSpec): Promise<OpenWay> {
   };
 }
 
-/** Inboxes, then every list of every inbox, page after page; the same HTTP, the same reading of rows as ours. */
+/** Reads the inboxes, then all their lists, page after page, with the mirror's HTTP client and parser. */
 export async function walkAll(http: Http, save: SavePage, onPage: (rows: number) => void): Promise<void> {
   const inboxIds: string[] = [];
   await walkList(

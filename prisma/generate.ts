@@ -1,7 +1,8 @@
 /**
- * Makes the Prisma clients in src/database/generated from the one copy of the models, a client per provider.
- * `npm ci` runs it. `prisma generate` wants to download a schema engine that generating does not use; naming any
- * existing program as that engine spares the download, so nothing beyond the package registry is reached.
+ * Generates one Prisma client for each provider into src/database/generated, from prisma/models.prisma. `npm ci` runs
+ * this. `prisma generate` downloads a schema engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which
+ * names any existing program, prevents that download. An installation then needs nothing but the package
+ * registry.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +30,7 @@ function generate(provider: Provider): void {
     rmSync(target, { recursive: true, force: true });
     mkdirSync(target, { recursive: true });
     cpSync(made, target, { recursive: true });
-    // Prisma writes the temporary schema's place into the client; the copy must not carry a path of this machine.
+    // Prisma writes the path of the temporary schema into the client. Remove it: it belongs to this machine.
     const classFile = join(target, 'internal/class.ts');
     writeFileSync(classFile, readFileSync(classFile, 'utf8').replaceAll(work, ''));
   } finally {

@@ -1,8 +1,8 @@
 /**
- * Writes the migration that brings each provider's tables from its newest migration to models.prisma:
+ * Writes, for each provider, the migration from its newest migration to models.prisma:
  *   node prisma/migrate.ts NAME      writes prisma/<provider>/migrations/<time>_NAME/migration.sql
- *   node prisma/migrate.ts --check   exits 1 where models and migrations disagree
- * Migrations are tried on an SQLite database in memory and on a PostgreSQL server from the registry.
+ *   node prisma/migrate.ts --check   exits 1 if models and migrations differ
+ * The migrations run against an SQLite database in memory and a private PostgreSQL server (embedded.ts).
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ async function migrate(
   if (exitCode === 0) console.log(`${provider}: models and migrations agree`);
   else if (wanted === '--check') {
     console.error(
-      `${provider}: models.prisma and the migrations disagree; run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
+      `${provider}: models.prisma and the migrations differ; run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
     );
     process.exitCode = 1;
   } else {
@@ -61,7 +61,8 @@ async function migrate(
 function inMemory(): SqlMigrationAwareDriverAdapterFactory {
   const factory = new PrismaBetterSqlite3({ url: ':memory:' });
   const connectToShadowDb = factory.connectToShadowDb.bind(factory);
-  // The engine replays a whole migration as one raw statement, which better-sqlite3 refuses; as a script it takes it.
+  // The engine runs a whole migration as one raw statement, which better-sqlite3 refuses. Run it as a
+  // script.
   factory.connectToShadowDb = async () => {
     const shadow = await connectToShadowDb();
     const executeRaw = shadow.executeRaw.bind(shadow);
@@ -75,7 +76,10 @@ function inMemory(): SqlMigrationAwareDriverAdapterFactory {
   return factory;
 }
 
-/** The adapter does not know PostgreSQL's inner type "char", in which the engine reads what tables there are. */
+/**
+ * Reads columns of PostgreSQL's internal type "char" as text: the engine queries them, the adapter does not
+ * know them.
+ */
 function onServer(connectionString: string): SqlMigrationAwareDriverAdapterFactory {
   const factory = new PrismaPg({ connectionString });
   const connectToShadowDb = factory.connectToShadowDb.bind(factory);
@@ -86,7 +90,7 @@ function onServer(connectionString: string): SqlMigrationAwareDriverAdapterFacto
     let characters: FieldDef[] = [];
     const asText = async (config: QueryConfig): Promise<QueryResult> => {
       const result = await query(config);
-      // A script of several statements has several results, and nobody reads them.
+      // A script of several statements returns several results without `fields`; the engine ignores them.
       characters = (result.fields ?? []).filter(({ dataTypeID }) => dataTypeID === CHAR);
       for (const field of characters) field.dataTypeID = types.builtins.TEXT;
       return result;

@@ -24,19 +24,19 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
 
 /** In the order of creation: a view follows the views that it reads. */
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
-  freshness: 'Until when each list is known completely, and whether that keeps the promise of its schedule.',
-  budget: 'How much of the requests of a day is spent.',
-  backlog_now: 'How many conversations each inbox has, by status, and how many have nobody.',
+  freshness: 'How current each list is, and whether it is as fresh as its schedule promises.',
+  budget: 'How many of the requests of the last 24 hours are spent.',
+  backlog_now: 'How many conversations each inbox has in each status, and how many are unassigned.',
   assignee_workload: 'How many open and pending conversations each assignee has in each inbox.',
-  unassigned_age: 'Each conversation that is not closed and has nobody, and since when.',
+  unassigned_age: 'Each conversation that is unassigned and not closed, and since when.',
   tag_volume: 'How many conversations carry each tag.',
-  status_intervals: 'From when to when each conversation had which status.',
-  assignee_intervals: 'From when to when each conversation had which assignee, or nobody.',
-  time_in_status: 'How long each conversation has been in each status, all visits together.',
-  backlog_daily: 'How many conversations had which status at the end of each day.',
-  flow_daily: 'How many conversations came, were closed, were reopened and went on each day.',
+  status_intervals: 'Which status each conversation had, from when to when.',
+  assignee_intervals: 'Which assignee, if any, each conversation had, from when to when.',
+  time_in_status: 'How long each conversation has been in each status, all visits added up.',
+  backlog_daily: 'How many conversations had each status at the end of each day.',
+  flow_daily: 'How many conversations appeared, were closed, were reopened and were removed each day.',
   reopens: 'How often each conversation was closed and opened again.',
-  assignments: 'When each conversation was first assigned, and how often it was handed on.',
+  assignments: 'When each conversation was first assigned, and how often it was reassigned.',
 };
 
 export const VIEW_NAMES: readonly string[] = Object.keys(VIEW_SENTENCES);

@@ -2,10 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../src/cli/output/table.ts';
-import { TABLE_SENTENCES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
+import { LIST_NAMES } from '../../src/core/lists.ts';
+import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
 import { temporaryDatabase, type TestMirror } from '../support/mirror.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
-import { ask, HOUR } from './support.ts';
+import { ask, HOUR, MINUTE } from './support.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');
@@ -25,10 +26,10 @@ async function columns(): Promise<Map<string, string[]>> {
   );
 }
 
-test('docs/sql.md has every view with its sentence and its columns in order', async () => {
+test('docs/sql.md has every view with its sentence, an example and its columns in order', async () => {
   const views = [...(await columns())].filter(([name]) => name.startsWith('view '));
   const documented = new Map(
-    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(
+    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n```sql\n[\s\S]*?\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(
       ([, name, sentence, rows]) => [
         name!,
         { sentence, columns: [...rows!.matchAll(/^\| `(\w+)`/gm)].map(([, column]) => column) },
@@ -66,14 +67,15 @@ test('every table has a sentence, and docs/tables.md has every table with every 
   }
 });
 
-const QUESTION = /^## (.*)\n\n(?:[^`\n].*\n\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
+const EXAMPLE = /^###? (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
-test('the cookbook has fifteen questions, and each query returns the documented answer', async () => {
+test('the cookbook has fifteen questions; each of them and each example of a view returns the documented rows', async () => {
   const mirror = await livelyMirror();
-  const questions = [...sqlDoc.matchAll(QUESTION)];
-  expect(questions.length).toBe(15);
+  const examples = [...sqlDoc.matchAll(EXAMPLE)];
+  const counts = ['## ', '### '].map((level) => examples.filter(([block]) => block.startsWith(level)).length);
+  expect(counts).toEqual([15, VIEW_NAMES.length]);
   let written = sqlDoc;
-  for (const [block, title, sql, answer] of questions) {
+  for (const [block, title, sql, answer] of examples) {
     const rows = await ask(mirror, sql!);
     expect(rows.length, title).toBeGreaterThan(0);
     const got = asTable(rows);
@@ -97,13 +99,16 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
   return renderTable(
     { write: () => true },
     titles,
-    rows.map((row) =>
-      names.map((name) => (row[name] === null ? 'NULL' : String(row[name] as string | number))),
-    ),
+    rows.map((row) => names.map((name) => cell(row[name] as string | number | null))),
   );
 }
 
-/** A working week of a small account, synced every three hours. */
+/** Instants have zero milliseconds: theirs depend on the order in which parallel requests end. */
+function cell(value: string | number | null): string {
+  return value === null ? 'NULL' : String(value).replace(/(T\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1.000Z');
+}
+
+/** A working week of a small account, read every three hours. */
 async function livelyMirror(): Promise<TestMirror> {
   const mirror = await quickMirror({
     sandbox: { seed: 11, conversations: [24, 10], usersPerInbox: 4, tagsPerInbox: 4, idType: 'string' },
@@ -133,5 +138,15 @@ async function livelyMirror(): Promise<TestMirror> {
     await mirror.sync();
   }
   mirror.clock.advance(end - mirror.clock.now());
+  const slot = (minutes: number): Date => new Date(end + minutes * MINUTE);
+  for (const list of LIST_NAMES)
+    await mirror.writer.schedules.write({
+      list,
+      expression: '*/15 * * * *',
+      timezone: 'UTC',
+      nextAt: slot(15),
+      dueSince: slot(0),
+      dueBefore: slot(-15),
+    });
   return mirror;
 }

@@ -8,7 +8,9 @@ WITH counted AS (
   GROUP BY inbox_id, assignee_id
 )
 SELECT counted.inbox_id, inboxes.display_name AS inbox, counted.assignee_id,
-  coalesce(nullif(trim(coalesce(users.first_name, '') || ' ' || coalesce(users.last_name, '')), ''), users.email) AS assignee,
+  coalesce(
+    nullif(trim(coalesce(users.first_name, '') || ' ' || coalesce(users.last_name, '')), ''),
+    users.email) AS assignee,
   counted.open, counted.pending
 FROM counted
 JOIN inboxes ON inboxes.id = counted.inbox_id

@@ -5,11 +5,17 @@ WITH counted AS (
   FROM conversations WHERE deleted_at IS NULL GROUP BY inbox_id, conversations.status
 )
 SELECT inboxes.id AS inbox_id, inboxes.display_name AS inbox,
-  CAST(coalesce(sum(CASE WHEN counted.status = 'open' THEN counted.conversations END), 0) AS INTEGER) AS open,
-  CAST(coalesce(sum(CASE WHEN counted.status = 'pending' THEN counted.conversations END), 0) AS INTEGER) AS pending,
-  CAST(coalesce(sum(CASE WHEN counted.status = 'closed' THEN counted.conversations END), 0) AS INTEGER) AS closed,
-  CAST(coalesce(sum(CASE WHEN counted.status NOT IN ('open', 'pending', 'closed') THEN counted.conversations END), 0) AS INTEGER) AS other,
-  CAST(coalesce(sum(CASE WHEN counted.status <> 'closed' THEN counted.unassigned END), 0) AS INTEGER) AS unassigned
+  CAST(coalesce(sum(
+    CASE WHEN counted.status = 'open' THEN counted.conversations END), 0) AS INTEGER) AS open,
+  CAST(coalesce(sum(
+    CASE WHEN counted.status = 'pending' THEN counted.conversations END), 0) AS INTEGER) AS pending,
+  CAST(coalesce(sum(
+    CASE WHEN counted.status = 'closed' THEN counted.conversations END), 0) AS INTEGER) AS closed,
+  CAST(coalesce(sum(
+    CASE WHEN counted.status NOT IN ('open', 'pending', 'closed') THEN counted.conversations END), 0)
+    AS INTEGER) AS other,
+  CAST(coalesce(sum(
+    CASE WHEN counted.status <> 'closed' THEN counted.unassigned END), 0) AS INTEGER) AS unassigned
 FROM inboxes
 LEFT JOIN counted ON counted.inbox_id = inboxes.id
 WHERE inboxes.deleted_at IS NULL

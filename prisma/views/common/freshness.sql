@@ -14,20 +14,23 @@ WITH
     SELECT lists.list, lists.inbox_id, completed.finished_at AS complete_as_of,
       MILLISECONDS_BETWEEN(completed.finished_at, NOW()) / 1000 AS age_seconds
     FROM lists
-    LEFT JOIN completed ON completed.list = lists.list AND coalesce(completed.inbox_id, '') = coalesce(lists.inbox_id, '')
+    LEFT JOIN completed
+      ON completed.list = lists.list AND coalesce(completed.inbox_id, '') = coalesce(lists.inbox_id, '')
   )
 SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
   CASE
     WHEN aged.complete_as_of IS NULL THEN 'never'
     WHEN schedules.list IS NULL THEN 'unknown'
-    -- No promise is shorter than two minutes.
+    -- Two minutes is the shortest promise.
     WHEN aged.age_seconds <= 120 THEN 'fresh'
-    -- Two slots have passed since: the two that were noted, or the last one and one that nobody noted,
-    -- or the next one and as long again.
+    -- Stale: both stored past slots came after the last complete sweep.
     WHEN aged.complete_as_of < schedules.due_before THEN 'stale'
+    -- Stale: the last stored past slot came after that sweep, and the stored next slot has passed.
     WHEN aged.complete_as_of < schedules.due_since AND schedules.next_at <= NOW() THEN 'stale'
+    -- Stale: the stored next slot has passed, and so has one more after the same interval.
     WHEN schedules.next_at <= NOW()
-      AND MILLISECONDS_BETWEEN(schedules.next_at, NOW()) >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) THEN 'stale'
+      AND MILLISECONDS_BETWEEN(schedules.next_at, NOW())
+        >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) THEN 'stale'
     ELSE 'fresh'
   END AS state
 FROM aged

@@ -1,15 +1,19 @@
--- What makes the views fast. They are made once and stay when the views are replaced: to change one, give it another name and drop the old one here.
+-- The indexes that make the views fast. The program creates them once and keeps them when it replaces the
+-- views. To change an index, rename it and drop the old one here.
 DROP INDEX IF EXISTS changes_lives;
 DROP INDEX IF EXISTS changes_days;
 
--- The life of each conversation, in order.
-CREATE INDEX IF NOT EXISTS changes_life ON changes (inbox_id, item_id, id, field, observed_at, old_value, new_value)
+-- The history of each conversation, in order.
+CREATE INDEX IF NOT EXISTS changes_life
+ON changes (inbox_id, item_id, id, field, observed_at, old_value, new_value)
 WHERE list = 'conversations' AND field IN ('assignee_id', 'presence', 'status');
 
--- How often something became something else in an inbox from one instant to another: counted without a look at the values.
-CREATE INDEX IF NOT EXISTS changes_moves ON changes (field, inbox_id, old_value, new_value, observed_at, item_id)
+-- Counts how often one value became another in an inbox between two instants, without reading the table.
+CREATE INDEX IF NOT EXISTS changes_moves
+ON changes (field, inbox_id, old_value, new_value, observed_at, item_id)
 WHERE list = 'conversations' AND field IN ('presence', 'status');
 
--- The few conversations that are gone or not closed.
-CREATE INDEX IF NOT EXISTS conversations_unsettled ON conversations (inbox_id, deleted_at, assignee_id, status, id)
+-- The few conversations that are deleted or not closed.
+CREATE INDEX IF NOT EXISTS conversations_unsettled
+ON conversations (inbox_id, deleted_at, assignee_id, status, id)
 WHERE deleted_at IS NOT NULL OR (status IS NULL OR status NOT IN ('close', 'closed'));

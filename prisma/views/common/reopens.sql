@@ -4,5 +4,6 @@ SELECT inbox_id, item_id AS conversation_id,
   CAST(sum(CASE WHEN STATUS_OF(old_value) = 'closed' THEN 1 ELSE 0 END) AS INTEGER) AS reopens
 FROM changes
 WHERE list = 'conversations' AND field IN ('assignee_id', 'presence', 'status') AND field = 'status'
-  AND STATUS_OF(old_value) <> STATUS_OF(new_value) AND 'closed' IN (STATUS_OF(old_value), STATUS_OF(new_value))
+  AND STATUS_OF(old_value) <> STATUS_OF(new_value)
+  AND 'closed' IN (STATUS_OF(old_value), STATUS_OF(new_value))
 GROUP BY inbox_id, item_id

@@ -1,6 +1,7 @@
 CREATE VIEW tag_volume AS
 WITH
-  -- Few conversations are gone or not closed, so counting all links and looking at those alone is quicker than looking at each link's conversation.
+  -- Few conversations are deleted or not closed. It is faster to count all links and correct the counts for
+  -- those few than to read the conversation of each link.
   links AS (SELECT inbox_id, tag_id, count(*) AS n FROM conversation_tags GROUP BY inbox_id, tag_id),
   special AS (
     SELECT tags.inbox_id, tags.tag_id,
@@ -8,7 +9,8 @@ WITH
       sum(CASE WHEN conversations.deleted_at IS NULL THEN 1 ELSE 0 END) AS not_closed
     FROM conversations
     CROSS JOIN conversation_tags AS tags
-    WHERE (conversations.deleted_at IS NOT NULL OR (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed')))
+    WHERE (conversations.deleted_at IS NOT NULL
+        OR (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed')))
       AND tags.inbox_id = conversations.inbox_id AND tags.conversation_id = conversations.id
     GROUP BY tags.inbox_id, tags.tag_id
   ),

@@ -1,19 +1,29 @@
-  -- How long each conversation's field $1 was one and the same: $2 is the other field, and $3 tells which values are the same.
-  -- When each inbox was there: the first time from ever on, then from each return.
+  -- The intervals in which the field $1 of a conversation kept one value. $2 is the other field that has
+  -- intervals. $3 maps values that count as equal to one value.
+
+  -- The times in which each inbox was present. The first has no beginning; each further one begins with a
+  -- return.
   stays AS (
     SELECT inboxes.id AS inbox_id, NULL AS from_at, NULL AS gone_at,
-      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = inboxes.id
+      (SELECT gone.observed_at FROM changes AS gone
+       WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = inboxes.id
          AND gone.field = 'presence' AND gone.new_value = 'missing' ORDER BY gone.id LIMIT 1) AS to_at
     FROM inboxes
     UNION ALL
     SELECT back.item_id, back.observed_at,
-      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
-         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < back.id ORDER BY gone.id DESC LIMIT 1),
-      (SELECT gone.observed_at FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
-         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id > back.id ORDER BY gone.id LIMIT 1)
+      (SELECT gone.observed_at FROM changes AS gone
+       WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < back.id
+       ORDER BY gone.id DESC LIMIT 1),
+      (SELECT gone.observed_at FROM changes AS gone
+       WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id > back.id
+       ORDER BY gone.id LIMIT 1)
     FROM changes AS back
-    WHERE back.list = 'inboxes' AND back.inbox_id IS NULL AND back.field = 'presence' AND back.new_value = 'present'
-      AND EXISTS (SELECT 1 FROM changes AS gone WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
+    WHERE back.list = 'inboxes' AND back.inbox_id IS NULL
+      AND back.field = 'presence' AND back.new_value = 'present'
+      AND EXISTS (SELECT 1 FROM changes AS gone
+        WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = back.item_id
         AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < back.id)
   ),
   events AS (
@@ -25,21 +35,27 @@
       AND (field = 'presence' OR $3(old_value) <> $3(new_value))
   ),
   own AS (
-    -- Begun by a change, or by coming: then with what the next change found, or with what is there now.
-    SELECT events.inbox_id, events.item_id, events.id AS change_id, events.field, events.before_at, events.observed_at AS from_at,
+    -- Intervals that begin with a change or with an appearance. An appearance records no value: the value is
+    -- the old value of the next change, or the present value.
+    SELECT events.inbox_id, events.item_id, events.id AS change_id, events.field, events.before_at,
+      events.observed_at AS from_at,
       CASE WHEN events.next_at IS NULL
-        THEN (SELECT deleted_at FROM conversations WHERE conversations.inbox_id = events.inbox_id AND conversations.id = events.item_id)
+        THEN (SELECT deleted_at FROM conversations
+          WHERE conversations.inbox_id = events.inbox_id AND conversations.id = events.item_id)
         ELSE events.next_at END AS to_at,
       CASE WHEN events.field = '$1' THEN $3(events.new_value) ELSE coalesce(
         (SELECT $3(later.old_value) FROM changes AS later
-         WHERE later.list = 'conversations' AND later.inbox_id = events.inbox_id AND later.item_id = events.item_id AND later.id > events.id
-           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1' ORDER BY later.id LIMIT 1),
+         WHERE later.list = 'conversations' AND later.inbox_id = events.inbox_id
+           AND later.item_id = events.item_id AND later.id > events.id
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1'
+         ORDER BY later.id LIMIT 1),
         (SELECT $3(conversations.$1) FROM conversations
          WHERE conversations.inbox_id = events.inbox_id AND conversations.id = events.item_id)) END AS value
     FROM events
     WHERE events.field = '$1' OR events.new_value = 'present'
     UNION ALL
-    -- There before the first complete sweep: nothing tells how it came.
+    -- First intervals of conversations from before the first complete sweep: no change records their
+    -- appearance.
     SELECT first.inbox_id, first.id, NULL, NULL, NULL, first.first_seen_at,
       coalesce(
         (SELECT later.observed_at FROM changes AS later
@@ -51,14 +67,16 @@
       coalesce(
         (SELECT $3(later.old_value) FROM changes AS later
          WHERE later.list = 'conversations' AND later.inbox_id = first.inbox_id AND later.item_id = first.id
-           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1' ORDER BY later.id LIMIT 1),
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = '$1'
+         ORDER BY later.id LIMIT 1),
         $3(first.$1))
     FROM conversations AS first
     WHERE NOT EXISTS (
       SELECT 1 FROM changes AS came
       WHERE came.list = 'conversations' AND came.inbox_id = first.inbox_id AND came.item_id = first.id
-        AND came.field IN ('assignee_id', 'presence', 'status') AND came.field = 'presence' AND came.new_value = 'present'
-        -- Said so that no database looks for it by the instant, which a whole page shares.
+        AND came.field IN ('assignee_id', 'presence', 'status') AND came.field = 'presence'
+        AND came.new_value = 'present'
+        -- NOT <> instead of =, so that no database uses an index on the instant: a whole page shares it.
         AND NOT (came.observed_at <> first.first_seen_at))
   ),
   intervals AS (
@@ -66,12 +84,16 @@
       CASE WHEN stays.from_at > own.from_at THEN stays.from_at ELSE own.from_at END AS from_at,
       CASE
         WHEN stays.from_at > own.from_at THEN stays.gone_at
-        WHEN own.field = '$1' AND (own.before_at IS NULL OR own.before_at <> own.from_at) THEN (SELECT begun.previously_seen_at FROM changes AS begun WHERE begun.id = own.change_id)
-        -- What came was not there when the complete sweep before began, nor when it was last seen to be gone.
+        WHEN own.field = '$1' AND (own.before_at IS NULL OR own.before_at <> own.from_at)
+          THEN (SELECT begun.previously_seen_at FROM changes AS begun WHERE begun.id = own.change_id)
+        -- A conversation that appeared was missing when the previous complete sweep began, and when it was
+        -- last seen to be gone. The later of the two counts.
         WHEN own.change_id IS NOT NULL THEN coalesce(
-          (SELECT CASE WHEN own.field = 'presence' AND sweeps.started_at < own.before_at THEN own.before_at ELSE sweeps.started_at END
+          (SELECT CASE WHEN own.field = 'presence' AND sweeps.started_at < own.before_at THEN own.before_at
+            ELSE sweeps.started_at END
            FROM changes AS begun
-           JOIN sweeps ON sweeps.list = 'conversations' AND sweeps.inbox_id = begun.inbox_id AND sweeps.state = 'complete' AND sweeps.id < begun.sweep_id
+           JOIN sweeps ON sweeps.list = 'conversations' AND sweeps.inbox_id = begun.inbox_id
+             AND sweeps.state = 'complete' AND sweeps.id < begun.sweep_id
            WHERE begun.id = own.change_id ORDER BY sweeps.id DESC LIMIT 1),
           CASE WHEN own.field = 'presence' THEN own.before_at END)
       END AS from_earliest,
@@ -81,6 +103,6 @@
     JOIN stays ON stays.inbox_id = own.inbox_id
       AND (stays.from_at IS NULL OR own.to_at IS NULL OR stays.from_at < own.to_at)
       AND (stays.to_at IS NULL OR stays.to_at > own.from_at)
-    -- Two changes at one instant, as a return has them, leave nothing between them.
+    -- A return writes several changes with one instant: the empty intervals between them are left out.
     WHERE own.to_at IS NULL OR own.to_at > own.from_at
   )

@@ -1,44 +1,52 @@
--- Which statuses became which others in each inbox: few among millions of changes, so each is looked for after the one before.
+-- The pairs of old and new status in each inbox. There are few pairs among millions of changes, so each
+-- recursion step finds the next value through the index instead of reading all changes.
   olds (inbox_id, value) AS (
     SELECT inboxes.id, (SELECT min(changes.old_value) FROM changes
-      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status' AND changes.inbox_id = inboxes.id)
+      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+        AND changes.field = 'status' AND changes.inbox_id = inboxes.id)
     FROM inboxes
     UNION ALL
     SELECT olds.inbox_id, (SELECT min(changes.old_value) FROM changes
-      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status' AND changes.inbox_id = olds.inbox_id
+      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+        AND changes.field = 'status' AND changes.inbox_id = olds.inbox_id
         AND changes.old_value > olds.value)
     FROM olds WHERE olds.value IS NOT NULL
   ),
   kinds (inbox_id, old_value, new_value) AS (
     SELECT olds.inbox_id, olds.value, (SELECT min(changes.new_value) FROM changes
-      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status' AND changes.inbox_id = olds.inbox_id
+      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+        AND changes.field = 'status' AND changes.inbox_id = olds.inbox_id
         AND changes.old_value = olds.value)
     FROM olds WHERE olds.value IS NOT NULL
     UNION ALL
     SELECT kinds.inbox_id, kinds.old_value, (SELECT min(changes.new_value) FROM changes
-      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status' AND changes.inbox_id = kinds.inbox_id
+      WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+        AND changes.field = 'status' AND changes.inbox_id = kinds.inbox_id
         AND changes.old_value = kinds.old_value AND changes.new_value > kinds.new_value)
     FROM kinds WHERE kinds.new_value IS NOT NULL
   ),
-  -- A status that is missing equals nothing, so these changes are taken singly. They are few, but what PRAGMA optimize samples of an inbox's many
-  -- changes makes SQLite's planner think otherwise, and read them all.
+  -- Changes from or to a missing status, which `=` cannot match. They are few, but after PRAGMA optimize has
+  -- sampled an inbox with many changes, SQLite's planner would read all of them without READ_BY.
   nulls AS (
     SELECT changes.inbox_id, changes.observed_at, changes.old_value, changes.new_value
     FROM inboxes
     CROSS JOIN changes READ_BY(changes_moves)
-    WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status'
+    WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+      AND changes.field = 'status'
       AND changes.inbox_id = inboxes.id AND changes.old_value IS NULL
     UNION ALL
     SELECT changes.inbox_id, changes.observed_at, changes.old_value, changes.new_value
     FROM olds
     CROSS JOIN changes READ_BY(changes_moves)
-    WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status'
+    WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+      AND changes.field = 'status'
       AND changes.inbox_id = olds.inbox_id AND changes.old_value = olds.value AND changes.new_value IS NULL
   ),
   counted_moves AS (
     SELECT days.day, kinds.inbox_id, kinds.old_value, kinds.new_value,
       (SELECT count(*) FROM changes
-       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status') AND changes.field = 'status' AND changes.inbox_id = kinds.inbox_id
+       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+         AND changes.field = 'status' AND changes.inbox_id = kinds.inbox_id
          AND changes.old_value = kinds.old_value AND changes.new_value = kinds.new_value
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at) AS n
     FROM kinds
@@ -50,7 +58,8 @@
     CROSS JOIN report_days AS days
     WHERE nulls.observed_at >= days.starts_at AND nulls.observed_at < days.ends_at
   ),
-  -- How often which status became which, day by day. Summed here, so that SQLite counts once and not wherever this is read.
+  -- How often one status became another on each day. The sum makes SQLite count once, and not for each
+  -- reader of this CTE.
   moved AS (
     SELECT day, inbox_id, STATUS_OF(old_value) AS old_status, STATUS_OF(new_value) AS new_status, sum(n) AS n
     FROM counted_moves

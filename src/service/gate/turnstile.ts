@@ -134,7 +134,7 @@ export class Turnstile {
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
-      const limits = { ...spaces, cap, key: fingerprint, own: this.#ownIds() };
+      const limits = { ...spaces, cap, key: fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const start = clock.monotonic();

@@ -9,7 +9,7 @@ const LONGEST_BODY = 64 * 1024;
 
 /**
  * Posts by HTTP within 15 s, without redirects or retries. Only the head of the answer counts: a receiver
- * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery repeatedly.
+ * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery again.
  * No `problem` contains the address, because it may hold a token.
  * @param cut aborts the request
  */

@@ -1,6 +1,6 @@
 import SqliteDatabase from 'better-sqlite3';
 import { openDatabase } from '../src/database/open.ts';
-import { bringViews, dropViews } from '../src/database/views.ts';
+import { dropViews, ensureViews } from '../src/database/views.ts';
 import { keepViewSettings } from '../src/mirror/view-settings.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -48,10 +48,10 @@ export async function buildMirror(path: string, conversations: number, now: numb
     FROM staged ORDER BY observed_at`);
   database.exec('COMMIT');
   database.exec('DROP TABLE staged');
-  // Partial indexes (WHERE) belong to the views: bringViews creates them.
+  // Partial indexes (WHERE) belong to the views: ensureViews creates them.
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
-  await bringViews(mirror);
+  await ensureViews(mirror);
   await keepViewSettings(
     mirror,
     { reportTimezone: 'Europe/Berlin', budget: { perDay: 5000, reserved: 250 } },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { openDatabase } from '../src/database/open.ts';
-import { bringViews, dropViews } from '../src/database/views.ts';
+import { dropViews, ensureViews } from '../src/database/views.ts';
 
 /** The tables that the views read. */
 const TABLES = [
@@ -47,7 +47,7 @@ export async function copyMirror(file: string, url: string): Promise<void> {
   }
   from.close();
   rmSync(folder, { recursive: true });
-  await bringViews(to);
+  await ensureViews(to);
   await to.execute(`VACUUM (ANALYZE)`);
   await to.close();
 }

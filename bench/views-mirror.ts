@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { bringViews, dropViews } from '../src/database/views.ts';
+import { dropViews, ensureViews } from '../src/database/views.ts';
 import { keepViewSettings } from '../src/mirror/view-settings.ts';
 
 /** The history covers three years, in milliseconds. */
@@ -50,10 +50,10 @@ export async function buildMirror(path: string, conversations: number, now: numb
     FROM staged ORDER BY observed_at`);
   database.exec('COMMIT');
   database.exec('DROP TABLE staged');
-  // Partial indexes (WHERE) belong to the views: bringViews creates them.
+  // Partial indexes (WHERE) belong to the views: ensureViews creates them.
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
-  await bringViews(mirror);
+  await ensureViews(mirror);
   await keepViewSettings(
     mirror,
     { reportTimezone: 'Europe/Berlin', budget: { perDay: 5000, reserved: 250 } },

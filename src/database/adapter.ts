@@ -2,6 +2,7 @@ import {
   type ArgType,
   ColumnTypeEnum,
   type SqlDriverAdapter,
+  type SqlDriverAdapterFactory,
   type SqlQuery,
   type SqlQueryable,
   type SqlResultSet,
@@ -9,21 +10,21 @@ import {
 import type { Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
 
-const AS_IT_IS: ArgType = { scalarType: 'unknown', arity: 'scalar' };
+const UNTYPED: ArgType = { scalarType: 'unknown', arity: 'scalar' };
 
 /**
- * SQL on Prisma's driver adapter itself. The client's own way for raw SQL costs some 0.4 ms of CPU a statement on top, which at six
- * statements a page is most of what an unchanged page costs (`npm run bench`).
+ * Runs SQL on Prisma's driver adapter directly. The client's raw-query runtime would add about 0.4 ms of CPU
+ * to each statement and double the cost of an unchanged page (docs/decisions/0005).
  */
 export function statementsOn(queryable: SqlQueryable, dialect: Dialect): Sql {
-  const bound = (text: string, parameters: unknown[]): SqlQuery => {
+  const bind = (text: string, parameters: unknown[]): SqlQuery => {
     const { sql, values } = dialect.bind(text, parameters);
-    return { sql, args: values, argTypes: values.map(() => AS_IT_IS) };
+    return { sql, args: values, argTypes: values.map(() => UNTYPED) };
   };
   return {
     query: async <Row>(text: string, ...parameters: unknown[]) =>
-      asRows<Row>(await queryable.queryRaw(bound(text, parameters))),
-    execute: async (text, ...parameters) => await queryable.executeRaw(bound(text, parameters)),
+      asRows<Row>(await queryable.queryRaw(bind(text, parameters))),
+    execute: async (text, ...parameters) => await queryable.executeRaw(bind(text, parameters)),
   };
 }
 
@@ -41,7 +42,7 @@ function asRows<Row>({ columnNames, columnTypes, rows }: SqlResultSet): Row[] {
 }
 
 const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
-  // Counts and sums, which PostgreSQL gives as text. Ids are text columns and keep every digit.
+  // PostgreSQL returns counts and sums as text. Ids are text columns and keep every digit.
   [ColumnTypeEnum.Int64, Number],
   [ColumnTypeEnum.Numeric, Number],
   [ColumnTypeEnum.DateTime, (value: unknown) => new Date(value as string)],
@@ -52,7 +53,11 @@ const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
   ],
 ]);
 
-/** All of `work` or nothing of it, on a connection of its own where there are several. `first` is run before it. */
+/**
+ * Runs `work` in one transaction and rolls back if it throws. With a pool, the transaction has a connection
+ * to itself.
+ * @param first a statement to run before `work`
+ */
 export async function inTransaction<Result>(
   connection: SqlDriverAdapter,
   dialect: Dialect,
@@ -68,9 +73,25 @@ export async function inTransaction<Result>(
     await transaction.commit();
     return result;
   } catch (error) {
-    // A full disk rolls back by itself, as does a connection that broke; then there is nothing left to roll back.
+    // ROLLBACK itself fails after a full disk or a broken connection: the database has already rolled back.
     await tx.execute('ROLLBACK').catch(() => undefined);
     await transaction.rollback();
     throw error;
   }
+}
+
+/** Returns a function that runs each `work` once all earlier ones have settled. */
+export function serialQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const turn = last.then(work);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+}
+
+/** A factory with which Prisma's typed client uses a connection that is already open. */
+export function factoryOf(connection: SqlDriverAdapter): SqlDriverAdapterFactory {
+  const { provider, adapterName } = connection;
+  return { provider, adapterName, connect: () => Promise.resolve(connection) };
 }

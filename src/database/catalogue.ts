@@ -1,7 +1,4 @@
-/**
- * One sentence for each table and view, printed by `inbox-mirror tables`. A test checks that docs/sql.md has
- * the sentences of the views.
- */
+/** One sentence for each table. `inbox-mirror tables` prints it. */
 export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   inboxes: 'The shared inboxes. A row with `deleted_at` is gone.',
   inbox_users: 'The users of each inbox.',
@@ -10,19 +7,23 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   conversation_tags: 'Which tags each conversation carries. Deleted conversations keep theirs.',
   changes: 'Every difference between two sightings of one item.',
   sweeps: 'Each walk over all pages of one list.',
-  sweep_pages: 'Which ids each page held, for the last two complete sweeps of each list and later ones.',
+  sweep_pages:
+    'Which ids each page held, for the two newest complete sweeps of each list and at most two later ones.',
   requests: 'The ledger: each request to the service, written before it is sent.',
   rejects: 'The rows that the latest sweep of their list could not read.',
   leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',
   webhooks: 'How far the changes have been delivered to each webhook.',
-  gate_state: 'What the gate remembers across restarts, in one row.',
+  gate_state: 'The state of the gate across restarts, in one row.',
   settings: 'Configuration values that the views need.',
   report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
 };
 
-/** In the order of creation: a view follows the views that it reads. */
+/**
+ * One sentence for each view; a test compares it with docs/sql.md. The order is that of creation: a view
+ * follows the views that it reads.
+ */
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   freshness: 'How current each list is, and whether it is as fresh as its schedule promises.',
   budget: 'How many of the requests of the last 24 hours are spent.',

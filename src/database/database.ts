@@ -1,7 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import type { PrismaClient } from './generated/sqlite/client.ts';
 
-/** Runs SQL with `$1` parameters. Instants are returned as `Date`, booleans as booleans, counts as numbers. */
+/** Runs SQL with `$1` parameters. Returns instants as `Date`, booleans as booleans, counts as numbers. */
 export interface Sql {
   query<Row>(sql: string, ...parameters: unknown[]): Promise<Row[]>;
   /** @returns the number of rows written */
@@ -14,11 +14,12 @@ export type TypedClient = Pick<PrismaClient, 'sync_requests'>;
 /** An open mirror. */
 export interface Database extends Sql {
   readonly dialect: Dialect;
-  /** For messages: the file or the address, without any password. */
+  /** For messages: the file, or the address without its password. */
   readonly name: string;
   /**
-   * Runs `work` in one transaction. `work` may use only `tx`. After a conflict with another transaction it runs again.
-   * @param alone a name: of all processes' transactions with the same name, only one runs at a time
+   * Runs `work` in one transaction. `work` may use only `tx`. It runs again if the transaction conflicts with
+   * another.
+   * @param alone a name: only one transaction of this name runs at a time, in all processes
    */
   transaction<Result>(work: (tx: Sql) => Promise<Result>, alone?: string): Promise<Result>;
   /** Runs `work` on Prisma's typed client. It costs 40 MB of memory, so the daemon does not use it. */

@@ -1,4 +1,4 @@
-/** Epoch milliseconds as the text form in which every instant stands in the mirror: ISO 8601, UTC, milliseconds. */
+/** Epoch milliseconds as the text form of every stored instant: ISO 8601, UTC, with milliseconds and `Z`. */
 export function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }

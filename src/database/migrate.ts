@@ -2,12 +2,13 @@ import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { Database } from './database.ts';
 import { APPLIED, refuseForeign, refuseNewer, shippedMigrations } from './migrations.ts';
 import { applyMigrations } from './schema-engine.ts';
-import { bringViews, dropViews } from './views.ts';
+import { dropViews, ensureViews } from './views.ts';
 
 /**
- * Brings the tables up to date with Prisma's own schema engine in its WebAssembly build, all migrations in one transaction.
- * Where nothing is to be done, the engine is not even loaded. Then the views.
- * @throws MirrorError `DATABASE` for a database that a newer program has migrated, or that holds another program's tables.
+ * Applies the missing migrations in one transaction, with Prisma's schema engine, then updates the views.
+ * Without a missing migration the engine is not loaded (docs/decisions/0008).
+ * @throws MirrorError `DATABASE` for a database that a newer program has migrated or that holds another
+ *   program's tables
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
   const shipped = shippedMigrations(database.dialect);
@@ -16,11 +17,11 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
   refuseForeign(database.name, tables, applied, shipped);
   refuseNewer(database.name, applied, shipped);
   if (!shipped.names.every((name) => applied.includes(name))) {
-    // A view would hinder a migration that rebuilds a table under it.
+    // A migration cannot rebuild a table that a view reads.
     if (tables.includes('settings')) await dropViews(database);
     await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
   }
-  await bringViews(database);
+  await ensureViews(database);
 }
 
 async function tableNames(database: Database): Promise<string[]> {

@@ -3,16 +3,20 @@ import { join } from 'node:path';
 import { MirrorError } from '../core/errors.ts';
 import type { Dialect } from './dialect.ts';
 
-/** From src/database or dist/database alike, two folders up. */
+/** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma');
 
-/** So many of another program's tables are named. */
-const SHOWN = 3;
+/** At most 3 table names of another program in the message. */
+const MOST_NAMED = 3;
 
-/** The query for the `migration_name` of each migration that a database has had, where its table of them is there. */
-export const APPLIED = `SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`;
+/**
+ * A query for the `migration_name` of each applied migration. It fails if the table `_prisma_migrations` is
+ * missing.
+ */
+export const APPLIED =
+  'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL';
 
-/** The migrations that this program brings for a database: their folder, and their names in order. */
+/** The migrations in this program's package for a database: their folder, and their names in order. */
 export function shippedMigrations({ provider }: Dialect): { folder: string; names: string[] } {
   const folder = join(FOLDER, provider, 'migrations');
   const entries = readdirSync(folder, { withFileTypes: true });
@@ -20,7 +24,10 @@ export function shippedMigrations({ provider }: Dialect): { folder: string; name
   return { folder, names: names.sort() };
 }
 
-/** @throws MirrorError `DATABASE` for a database with migrations that this program does not know: what it means by its tables nobody can tell. */
+/**
+ * Refuses a database with migrations that this program does not know: it cannot know what the tables mean.
+ * @throws MirrorError `DATABASE`
+ */
 export function refuseNewer(
   name: string,
   applied: readonly string[],
@@ -36,8 +43,9 @@ export function refuseNewer(
 }
 
 /**
+ * Refuses a database that has tables but no mirror: one of them could have the name of a mirror's table.
  * @param tables the names of the database's tables
- * @throws MirrorError `DATABASE` where there are tables, but none of a mirror: one of the same name would be taken for the mirror's own.
+ * @throws MirrorError `DATABASE`
  */
 export function refuseForeign(
   name: string,
@@ -47,10 +55,12 @@ export function refuseForeign(
 ): void {
   const foreign = tables.filter((table) => !table.startsWith('sqlite_'));
   if (foreign.length === 0 || applied.some((migration) => names.includes(migration))) return;
-  const some = foreign.toSorted().slice(0, SHOWN).join(', ');
+  const some =
+    foreign.toSorted().slice(0, MOST_NAMED).join(', ') + (foreign.length > MOST_NAMED ? ', …' : '');
   throw new MirrorError(
     'DATABASE',
-    `The database ${name} holds another program’s tables (${some}${foreign.length > SHOWN ? ', …' : ''}) and no mirror. ` +
-      'Nothing was changed; set DATABASE_URL to an empty database, or on PostgreSQL to a schema of its own (?schema=inbox_mirror).',
+    `The database ${name} holds another program’s tables (${some}) and no mirror. ` +
+      'Nothing was changed; set DATABASE_URL to an empty database, ' +
+      'or on PostgreSQL to a separate schema (?schema=inbox_mirror).',
   );
 }

@@ -1,18 +1,19 @@
 import type { Database } from './database.ts';
 
 /**
- * Opens the mirror, makes it and brings its tables up to date where needed (DESIGN.md, "Environment"). Each provider's part is loaded only
- * where it is used.
+ * Opens the mirror. Creates it, or migrates its tables, where needed. Loads only the code of the database in
+ * use.
  * @param url `file:…` or `postgresql://…`
- * @param busyTimeoutMs how long a statement waits for another program's lock on a file; the whole process stands still meanwhile. A server is waited for without standing still.
- * @throws MirrorError `DATABASE` where it cannot be opened, is locked, or was made by a newer program.
+ * @param busyTimeoutMs on SQLite, how long a statement waits for another program's lock; meanwhile the whole
+ *   process is blocked. PostgreSQL has its own lock timeout and blocks nothing.
+ * @throws MirrorError `DATABASE` if it cannot be opened, is locked, or a newer program has migrated it
  */
 export async function openDatabase(url: string, busyTimeoutMs = 10_000): Promise<Database> {
   if (isPostgres(url)) return await (await import('./postgresql/open.ts')).openPostgres(url);
   return await (await import('./sqlite/open.ts')).openSqlite(url, busyTimeoutMs);
 }
 
-/** Which database an address names. */
+/** Whether an address names a PostgreSQL server. */
 export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/.test(url);
 }

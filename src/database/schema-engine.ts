@@ -6,6 +6,10 @@ import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/sch
 
 const NO_FILTERS = { externalTables: [], externalEnums: [] };
 
+/**
+ * Applies the missing ones of the named migrations, all in one transaction that begins with the statements
+ * `begin`.
+ */
 export async function applyMigrations(
   folder: string,
   names: string[],
@@ -14,13 +18,14 @@ export async function applyMigrations(
 ): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
-  if (!connection.ok) throw new Error('the schema engine found no connection', { cause: connection.error });
+  if (!connection.ok) throw new Error('the schema engine has no connection', { cause: connection.error });
   const adapter = connection.value;
   const run = async (sql: string): Promise<void> => {
     const result = await adapter.executeScript(sql);
     if (!result.ok) throw new Error(`${sql}: ${JSON.stringify(result.error)}`);
   };
-  // Two processes may start at once, and one may be killed half-way: the transaction lets one in and leaves all or nothing.
+  // Two processes may start at once, and one may be killed half-way. The lock admits one at a time; the
+  // transaction applies all migrations or none.
   try {
     for (const statement of begin) await run(statement);
     const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
@@ -28,7 +33,7 @@ export async function applyMigrations(
     await run('COMMIT');
   } catch (error) {
     await run('ROLLBACK').catch(() => undefined);
-    // Of what failed in the driver the engine tells only a number.
+    // For an error of the driver the engine reports only a number; the registry holds the error.
     const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
     throw number === undefined
       ? error
@@ -44,7 +49,10 @@ export async function loadEngine(adapters: object): Promise<SchemaEngine> {
   return await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapters);
 }
 
-/** One instance a process: its JavaScript half knows only the last one, and would free the objects of an earlier one in it. */
+/**
+ * The one instance of this process. The engine's JavaScript half knows only the last instance and would free
+ * the objects of an earlier one in it.
+ */
 let engineModule: ReturnType<typeof instantiate> | undefined;
 
 async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> {
@@ -52,15 +60,18 @@ async function instantiate(): Promise<typeof import('@prisma/schema-engine-wasm/
   const file = fileURLToPath(
     new URL('schema_engine_bg.wasm', import.meta.resolve('@prisma/schema-engine-wasm')),
   );
-  const imports = { './schema_engine_bg.js': withLooseTimers(engine) };
+  const imports = { './schema_engine_bg.js': withUnrefTimers(engine) };
   const { instance } = await WebAssembly.instantiate(readFileSync(file), imports);
   engine.__wbg_set_wasm(instance.exports);
   (instance.exports['__wbindgen_start'] as () => void)();
   return engine;
 }
 
-/** The engine's patience with locks is a timer that it never clears: alone it must not keep the process. */
-function withLooseTimers(imports: object): WebAssembly.ModuleImports {
+/**
+ * Calls `unref()` on the engine's timers: it never clears its lock time-out, which would keep the process
+ * alive.
+ */
+function withUnrefTimers(imports: object): WebAssembly.ModuleImports {
   const entries = Object.entries(imports).map(([name, value]) => {
     if (!name.startsWith('__wbg_setTimeout')) return [name, value];
     return [name, (callback: () => void, ms: number) => setTimeout(callback, ms).unref()];
@@ -68,7 +79,7 @@ function withLooseTimers(imports: object): WebAssembly.ModuleImports {
   return Object.fromEntries(entries) as WebAssembly.ModuleImports;
 }
 
-/** The migrations as the engine wants to be handed them. */
+/** The migrations in the form that the engine expects. */
 export function readMigrations(folder: string, names: string[]): MigrationList {
   return {
     baseDir: folder,

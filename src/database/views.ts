@@ -5,74 +5,81 @@ import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
 
-/** From src/database or dist/database alike, two folders up. */
+/** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma/views');
 
-/** The row of `settings` that remembers which views there are. */
-const MEMORY = 'views';
+/** The row of `settings` that records which views exist. */
+const SETTING = 'views';
 
-/** What `settings` remembers: a hash over the views' SQL, and their names, so that another release knows what to drop. */
-interface Memory {
+interface CreatedViews {
+  /** Of the SQL of all views and their indexes. */
   readonly hash: string;
+  /** In the order of creation. Another release drops these. */
   readonly names: readonly string[];
 }
 
 /**
- * Makes the views, and the indexes that only they need, or makes them again where this program's differ from those that are there.
- * Where they are up to date it costs one look.
+ * Creates the views and the indexes that only they need. Replaces them if this program's SQL differs from
+ * that of the existing ones. If they are up to date, this costs one query.
  */
-export async function bringViews(database: Database): Promise<void> {
+export async function ensureViews(database: Database): Promise<void> {
   const statements = viewStatements(database.dialect, null);
   const hash = createHash('sha256').update(statements.join('\n')).digest('hex');
-  if ((await readMemory(database))?.hash === hash) return;
+  if ((await readCreated(database))?.hash === hash) return;
   await database.transaction(async (tx) => {
-    // Two processes may start at once: the write lets one in, and the other then finds the work done.
+    // Two processes may start at once: the second waits at this write, then finds the views up to date.
     await tx.execute(
       `INSERT INTO settings (name, value) VALUES ($1, 'null') ON CONFLICT (name) DO NOTHING`,
-      MEMORY,
+      SETTING,
     );
-    await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, MEMORY);
-    const before = await readMemory(tx);
+    await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
+    const before = await readCreated(tx);
     if (before?.hash === hash) return;
     await drop(tx, before?.names ?? []);
     for (const statement of statements) await tx.execute(statement);
-    await remember(tx, { hash, names: VIEW_NAMES });
+    await recordCreated(tx, { hash, names: VIEW_NAMES });
   });
 }
 
-/** Drops the views, so that a migration may rebuild the tables under them. They are made again after it, in this process or the next. */
+/**
+ * Drops the views, so that a migration can rebuild the tables that they read. {@link ensureViews} creates
+ * them again, in this process or in the next that opens the mirror.
+ */
 export async function dropViews(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
-    await drop(tx, (await readMemory(tx))?.names ?? []);
-    await tx.execute(`DELETE FROM settings WHERE name = $1`, MEMORY);
+    await drop(tx, (await readCreated(tx))?.names ?? []);
+    await tx.execute(`DELETE FROM settings WHERE name = $1`, SETTING);
   });
 }
 
-/** Makes the views with the clock stopped at an instant (ISO 8601): for benchmarks and tests whose data has a time of its own. The next opening mends them. */
+/**
+ * Creates the views with their clock stopped at an instant (ISO 8601), for benchmarks and tests whose data
+ * has fixed times. The next process that opens the mirror replaces them.
+ */
 export async function stopViewsAt(database: Database, now: string): Promise<void> {
   await dropViews(database);
   for (const statement of viewStatements(database.dialect, now)) await database.execute(statement);
   await database.execute(
     `INSERT INTO settings (name, value) VALUES ($1, $2)`,
-    MEMORY,
+    SETTING,
     JSON.stringify({ hash: `stopped at ${now}`, names: VIEW_NAMES }),
   );
 }
 
-async function readMemory(sql: Sql): Promise<Memory | null> {
-  const [row] = await sql.query<{ value: string }>(`SELECT value FROM settings WHERE name = $1`, MEMORY);
-  return row === undefined ? null : (JSON.parse(row.value) as Memory | null);
+async function readCreated(sql: Sql): Promise<CreatedViews | null> {
+  const [row] = await sql.query<{ value: string }>(`SELECT value FROM settings WHERE name = $1`, SETTING);
+  return row === undefined ? null : (JSON.parse(row.value) as CreatedViews | null);
 }
 
-async function remember(tx: Sql, memory: Memory): Promise<void> {
-  await tx.execute(`UPDATE settings SET value = $2 WHERE name = $1`, MEMORY, JSON.stringify(memory));
+async function recordCreated(tx: Sql, views: CreatedViews): Promise<void> {
+  await tx.execute(`UPDATE settings SET value = $2 WHERE name = $1`, SETTING, JSON.stringify(views));
 }
 
 async function drop(tx: Sql, names: readonly string[]): Promise<void> {
   for (const name of names.toReversed()) await tx.execute(`DROP VIEW IF EXISTS ${name}`);
 }
 
-/** Everything that makes the views, in order. `now` is null for the database's own clock. */
+/** The statements that create the indexes and the views, in order. `now` is null for the database's clock. */
 function viewStatements(dialect: Dialect, now: string | null): string[] {
   const indexes = readSql(dialect, 'indexes')
     .replaceAll(/^--.*$/gm, '')
@@ -82,18 +89,24 @@ function viewStatements(dialect: Dialect, now: string | null): string[] {
   return [...indexes, ...VIEW_NAMES.map((name) => expand(readSql(dialect, name), dialect, now))];
 }
 
-/** A database's own file goes before the common one; so does its own part, where a file names one: `PART(name, …)`, with what stands for $1, $2 … in it. */
+/**
+ * The SQL of `name`: the provider's file if it exists, else the common one. Each `PART(name, a, b)` is
+ * replaced by the file `parts/name`, found in the same way, with `a` for its `$1` and `b` for its `$2`.
+ */
 function readSql(dialect: Dialect, name: string): string {
-  const own = join(FOLDER, dialect.provider, `${name}.sql`);
-  const sql = readFileSync(existsSync(own) ? own : join(FOLDER, 'common', `${name}.sql`), 'utf8');
-  return sql.replaceAll(/\bPART\((\w+(?:, \w+)*)\)/g, (_part, words: string) => {
-    const [part = '', ...filled] = words.split(', ');
+  const specific = join(FOLDER, dialect.provider, `${name}.sql`);
+  const sql = readFileSync(existsSync(specific) ? specific : join(FOLDER, 'common', `${name}.sql`), 'utf8');
+  return sql.replaceAll(/\bPART\((\w+(?:, \w+)*)\)/g, (_part, list: string) => {
+    const [part = '', ...values] = list.split(', ');
     const text = readSql(dialect, join('parts', part)).trimEnd();
-    return text.replaceAll(/\$(\d)/g, (_word, nth: string) => filled[Number(nth) - 1] ?? '');
+    return text.replaceAll(/\$(\d)/g, (_word, nth: string) => values[Number(nth) - 1] ?? '');
   });
 }
 
-/** Writes out what the files say in words of their own, in capitals: what databases say differently, and what stands here once. */
+/**
+ * Expands the words in capitals of the views' files: expressions that differ between databases, and two that
+ * all views share (docs/decisions/0013).
+ */
 function expand(
   sql: string,
   { millisecondsBetween, instantAgo, readBy }: Dialect,
@@ -103,11 +116,11 @@ function expand(
     sql
       .replaceAll(
         /\bSTATUS_OF\(([\w.]+)\)/g,
-        // The service says `close`, its readers say `closed` (SERVICE-NOTES.md, "Statuses").
+        // The service's word is `close`; the views use `closed`.
         (_call, status: string) =>
           `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
       )
-      // Nobody is somebody here: null equals nothing, itself included.
+      // An empty text stands for no id: in SQL, null does not equal null.
       .replaceAll(/\bID_OF\(([\w.]+)\)/g, (_call, id: string) => `coalesce(${id}, '')`)
       .replaceAll(
         /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,

@@ -3,35 +3,32 @@ import { excerptOf } from './excerpt.ts';
 import { nearest } from './nearest.ts';
 import { nameOf, tokensOf } from './tokens.ts';
 
-/** Where the mirror should lie there is none. */
 export function noMirrorYet(name: string): MirrorError {
   return new MirrorError(
     'USAGE',
-    `There is no mirror at ${name} yet. \`inbox-mirror sync\` makes one; DATABASE_URL says where it lies.`,
+    `There is no mirror at ${name} yet. Run \`inbox-mirror sync\` to create it, or correct DATABASE_URL.`,
   );
 }
 
-/** A statement that only does something. */
+/** The statement returns no rows (INSERT, CREATE, …). */
 export function noRows(): MirrorError {
   return new MirrorError(
     'USAGE',
-    'This statement gives no rows, and the mirror is read-only here. Use SELECT.',
+    'This statement returns no rows, and the mirror is read-only here. Use SELECT.',
   );
 }
 
 export function readOnlyHere(cause: unknown): MirrorError {
-  return new MirrorError(
-    'USAGE',
-    'The mirror is read-only here, so that a query cannot harm it. Use SELECT.',
-    { cause },
-  );
+  return new MirrorError('USAGE', 'The mirror is read-only here: a query cannot change it. Use SELECT.', {
+    cause,
+  });
 }
 
 export function severalStatements(cause: unknown): MirrorError {
-  return new MirrorError('USAGE', 'There is more than one statement here. Ask one at a time.', { cause });
+  return new MirrorError('USAGE', 'There is more than one statement here. Run one at a time.', { cause });
 }
 
-/** @throws MirrorError `USAGE` where the text holds nothing to run */
+/** @throws MirrorError `USAGE` if the text holds no statement */
 export function refuseEmpty(sql: string): void {
   if (tokensOf(sql).every(({ text }) => text === ';'))
     throw new MirrorError(
@@ -42,29 +39,32 @@ export function refuseEmpty(sql: string): void {
     );
 }
 
-/** What a database says of wrong SQL. */
+/** A database's report of wrong SQL. */
 export interface SqlFault {
-  /** Its words. */
-  readonly said: string;
-  /** Where in the text, in UTF-16 units; null: not known. */
+  /** The database's message. */
+  readonly message: string;
+  /** The place in the text, in UTF-16 units; null: unknown. */
   readonly at: number | null;
-  /** What to try, as a sentence. */
+  /** A sentence that suggests a correction. */
   readonly hint: string | null;
   readonly cause: unknown;
 }
 
-/** Wrong SQL as a sentence, the place that it points at and what to try. */
-export function wrongSql(sql: string, { said, at, hint, cause }: SqlFault): MirrorError {
-  const lines = [`The SQL cannot be run: ${said}.`];
+/** An error whose message has the database's message, an excerpt with a caret, and the hint. */
+export function wrongSql(sql: string, { message, at, hint, cause }: SqlFault): MirrorError {
+  const lines = [`The SQL cannot be run: ${message}.`];
   if (at !== null) lines.push(excerptOf(sql, at));
   if (hint !== null) lines.push(hint);
   return new MirrorError('USAGE', lines.join('\n'), { cause });
 }
 
-/** A column of a table or a view: the first three of `Dialect.allColumns`. */
+/** A row of `Dialect.allColumns`. */
 export type NamedColumn = readonly [table: unknown, kind: unknown, column: unknown];
 
-/** Names that are near to one that is not there, as a sentence. Columns are sought in the tables that the SQL names, if it names any. */
+/**
+ * A sentence that suggests the names nearest to one that does not exist. Columns are searched in the tables
+ * that the SQL names, or in all tables if it names none.
+ */
 export function hintOf(
   kind: 'table' | 'column',
   name: string,
@@ -81,6 +81,6 @@ export function hintOf(
       String(kind === 'table' ? table : column),
     ),
   );
-  if (near.length === 0) return 'See `inbox-mirror tables` for what there is to ask.';
+  if (near.length === 0) return 'See `inbox-mirror tables` for the tables and their columns.';
   return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
 }

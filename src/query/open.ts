@@ -4,9 +4,9 @@ import { sqlitePath } from '../database/sqlite/file.ts';
 import type { ReadOnlyMirror } from './result.ts';
 
 /**
- * Opens the mirror for reading only.
- * @param signal ends what is being asked at any moment, with its reason as the error
- * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
+ * Opens the mirror over a connection that cannot write.
+ * @param signal stops a running query at any moment; the query then throws the signal's reason
+ * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
  */
 export async function openReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   if (isPostgres(url)) return await (await import('./postgresql.ts')).openPostgresReadOnly(url, signal);
@@ -16,8 +16,8 @@ export async function openReadOnly(url: string, signal?: AbortSignal): Promise<R
 }
 
 /**
- * As `openDatabase`, for whoever only looks and so makes no mirror.
- * @throws MirrorError `USAGE` where there is none yet
+ * Opens the mirror like `openDatabase`, but creates none.
+ * @throws MirrorError `USAGE` if there is no mirror yet
  */
 export async function openExisting(url: string): Promise<Database> {
   await (await openReadOnly(url)).close();

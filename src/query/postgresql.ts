@@ -17,21 +17,21 @@ import {
   severalStatements,
   wrongSql,
 } from './faults.ts';
-import { AT_ONCE, type Cell, charactersOf, type ReadOnlyMirror } from './result.ts';
+import { AT_ONCE, type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from './result.ts';
 
-/** As long as it is not known how large the rows are. */
+/** The first read is of 50 rows: their size is still unknown. */
 const ROWS_AT_FIRST = 50;
 
-/** Each time costs the way to the server and back. */
+/** A later read is of at most 1000 rows. Each read costs a round trip to the server. */
 const MOST_ROWS = 1000;
 
-/** Whoever reads slowly, page by page, must not lose the connection. */
 const SESSION = [
   'default_transaction_read_only = on',
+  // A reader that pauses between rows keeps its connection.
   'idle_in_transaction_session_timeout = 0',
-  // All rows are read; of a cursor the planner thinks that a tenth will do.
+  // All rows are read. By default the planner expects that a cursor reads a tenth of them.
   'cursor_tuple_fraction = 1.0',
-  // Of the daily views the planner guesses costs for which it would compile them first.
+  // The planner overestimates the cost of the daily views and would compile them first.
   'jit = off',
   'bytea_output = hex',
 ];
@@ -51,7 +51,10 @@ const {
 } = types.builtins;
 const JSON_TYPES: ReadonlySet<number> = new Set([JSON_TEXT, JSONB]);
 
-/** Cells as the same query gives them on SQLite; what has no such form is the server's text. */
+/**
+ * Converts cells to the form that SQLite returns for the same query. A value without such a form stays the
+ * server's text.
+ */
 const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (text: string) => Cell>([
   [BOOL, (text) => text === 't'],
   [BYTEA, (text) => Buffer.from(text.slice(2), 'hex')],
@@ -60,80 +63,94 @@ const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (te
   ...[FLOAT4, FLOAT8, NUMERIC].map((type) => [type, asNumber] as const),
 ]);
 
+/** A session in a read-only transaction. */
+interface ReadSession {
+  readonly client: Client;
+  /** The mirror, for messages. */
+  readonly name: string;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
- * Opens the mirror for reading only: a session of its own in a read-only transaction, which no statement can leave and go on.
- * @param signal ends the session at any moment; the server stops what it is doing for it
- * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` also where a newer program has made it
+ * Opens the mirror in a separate session with a read-only transaction. No query can leave the transaction and
+ * continue.
+ * @param signal cuts the connection at any moment; the server then stops the statement
+ * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it or it
+ *   cannot be read
  */
 export async function openPostgresReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = clientOf(address);
-  // What breaks the connection fails the query that needs it.
+  const session = { client, name: address.name, signal };
+  // A broken connection fails the query that needs it.
   client.on('error', () => undefined);
-  // In the middle of a query this cuts the connection.
-  const hangUp = (): void => void client.end().catch(() => undefined);
-  signal?.addEventListener('abort', hangUp);
+  // In the middle of a query, this cuts the connection.
+  const disconnect = (): void => void client.end().catch(() => undefined);
+  signal?.addEventListener('abort', disconnect);
   const close = async (): Promise<void> => {
-    signal?.removeEventListener('abort', hangUp);
+    signal?.removeEventListener('abort', disconnect);
     if (signal?.aborted !== true) await client.end();
   };
   try {
-    await unlessAborted(client.connect(), signal);
-    await unlessAborted(client.query(sessionOf(address, SESSION)), signal);
-    // Else a server looks for whoever asks only when it has rows for them. One that cannot look says so.
-    await unlessAborted(
-      client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal),
-      signal,
-    );
-    const texts = async (text: string): Promise<string[]> =>
-      (await unlessAborted(client.query<[string]>({ text, rowMode: 'array' }), signal)).rows.map(
-        ([first]) => first,
-      );
-    const tables = await texts(postgresql.tableNames);
-    if (!tables.includes('conversations')) throw noMirrorYet(address.name);
-    const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
-    refuseNewer(address.name, applied, shippedMigrations(postgresql));
-    await unlessAborted(client.query('BEGIN READ ONLY'), signal);
+    await beginReading(session, address);
   } catch (error) {
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
   }
+  return { dialect: postgresql, query: (sql) => runQuery(session, sql), close };
+}
+
+/**
+ * Connects, checks that the database holds a mirror of this program or an older one, and begins the
+ * transaction.
+ * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
+ */
+async function beginReading({ client, name, signal }: ReadSession, address: PostgresAddress): Promise<void> {
+  await unlessAborted(client.connect(), signal);
+  await unlessAborted(client.query(sessionOf(address, SESSION)), signal);
+  // Otherwise the server notices a cut connection only when it sends rows. Some servers refuse the setting.
+  await unlessAborted(
+    client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal),
+    signal,
+  );
+  const texts = async (text: string): Promise<string[]> => {
+    const { rows } = await unlessAborted(client.query<[string]>({ text, rowMode: 'array' }), signal);
+    return rows.map(([first]) => first);
+  };
+  const tables = await texts(postgresql.tableNames);
+  if (!tables.includes('conversations')) throw noMirrorYet(name);
+  const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
+  refuseNewer(name, applied, shippedMigrations(postgresql));
+  await unlessAborted(client.query('BEGIN READ ONLY'), signal);
+}
+
+async function runQuery({ client, name, signal }: ReadSession, sql: string): Promise<QueryResult> {
+  refuseEmpty(sql);
+  // One prepared statement cannot contain a second one that would end the transaction first.
+  const cursor = client.query(
+    new Cursor<Cell[]>(sql, [], {
+      rowMode: 'array',
+      types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
+    }),
+  );
+  const next = async (rows: number): Promise<Batch> => {
+    try {
+      return await unlessAborted(read(cursor, rows), signal);
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : await asFault(client, { name, sql, error });
+    }
+  };
+  // A statement without rows is never executed: COPY … TO PROGRAM has effects even in a read-only
+  // transaction.
+  if (!(await unlessAborted(returnsRows(client, cursor), signal))) throw noRows();
+  const first = await next(ROWS_AT_FIRST);
   return {
-    dialect: postgresql,
-    async query(sql) {
-      refuseEmpty(sql);
-      // As one prepared statement, which holds no second one that could end the transaction first.
-      const cursor = client.query(
-        new Cursor<Cell[]>(sql, [], {
-          rowMode: 'array',
-          types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
-        }),
-      );
-      const next = async (rows: number): Promise<Batch> => {
-        try {
-          return await unlessAborted(read(cursor, rows), signal);
-        } catch (error) {
-          throw signal?.aborted === true
-            ? signal.reason
-            : await asFault(client, { name: address.name, sql, error });
-        }
-      };
-      // Never begun: what gives no rows only does something, and COPY … TO PROGRAM may do it in a read-only transaction, too.
-      if (!(await unlessAborted(givesRows(client, cursor), signal))) throw noRows();
-      const first = await next(ROWS_AT_FIRST);
-      return {
-        columns: first.fields.map((field) => ({
-          name: field.name,
-          isJson: JSON_TYPES.has(field.dataTypeID),
-        })),
-        rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
-      };
-    },
-    close,
+    columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
+    rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
   };
 }
 
-/** @throws MirrorError `DATABASE` where the address names files, such as of a certificate, that are not there */
+/** @throws MirrorError `DATABASE` if the address names a file that is missing, such as a certificate */
 function clientOf(address: PostgresAddress): Client {
   try {
     return new Client(connectionTo(address));
@@ -146,13 +163,16 @@ function ignoreRefusal(error: unknown): void {
   if (!(error instanceof DatabaseError)) throw error;
 }
 
-/** Waits for what the server says of the statement before it is executed; one that is wrong fails when it is read. */
-async function givesRows(client: Client, cursor: Cursor<Cell[]>): Promise<boolean> {
+/**
+ * Waits for the server's description of the statement, which arrives before its execution. True for a wrong
+ * statement: its error arrives when it is read.
+ */
+async function returnsRows(client: Client, cursor: Cursor<Cell[]>): Promise<boolean> {
   const { connection } = client as Client & { readonly connection: EventEmitter };
   return await new Promise((resolve) => {
     const yes = (): void => settle(true);
     const no = (): void => settle(false);
-    // The connection outlives the query.
+    // The connection outlives the query, so the listeners must go.
     const settle = (answer: boolean): void => {
       connection.off('rowDescription', yes).off('noData', no);
       cursor.off('error', yes);
@@ -178,12 +198,12 @@ async function read(cursor: Cursor<Cell[]>, rows: number): Promise<Batch> {
 }
 
 async function* rowsOf(first: Cell[][], next: (rows: number) => Promise<Cell[][]>): AsyncGenerator<Cell[]> {
-  let asked = ROWS_AT_FIRST;
-  for (let rows = first; ; rows = await next(asked)) {
+  let wanted = ROWS_AT_FIRST;
+  for (let rows = first; ; rows = await next(wanted)) {
     for (const row of rows) yield row;
-    if (rows.length < asked) return;
+    if (rows.length < wanted) return;
     const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0);
-    asked = Math.max(
+    wanted = Math.max(
       1,
       Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))),
     );
@@ -206,7 +226,7 @@ function asInstant(text: string): Cell {
   return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }
 
-/** @returns what to throw; the transaction is at its end then */
+/** @returns the error to throw. The failed statement has ended the transaction. */
 async function asFault(
   client: Client,
   { name, sql, error }: { name: string; sql: string; error: unknown },
@@ -218,27 +238,27 @@ async function asFault(
   if (failure instanceof MirrorError && code !== '42501') return failure;
   if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
   return wrongSql(sql, {
-    said: message,
+    message,
     at: position === undefined ? null : unitsBefore(sql, Number(position) - 1),
-    hint: hint ?? (await ownHint(client, sql, error)),
+    hint: hint ?? (await nearNames(client, sql, error)),
     cause: error,
   });
 }
 
-/** What the server counts in characters, in UTF-16 units. */
+/** Converts the server's count of characters to UTF-16 units. */
 function unitsBefore(text: string, characters: number): number {
   return Array.from(text).slice(0, characters).join('').length;
 }
 
-/** The server knows near columns, but no near tables. */
-async function ownHint(
+/** A hint for an error to which the server adds none: it suggests similar columns itself, but no tables. */
+async function nearNames(
   client: Client,
   sql: string,
   { code, message }: DatabaseError,
 ): Promise<string | null> {
   const name = /"(.*)"|column (\S+) does not/.exec(message);
   if (name === null || (code !== '42P01' && code !== '42703')) return null;
-  // The failed statement has ended its transaction for all but this.
+  // After an error, the transaction accepts only this statement.
   await client.query('ROLLBACK');
   const { rows } = await client.query<[string, string, string]>({
     text: postgresql.allColumns,

@@ -1,9 +1,11 @@
 import type { Dialect } from '../database/dialect.ts';
 
-/** A cell as SQL gives it; a boolean column gives booleans, and what has no form of its own is text. */
+/**
+ * A cell as SQL returns it. A boolean column has booleans. A value of a type that is not listed here is text.
+ */
 export type Cell = string | number | bigint | boolean | null | Uint8Array;
 
-/** The answer to a query: rows are read from the database as they are asked for, never all at once. */
+/** The answer to a query. Rows are read from the database as the caller iterates, never all at once. */
 export interface QueryResult {
   readonly columns: readonly { readonly name: string; readonly isJson: boolean }[];
   readonly rows: Iterable<Cell[]> | AsyncIterable<Cell[]>;
@@ -11,18 +13,18 @@ export interface QueryResult {
 
 export interface ReadOnlyMirror {
   readonly dialect: Dialect;
-  /** @throws MirrorError `USAGE` where the SQL is wrong, writes, or gives no rows */
+  /** @throws MirrorError `USAGE` if the SQL is wrong, writes, or returns no rows */
   query(sql: string): Promise<QueryResult>;
   close(): Promise<void>;
 }
 
 /**
- * Of the rows in memory at a time at most so many, and no more once they hold so many characters, whatever rows are like. Few: they die young,
- * and the garbage collector need not move them.
+ * A batch of rows in memory ends at 100 rows or at 256 Ki characters. Batches are small so that the garbage
+ * collector frees their rows while they are young and moves none.
  */
 export const AT_ONCE = { rows: 100, characters: 256 * 1024 } as const;
 
-/** About how many characters a row holds. */
+/** The approximate number of characters in a row. */
 export function charactersOf(row: readonly Cell[]): number {
   let sum = 0;
   for (const cell of row) sum += typeof cell === 'string' || cell instanceof Uint8Array ? cell.length : 8;

@@ -8,6 +8,7 @@ export interface Described {
   readonly columns: readonly string[];
 }
 
+/** All tables and views in the order of their sentences, then those that are not the mirror's. */
 export async function describe(url: string): Promise<Described[]> {
   const mirror = await openReadOnly(url);
   const columns = new Map<string, string[]>();
@@ -22,8 +23,10 @@ export async function describe(url: string): Promise<Described[]> {
     await mirror.close();
   }
   const sentences = { ...TABLE_SENTENCES, ...VIEW_SENTENCES };
-  const own = [...columns.keys()].filter((name) => !(name in sentences) && !/^(sqlite_|_prisma_)/.test(name));
-  return [...Object.keys(sentences), ...own]
+  const others = [...columns.keys()].filter(
+    (name) => !(name in sentences) && !/^(sqlite_|_prisma_)/.test(name),
+  );
+  return [...Object.keys(sentences), ...others]
     .filter((name) => columns.has(name))
     .map((name) => ({
       name,

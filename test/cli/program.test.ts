@@ -110,7 +110,7 @@ test('query and status without a mirror exit 2 and name the command that makes o
   for (const argv of [['query', 'SELECT 1'], ['status']]) {
     expect(await program.run(...argv)).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('`inbox-mirror sync` makes one') as string,
+      stderr: expect.stringContaining('Run `inbox-mirror sync` to create it') as string,
     });
   }
   expect(readdirSync(program.folder)).toEqual([]);

@@ -77,7 +77,7 @@ describe.runIf(ON_SQLITE)('an SQLite mirror', () => {
     const report = await mirror.sync();
     expect(report.stopped).toMatchObject({
       code: 'DATABASE',
-      message: `The database ${path} is locked by another program. Nothing is lost; close what holds it open for writing and run the command again.`,
+      message: `The database ${path} is locked by another program. Nothing is lost; close the program that has it open for writing, then run the command again.`,
     });
     other.exec('ROLLBACK');
     mirror.sandbox.script(undefined);

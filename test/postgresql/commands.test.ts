@@ -139,7 +139,7 @@ describe('query', () => {
     ]) {
       const { exitCode, stderr } = await program.run('query', sql);
       expect(stderr, sql).toMatch(
-        /^error: (The mirror is read-only here|This statement gives no rows|The SQL cannot be run|There is more than one statement)/,
+        /^error: (The mirror is read-only here|This statement returns no rows|The SQL cannot be run|There is more than one statement)/,
       );
       expect(exitCode).toBe(2);
     }

@@ -50,7 +50,7 @@ describe('opening a mirror fails with a message about', () => {
     expect(await failureOf(openDatabase(url))).toEqual({
       code: 'DATABASE',
       message: expect.stringMatching(
-        /^The database postgresql:\/\/postgres@127\.0\.0\.1:1\/\w+\?schema=public cannot be reached\. .* then\.$/,
+        /^The database postgresql:\/\/postgres@127\.0\.0\.1:1\/\w+\?schema=public cannot be reached\. .*, then run the command again\.$/,
       ),
     });
   });
@@ -81,7 +81,7 @@ describe('opening a mirror fails with a message about', () => {
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
       message: expect.stringContaining(
-        'has the name of one of its own. Rename it, or give the mirror a schema',
+        'with a name that the mirror needs. Rename it, or give the mirror a separate schema',
       ),
     });
   });
@@ -113,7 +113,7 @@ describe('opening a mirror fails with a message about', () => {
     const url = await asRole(await freshMirrorFile(), 'ALTER ROLE me CONNECTION LIMIT 0');
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
-      message: expect.stringContaining('takes no more connections'),
+      message: expect.stringContaining('accepts no more connections'),
     });
   });
 });

@@ -1,18 +1,18 @@
-/** Where a mirror lies on a PostgreSQL server. */
+/** The place of a mirror on a PostgreSQL server. */
 export interface PostgresAddress {
-  /** For the driver, password included. */
+  /** For the driver; it includes the password. */
   readonly connectionString: string;
   readonly schema: string;
-  /** For messages: without the password. */
+  /** For messages; it has no password. */
   readonly name: string;
 }
 
-/** @param url as `config.ts` has checked it */
+/** @param url must be valid (session/config/database-url.ts) */
 export function addressOf(url: string): PostgresAddress {
   const address = new URL(url);
   const { searchParams: parameters } = address;
   const schema = parameters.get('schema') ?? 'public';
-  // The driver knows no such parameter.
+  // The driver does not know this parameter.
   parameters.delete('schema');
   const connectionString = address.href;
   const user = address.username === '' ? '' : `${decodeURIComponent(address.username)}@`;
@@ -24,9 +24,9 @@ export function addressOf(url: string): PostgresAddress {
   };
 }
 
-/** What the driver is told, whoever opens the connection. */
+/** The driver's options for every connection. */
 export function connectionTo({ connectionString }: PostgresAddress) {
-  // A server whose machine is gone says nothing: without these looks a statement would wait for it for two hours.
+  // Without keep-alive, a statement would wait two hours for a server whose machine is gone.
   const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
   return {
     connectionString,
@@ -36,15 +36,19 @@ export function connectionTo({ connectionString }: PostgresAddress) {
   };
 }
 
-/** As long as on SQLite a statement waits for what another has locked. */
+/** A statement waits at most 10 s for a lock, as on SQLite. */
 const LOCK_TIMEOUT_MS = 10_000;
-/** Under a stricter one a transaction that has waited for its lock would not see what was done meanwhile: two would be granted one slot. */
+
+/**
+ * A transaction that has waited for its lock must see the rows committed meanwhile. Under a stricter level it
+ * would not, and two processes would get the same slot.
+ */
 const ISOLATION = 'read committed';
 
 /**
- * The statement that each new connection begins with; poolers between us and the server refuse such settings among the start-up
- * parameters. Prisma's adapter takes every instant for UTC and for ISO 8601, so that is what the server must speak, whatever a role or a
- * database is set to: in another style the second of March would be read as the third of February.
+ * The first statement of each connection. It is no start-up parameter, because connection poolers refuse
+ * settings there. Prisma's adapter reads every instant as ISO 8601 in UTC, so the session sets both, whatever
+ * the role or the database has set: in another style, 2 March would be read as 3 February.
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {

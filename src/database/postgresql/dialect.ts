@@ -8,18 +8,20 @@ const TYPES: Record<ColumnKind | 'json', string> = {
   json: 'text',
 };
 
-/** Advisory locks are the whole database's, so each schema's mirror has its own. */
+/** An advisory lock applies to the whole database, so its key includes the mirror's schema. */
 function lock(name: string): string {
-  return `SELECT pg_advisory_xact_lock(hashtextextended('inbox-mirror ${name} ' || current_setting('search_path'), 0))`;
+  const key = `hashtextextended('inbox-mirror ${name} ' || current_setting('search_path'), 0)`;
+  return `SELECT pg_advisory_xact_lock(${key})`;
 }
 
 export const postgresql: Dialect = {
   provider: 'postgresql',
   bind: (sql, parameters) => {
-    // Every parameter must have a use and a number without gaps; statements that are built from parts leave some out.
+    // PostgreSQL requires numbers without gaps. Statements that are built from parts may not use every
+    // parameter.
     const used: string[] = [];
     const value = (number: string): unknown => parameters[Number(number) - 1];
-    // No index serves IS NOT DISTINCT FROM; what it means is known by now.
+    // No index serves IS NOT DISTINCT FROM. The value is known here, so a plain condition replaces it.
     const plain = sql.replaceAll(/IS NOT DISTINCT FROM \$(\d+)/g, (_use, number: string) =>
       value(number) === null ? 'IS NULL' : `= $${number}`,
     );
@@ -36,29 +38,40 @@ export const postgresql: Dialect = {
       columns[name] === 'json' ? `CAST(${name} AS jsonb) AS ${name}` : name,
     );
     const types = names.map((name) => `${name} ${TYPES[columns[name] ?? 'text']}`);
-    return `(SELECT ${fields.join(', ')} FROM jsonb_to_recordset(CAST(${parameter} AS jsonb)) AS records(${types.join(', ')})) AS ${alias}`;
+    const records = `jsonb_to_recordset(CAST(${parameter} AS jsonb)) AS records(${types.join(', ')})`;
+    return `(SELECT ${fields.join(', ')} FROM ${records}) AS ${alias}`;
   },
   texts: (json, alias) => `jsonb_array_elements_text(CAST(${json} AS jsonb)) AS ${alias}(value)`,
-  // Of IN the planner thinks that it may be many, and reads the whole table.
+  // For IN, the planner expects many values and reads the whole table.
   oneOfFew: (column, values) => `${column} = ANY (ARRAY(${values}))`,
-  // NOT IN would compare each row with each value as soon as the values do not fit `work_mem`.
+  // NOT IN would compare each row with each value if the values do not fit into `work_mem`.
   noneOf: (column, values) =>
     `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
-  millisecondsBetween: (from, to) =>
-    `CAST(ROUND(EXTRACT(EPOCH FROM CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)) * 1000) AS double precision)`,
-  instantAgo: (seconds, now) =>
-    `(${now === null ? 'now()' : `CAST('${now}' AS timestamptz)`}${seconds === 0 ? '' : ` - INTERVAL '${seconds} seconds'`})`,
+  millisecondsBetween: (from, to) => {
+    const interval = `CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)`;
+    return `CAST(ROUND(EXTRACT(EPOCH FROM ${interval}) * 1000) AS double precision)`;
+  },
+  instantAgo: (seconds, now) => {
+    const instant = now === null ? 'now()' : `CAST('${now}' AS timestamptz)`;
+    return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;
+  },
   readBy: () => '',
-  allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind, attname AS column_name
-    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_attribute ON attrelid = pg_class.oid
-    WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped ORDER BY relname, attnum`,
+  allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind,
+      attname AS column_name
+    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+      JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped
+    ORDER BY relname, attnum`,
   lock,
   beginMigration: ['BEGIN', lock('migration')],
-  // Autovacuum keeps house.
+  // Autovacuum does this.
   maintenance: [],
 };
 
-/** A text without what no PostgreSQL text can hold: what the service's answers hold of it is replaced already (core/json.ts). */
+/**
+ * Replaces null characters, which PostgreSQL refuses in texts. Texts of the service have none left
+ * (core/json.ts).
+ */
 function storable(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
 }

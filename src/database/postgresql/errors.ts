@@ -1,35 +1,43 @@
 import { MirrorError } from '../../core/errors.ts';
 
 const UNREACHABLE =
-  'cannot be reached. Check that the server runs and that DATABASE_URL names the right host and port. Nothing is lost; run the command again then';
+  'cannot be reached. Nothing is lost. Check that the server runs and that DATABASE_URL names ' +
+  'the right host and port, then run the command again';
 const CUT =
   'has closed the connection, or is just starting or stopping. Nothing is lost; run the command again';
 
-/** The server's SQLSTATE, the system's error code or the driver's words, against what it means to a person. First match wins. */
+/**
+ * SQLSTATEs, system error codes and texts of the driver, with their meaning for the user. The first match
+ * wins.
+ */
 const CAUSES: [RegExp, string][] = [
   [
     /^28(000|P01)|client password must be|no password supplied/i,
-    'refuses this user or password. Check both in DATABASE_URL; special characters in them are written as %XX',
+    'refuses this user or password. Check both in DATABASE_URL; write special characters in them as %XX',
   ],
   [
     /^3D000/,
-    'does not exist: the server has no database of this name. Make it (`createdb`), or set DATABASE_URL to another',
+    'does not exist: the server has no database of this name. ' +
+      'Create it (`createdb`), or set DATABASE_URL to another',
   ],
   [
     /^(42501|3F000)|permission denied/i,
-    'gives this user too few rights. Let the user own the schema, or make and change tables in it',
+    'gives this user too few rights. Make the user the owner of the schema, ' +
+      'or let the user create and change tables in it',
   ],
   [
     /^2BP01/,
-    'has views of your own on views of the mirror, which this program has newer ones of. Nothing was changed; drop yours, run the command again, and make them anew',
+    'has views of your own that read views of the mirror, and this program must replace those. ' +
+      'Nothing was changed; drop your views, run the command again, then create them again',
   ],
   [
     /^42P07/,
-    'has a table or view that is not the mirror’s but has the name of one of its own. Rename it, or give the mirror a schema of its own (?schema=inbox_mirror)',
+    'has another program’s table or view with a name that the mirror needs. ' +
+      'Rename it, or give the mirror a separate schema (?schema=inbox_mirror)',
   ],
   [
     /^53300|^53400/,
-    'takes no more connections. Nothing is lost; close some, or raise the server’s max_connections',
+    'accepts no more connections. Nothing is lost; close some, or raise the server’s max_connections',
   ],
   [
     /^53100|no space left/i,
@@ -37,44 +45,50 @@ const CAUSES: [RegExp, string][] = [
   ],
   [
     /^53/,
-    'is short of memory or another resource. Nothing is lost; run the command again when the server is less busy',
+    'is short of memory or another resource. Nothing is lost; ' +
+      'run the command again when the server is less busy',
   ],
-  [/^25006/, 'is read-only here: a stand-by server, or set so. Set DATABASE_URL to the primary server'],
+  [
+    /^25006/,
+    'is read-only here: it is a standby server, or is set to be read-only. ' +
+      'Set DATABASE_URL to the primary server',
+  ],
   [
     /^55P03/,
-    'is locked by another program. Nothing is lost; end what holds the lock and run the command again',
+    'is locked by another program. Nothing is lost; ' +
+      'end the program that holds the lock, then run the command again',
   ],
-  [/^55|^40/, 'is being changed or closed by somebody else. Nothing is lost; run the command again'],
+  [/^55|^40/, 'is being changed or closed by another program. Nothing is lost; run the command again'],
   [
     /^57014/,
-    'has stopped the statement: it took longer than the server allows, or somebody cancelled it. Nothing is lost',
+    'has stopped the statement: it took longer than the server allows, or another user cancelled it. ' +
+      'Nothing is lost; run the command again, or raise the server’s statement_timeout',
   ],
   [
     /^(58|XX00[12]|F0)/,
-    'cannot read or write its files. Nothing that was applied is lost; the server’s own log says more',
+    'cannot read or write its files. Nothing that was applied is lost; the server’s log has the details',
   ],
   [
     /TlsConnectionError|SSL|certificate|^ENOENT.* open /i,
-    'cannot be reached over a secure connection. Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate',
+    'cannot be reached over a secure connection. ' +
+      'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate',
   ],
-  [
-    /^(ECONNRESET|EPIPE|08|57P|25P03)|ConnectionClosed|connection terminated (?!due)|not queryable|connection error/i,
-    CUT,
-  ],
-  [
-    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)|DatabaseNotReachable|SocketTimeout|timeout/i,
-    UNREACHABLE,
-  ],
+  [/^(ECONNRESET|EPIPE|08|57P|25P03)|ConnectionClosed/i, CUT],
+  [/connection terminated (?!due)|not queryable|connection error/i, CUT],
+  [/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)/i, UNREACHABLE],
+  [/DatabaseNotReachable|timeout/i, UNREACHABLE],
 ];
 
-/** What the adapter tells of a failure. */
+/** The `cause` of an adapter's error. */
 interface AdapterCause {
   readonly kind?: string;
   readonly originalCode?: string;
   readonly originalMessage?: string;
 }
 
-/** A database failure as a sentence; anything that is no database failure comes back as it is. */
+/**
+ * A known database failure as a `DATABASE` error with a message for the user; every other error unchanged.
+ */
 export function asPostgresError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
   const cause = (error.cause ?? {}) as AdapterCause;
@@ -82,11 +96,10 @@ export function asPostgresError(error: unknown, name: string): unknown {
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return error;
-  // The adapter's own words for a kind of failure tell nothing more; the schema engine's go on with its inner places.
-  const [said = ''] = (
-    cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code)
-  ).split('\n');
-  return new MirrorError('DATABASE', `The database ${name} ${known[1]}${said === '' ? '' : ` (${said})`}.`, {
-    cause: error,
-  });
+  // A message that only repeats the kind adds nothing. The schema engine's messages continue with its source
+  // lines.
+  const message = cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code);
+  const [firstLine = ''] = message.split('\n');
+  const detail = firstLine === '' ? '' : ` (${firstLine})`;
+  return new MirrorError('DATABASE', `The database ${name} ${known[1]}${detail}.`, { cause: error });
 }

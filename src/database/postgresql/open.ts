@@ -1,30 +1,31 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
-import { inTransaction, statementsOn } from '../adapter.ts';
+import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database, TypedClient } from '../database.ts';
 import { migrate } from '../migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 
-/** Enough for a page's transaction, a slot's, and the statements beside them. */
+/** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
 
-/** A process that stands still in the middle of a page loses its locks before its lease has run out. */
+/** A process that is suspended in the middle of a page loses its locks after 20 s, before its lease ends. */
 const SESSION = ['idle_in_transaction_session_timeout = 20000'];
 
-/** How often a transaction is run again that got in another's way. */
+/** A transaction that conflicts with others runs at most 5 times. */
 const ATTEMPTS = 5;
 
 /**
- * Opens a mirror on a PostgreSQL server, in a schema of its own where the address names one.
+ * Opens a mirror on a PostgreSQL server, in the schema that the address names; creates a missing schema.
  * @throws MirrorError `DATABASE`
  */
 export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
-  // The pool drops a connection that broke while nobody used it; whoever needs one next opens it anew, or says why not.
+  // The pool drops an idle connection that breaks. The next statement opens a new one or reports why it
+  // cannot.
   const ignore = (): void => undefined;
   const pool = {
     ...connectionTo(address),
@@ -37,8 +38,8 @@ export async function openPostgres(url: string): Promise<Database> {
   const connection = await factory.connect();
   const database = pooled(connection, address);
   try {
-    await makeSchema(database, schema);
-    // The engine wants one connection, kept for as long as its transaction lasts: on another one it would go on outside of it.
+    await ensureSchema(database, schema);
+    // One connection for the engine's whole transaction: a second one would be outside of it.
     const alone = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
     await migrate(database, new PrismaPg(alone, { schema, onPoolError: ignore, onConnectionError: ignore }));
     return database;
@@ -48,72 +49,63 @@ export async function openPostgres(url: string): Promise<Database> {
   }
 }
 
-/** Lets a pool open its first connection and no second one. */
+/** Lets a pool open only one connection. */
 function onlyOnce(onConnect: (client: ClientBase) => Promise<void>): (client: ClientBase) => Promise<void> {
   let opened = false;
   return async (client) => {
-    if (opened) throw new Error('Connection terminated in the midst of the migrations');
+    if (opened) throw new Error('Connection terminated during the migrations');
     opened = true;
     await onConnect(client);
   };
 }
 
-/** Makes the schema where it is missing: who may not make schemas can be given one. */
-async function makeSchema(database: Database, schema: string): Promise<void> {
-  const isThere = async (): Promise<boolean> => {
+/** Creates only a missing schema: a user without the right to create schemas can use an existing one. */
+async function ensureSchema(database: Database, schema: string): Promise<void> {
+  const exists = async (): Promise<boolean> => {
     const found = await database.query(`SELECT 1 FROM pg_namespace WHERE nspname = $1`, schema);
     return found.length > 0;
   };
-  if (await isThere()) return;
+  if (await exists()) return;
   await database.execute(`CREATE SCHEMA "${schema}"`).catch(async (error: unknown) => {
-    // Another process may have made it just now.
-    if (!(await isThere())) throw error;
+    // Another process may have created it just now.
+    if (!(await exists())) throw error;
   });
 }
 
 /**
- * Statements go to any connection; a transaction has one to itself. This process's transactions go one after the other, since each begins
- * with the fence, whose row they would wait for anyway; but what is done alone (a slot, for one) does not wait for a page.
+ * Statements use any connection; a transaction has one to itself. This process's transactions run in turn,
+ * because each begins with the fence and would wait for its row anyway. A transaction with the `alone`
+ * option, such as a slot's, does not wait for a page.
  */
 function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress): Database {
-  const inWords = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  const withMessage = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
       return await work();
     } catch (error) {
       throw asPostgresError(error, name);
     }
   };
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const turn = last.then(work);
-    last = turn.catch(() => undefined);
-    return turn;
-  };
-  const outside = statementsOn(connection, postgresql);
+  const inTurn = serialQueue();
+  const statements = statementsOn(connection, postgresql);
   let closed: Promise<void> | undefined;
   let client: Promise<TypedClient> | undefined;
   const loadClient = async (): Promise<TypedClient> => {
     const { PrismaClient } = await import('../generated/postgresql/client.ts');
-    const shared = {
-      provider: connection.provider,
-      adapterName: connection.adapterName,
-      connect: () => Promise.resolve(connection),
-    };
-    // The same models, of which SQLite's client has told the types.
-    return new PrismaClient({ adapter: shared }) as unknown as TypedClient;
+    // The models are those of SQLite's client, which declares the types.
+    return new PrismaClient({ adapter: factoryOf(connection) }) as unknown as TypedClient;
   };
   return {
     dialect: postgresql,
     name,
-    query: (sql, ...parameters) => inWords(() => outside.query(sql, ...parameters)),
-    execute: (sql, ...parameters) => inWords(() => outside.execute(sql, ...parameters)),
+    query: (sql, ...parameters) => withMessage(() => statements.query(sql, ...parameters)),
+    execute: (sql, ...parameters) => withMessage(() => statements.execute(sql, ...parameters)),
     transaction: (work, alone) => {
       const first = alone === undefined ? null : postgresql.lock(alone);
       const run = (): ReturnType<typeof work> =>
-        again(() => inTransaction(connection, postgresql, work, first));
-      return inWords(() => (alone === undefined ? inTurn(run) : run()));
+        retryOnConflict(() => inTransaction(connection, postgresql, work, first));
+      return withMessage(() => (alone === undefined ? inTurn(run) : run()));
     },
-    typed: (work) => inWords(async () => await work(await (client ??= loadClient()))),
+    typed: (work) => withMessage(async () => await work(await (client ??= loadClient()))),
     async serverTime() {
       const [row] = await this.query<{ ms: number }>(
         `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS double precision) AS ms`,
@@ -133,8 +125,8 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
   };
 }
 
-/** Runs a transaction again that the server has stopped to let another through. */
-async function again<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Retries a transaction that the server has stopped because of a deadlock or a conflict with another one. */
+async function retryOnConflict<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();

@@ -4,7 +4,7 @@ export const sqlite: Dialect = {
   provider: 'sqlite',
   bind: (sql, parameters) => {
     const values: unknown[] = [];
-    // The driver takes numbered parameters for named ones, so each use becomes a plain `?` with its value in order.
+    // The driver treats `$1` as a named parameter. Each use becomes `?`, with its value in order.
     const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
       values.push(parameters[Number(number) - 1]);
       return '?';
@@ -13,7 +13,7 @@ export const sqlite: Dialect = {
   },
   tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
   records: (parameter, columns, alias) => {
-    // `->>` gives SQL's own value: true is 1, and JSON text in a text is that text.
+    // `->>` returns an SQL value: 1 for true, and a text without its JSON quotes.
     const fields = Object.keys(columns).map((name) => `value ->> '$.${name}' AS ${name}`);
     return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
   },
@@ -21,12 +21,13 @@ export const sqlite: Dialect = {
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
-  // All that a process does on its one connection goes in turn, and the first write of a transaction keeps the other processes out.
+  // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],
   instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
   readBy: (index) => `INDEXED BY ${index}`,
   allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
-    FROM sqlite_master AS master, pragma_table_info(master.name) AS info WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
+    FROM sqlite_master AS master, pragma_table_info(master.name) AS info
+    WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

@@ -1,10 +1,11 @@
 import { MirrorError } from '../../core/errors.ts';
 
-/** What SQLite and Prisma's adapter say, against what it means to a person. First match wins. */
+/** Error texts of SQLite and of Prisma's adapter, with their meaning for the user. The first match wins. */
 const CAUSES: [RegExp, string][] = [
   [
     /SocketTimeout|SQLITE_BUSY|database is locked/i,
-    'is locked by another program. Nothing is lost; close what holds it open for writing and run the command again',
+    'is locked by another program. Nothing is lost; ' +
+      'close the program that has it open for writing, then run the command again',
   ],
   [
     /SQLITE_FULL|database or disk is full/i,
@@ -12,13 +13,13 @@ const CAUSES: [RegExp, string][] = [
   ],
   [
     /SQLITE_READONLY|readonly database/i,
-    'is read-only here. Make the file and its folder writable, or set DATABASE_URL to another place',
+    'is read-only here. Make the file and its folder writable, or set DATABASE_URL to another path',
   ],
   [/SQLITE_NOTADB|not a database/i, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [/SQLITE_CORRUPT|malformed/i, 'is damaged. Move it away and run `inbox-mirror sync` for a new copy'],
   [
     /SQLITE_CANTOPEN|unable to open/i,
-    'cannot be opened. Check that the path of DATABASE_URL exists and may be read and written',
+    'cannot be opened. Check that the path in DATABASE_URL exists and that you may read and write it',
   ],
   [
     /SQLITE_IOERR|disk I\/O/i,
@@ -26,10 +27,13 @@ const CAUSES: [RegExp, string][] = [
   ],
 ];
 
-/** A database failure as a sentence; anything that is no database failure comes back as it is. */
-export function asDatabaseError(error: unknown, name: string): unknown {
+/**
+ * A known database failure as a `DATABASE` error with a message for the user; every other error unchanged.
+ */
+export function asSqliteError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
-  const text = `${error.name} ${error.message} ${'code' in error ? String(error.code) : ''} ${JSON.stringify(error.cause ?? '')}`;
+  const code = 'code' in error ? String(error.code) : '';
+  const text = `${error.name} ${error.message} ${code} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   return known === undefined
     ? error

@@ -1,25 +1,29 @@
 import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { MirrorError } from '../../core/errors.ts';
+import { messageOf, MirrorError } from '../../core/errors.ts';
 
 /** The path in a `file:` address, relative to the working directory. */
 export function sqlitePath(url: string): string {
   return resolve(url.replace(/^file:(\/\/(?=\/))?/, ''));
 }
 
-/** Bytes that the mirror takes on disk: its file and the write-ahead log beside it. 0 where there is none. */
+/** Bytes on disk of the mirror's file and of its write-ahead log; 0 if neither exists. */
 export function databaseBytes(path: string): number {
   const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return sizeOf(path) + sizeOf(`${path}-wal`);
 }
 
-/** Tells a file from another one of the same name; null where there is none. */
+/** Differs between two files of the same name; null if there is no file. */
 export function fileIdentity(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false });
   return file === undefined ? null : `${file.dev}:${file.ino}`;
 }
 
-/** The content is private: the file is made with mode 0600, and SQLite gives its side files the same. */
+/**
+ * Creates a missing file with mode 0600, since its content is private. SQLite gives its side files the same
+ * mode.
+ * @throws MirrorError `DATABASE`
+ */
 export function makePrivateFile(path: string): void {
   try {
     if (existsSync(path)) return;
@@ -28,8 +32,8 @@ export function makePrivateFile(path: string): void {
   } catch (error) {
     throw new MirrorError(
       'DATABASE',
-      `Cannot make the database file ${path}: ${error instanceof Error ? error.message : String(error)}. ` +
-        `Check that the folder ${dirname(path)} exists and may be written to, or set DATABASE_URL to another place.`,
+      `Cannot create the database file ${path}: ${messageOf(error)}. ` +
+        `Check that the folder ${dirname(path)} exists and is writable, or set DATABASE_URL to another path.`,
       { cause: error },
     );
   }

@@ -1,13 +1,16 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { Database, Statement } from 'better-sqlite3';
 
-/** More than a daemon has; the typed client and a command beside it add a few. */
-const MOST = 300;
+/** At most 300 statements per connection. A daemon has fewer; the typed client and a command add a few. */
+const MOST_KEPT = 300;
 
-/** What may be prepared once and run often. Some pragmas already act when they are prepared, and what changes the schema comes once. */
+/**
+ * Only these statements are kept. Some pragmas take effect when they are prepared, and schema changes run
+ * once.
+ */
 const KEPT = /^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|BEGIN|COMMIT|ROLLBACK)\b/i;
 
-/** What Prisma's adapter asks of a driver's statement. */
+/** The part of a driver's statement that Prisma's adapter uses. */
 interface Preparing {
   bind(values: unknown[]): Bound;
   run(): unknown;
@@ -18,11 +21,12 @@ interface Bound extends Pick<Statement, 'reader' | 'run' | 'columns'> {
 }
 
 /**
- * Has a connection keep its prepared statements. Prisma's adapter prepares each one anew, which is half of what a small statement costs and a fifth of
- * all that a sync computes.
+ * Makes a connection keep its prepared statements. Prisma's adapter prepares each statement again, which is
+ * half the cost of a small statement and a fifth of a sync's CPU.
  */
 export function keepStatements(connection: SqlDriverAdapter): void {
-  // The adapter's transactions take the driver's connection from here too. It is private: a release that moves it only loses the speed.
+  // The adapter's transactions also use this field. It is private: if a release moves it, only the speed is
+  // lost.
   const adapter = connection as SqlDriverAdapter & { client?: Database };
   const { client } = adapter;
   if (typeof client?.prepare !== 'function') return;
@@ -31,10 +35,10 @@ export function keepStatements(connection: SqlDriverAdapter): void {
     const known = kept.get(sql);
     const statement = known ?? client.prepare(sql);
     if (!KEPT.test(sql)) return statement;
-    // The one that was used last is at the end.
+    // The last entry is the one used most recently.
     kept.delete(sql);
     kept.set(sql, statement);
-    if (kept.size > MOST) kept.delete(kept.keys().next().value ?? '');
+    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value ?? '');
     return statement;
   };
   const prepare = (sql: string): Preparing => {
@@ -45,9 +49,9 @@ export function keepStatements(connection: SqlDriverAdapter): void {
   adapter.client = facade as unknown as Database;
 }
 
-/** A driver's own `bind` is for once and for all; so values go along with each run. */
+/** Passes the values with each run: the driver's `bind` binds a statement permanently. */
 function boundTo(statement: Statement, values: unknown[]): Bound {
-  // Read first: should another process have changed the schema, SQLite notices when it runs, and has other columns from then on.
+  // The rows are read before the columns: SQLite notices another process's schema change only when it runs.
   let rows: unknown[] | undefined;
   const all = (): unknown[] => (rows ??= statement.raw().all(values));
   return {

@@ -1,47 +1,50 @@
 import { nameOf, type SqlToken, tokensOf } from '../tokens.ts';
 
-/** Prepares an SQL text. @returns what SQLite says against it, or null */
-export type Objection = (sql: string) => string | null;
+/** Prepares an SQL text. @returns SQLite's error message, or null */
+export type Prepare = (sql: string) => string | null;
 
-/** More of them than anybody writes: each is tried. */
+/** At most 200 occurrences of a word are tried: each costs one `prepare`. */
 const MOST_TRIED = 200;
 
 /**
- * Where in an SQL text the fault is that SQLite names but does not place: its driver does not hand the place out.
- * @param said SQLite's words for the fault
- * @returns UTF-16 units from the start; null where it cannot be told for sure
+ * Finds the place of an error in an SQL text, by trial: SQLite's driver does not report it.
+ * @param message SQLite's error message
+ * @returns UTF-16 units from the start; null if the place is uncertain
  */
-export function placeOf(sql: string, said: string, objection: Objection): number | null {
+export function placeOf(sql: string, message: string, prepare: Prepare): number | null {
   const tokens = tokensOf(sql);
   const last = tokens.at(-1);
-  if (said === 'incomplete input') return last === undefined ? null : last.at + last.text.length;
-  const unknown = /^unrecognized token: "(.*)"$/s.exec(said)?.[1];
+  if (message === 'incomplete input') return last === undefined ? null : last.at + last.text.length;
+  const unknown = /^unrecognized token: "(.*)"$/s.exec(message)?.[1];
   if (unknown !== undefined)
     return tokens.find(({ text }) => unknown.startsWith(text) || text.startsWith(unknown))?.at ?? null;
-  const near = /^near "(.*)": syntax error$/s.exec(said)?.[1];
-  if (near !== undefined) return placeOfSyntaxError(sql, tokens, near, objection);
+  const near = /^near "(.*)": syntax error$/s.exec(message)?.[1];
+  if (near !== undefined) return placeOfSyntaxError(sql, tokens, near, prepare);
   const named =
-    /^(no such column|ambiguous column name|no such table|no such function): (.*?)(?: - should this be .*)?$/s.exec(
-      said,
+    /^(no such (?:column|table|function)|ambiguous column name): (.*?)(?: - should this be .*)?$/s.exec(
+      message,
     );
-  if (named !== null) return placeOfName(sql, tokens, named[1] ?? '', named[2] ?? '', objection);
+  if (named !== null) return placeOfName(sql, tokens, named[1] ?? '', named[2] ?? '', prepare);
   return null;
 }
 
-/** A parser reads from the left: the fault is at the first such token up to which the text is refused with the same words. */
+/**
+ * A parser reads from the left. The error is at the first `near` token at which the text can be cut and still
+ * fails with the same message.
+ */
 function placeOfSyntaxError(
   sql: string,
   tokens: readonly SqlToken[],
   near: string,
-  objection: Objection,
+  prepare: Prepare,
 ): number | null {
   const candidates = tokens.filter(({ text }) => text === near).slice(0, MOST_TRIED);
-  const words = `near "${near}": syntax error`;
-  const first = candidates.find(({ at, text }) => objection(sql.slice(0, at + text.length)) === words);
+  const message = `near "${near}": syntax error`;
+  const first = candidates.find(({ at, text }) => prepare(sql.slice(0, at + text.length)) === message);
   return first?.at ?? (candidates.length === 1 ? candidates[0]!.at : null);
 }
 
-/** `a.b` is three tokens. @returns the places of the name that fit what it names */
+/** @returns the places where `name` (`a.b` is three tokens) may stand for what the error calls `kind` */
 function placesOfName(
   tokens: readonly SqlToken[],
   kind: string,
@@ -69,25 +72,26 @@ function placesOfName(
 }
 
 /**
- * A table or a function that is not there is so at its first place. A column may be there in one part of the text and not in
- * another: from the end on, its places are replaced by NULL until the complaint about it ceases; the last replaced is the first at fault.
+ * A missing table or function fails at its first place. A column may exist in one part of the text and not in
+ * another: from the end on, its places are replaced by NULL until the message about it disappears. The last
+ * one replaced is the first fault.
  */
 function placeOfName(
   sql: string,
   tokens: readonly SqlToken[],
   kind: string,
   name: string,
-  objection: Objection,
+  prepare: Prepare,
 ): number | null {
   const places = placesOfName(tokens, kind, name).slice(0, MOST_TRIED);
   if (!kind.includes('column') || places.length < 2) return places[0]?.from ?? null;
   let text = sql;
   for (const { from, to } of places.toReversed()) {
     const without = `${text.slice(0, from)}NULL${text.slice(to)}`;
-    const words = objection(without) ?? '';
-    // Not the place of a value, such as that of an alias.
-    if (words.endsWith('syntax error')) continue;
-    if (!words.startsWith(`${kind}: ${name}`)) return from;
+    const message = prepare(without) ?? '';
+    // No value may stand here: the name is an alias, for example.
+    if (message.endsWith('syntax error')) continue;
+    if (!message.startsWith(`${kind}: ${name}`)) return from;
     text = without;
   }
   return null;

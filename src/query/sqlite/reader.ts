@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
@@ -17,8 +17,8 @@ import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 import { placeOf } from './place.ts';
 
 /**
- * Opens a file for reading only: the connection itself cannot write, whatever the SQL says. Whoever reads stands still meanwhile.
- * @throws MirrorError `USAGE` where there is no mirror yet, `DATABASE` where a newer program has made it
+ * Opens a file over a connection that cannot write. Each read blocks the calling thread.
+ * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
  */
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   if (!existsSync(path)) throw noMirrorYet(path);
@@ -35,20 +35,20 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
     dialect: sqlite,
     async query(sql) {
       refuseEmpty(sql);
-      const inWords = <Result>(work: () => Result): Result => {
+      const withFault = <Result>(work: () => Result): Result => {
         try {
           return work();
         } catch (error) {
           throw asFault(database, sql, error);
         }
       };
-      const statement = inWords(() => database.prepare(sql));
+      const statement = withFault(() => database.prepare(sql));
       if (!statement.reader) throw noRows();
       const columns = statement.columns();
       const booleans = columns.map(({ type }) => type === 'BOOLEAN');
       return {
         columns: columns.map(({ name, type }) => ({ name, isJson: type === 'JSONB' })),
-        rows: cells(() => statement.raw().iterate() as Iterable<Cell[]>, booleans, inWords),
+        rows: cells(() => statement.raw().iterate() as Iterable<Cell[]>, booleans, withFault),
       };
     },
     async close() {
@@ -57,7 +57,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   };
 }
 
-/** A file that is no mirror can still be asked. */
+/** A file without the table of migrations is no mirror, but can still be queried. */
 function appliedTo(database: SqliteDatabase.Database): string[] {
   const texts = (sql: string): string[] => database.prepare<[], string>(sql).pluck().all();
   return texts(sqlite.tableNames).includes('_prisma_migrations') ? texts(APPLIED) : [];
@@ -66,17 +66,17 @@ function appliedTo(database: SqliteDatabase.Database): string[] {
 function* cells(
   run: () => Iterable<Cell[]>,
   booleans: readonly boolean[],
-  inWords: <Result>(work: () => Result) => Result,
+  withFault: <Result>(work: () => Result) => Result,
 ): QueryResult['rows'] & Iterable<Cell[]> {
-  const rows = inWords(run)[Symbol.iterator]();
+  const rows = withFault(run)[Symbol.iterator]();
   try {
     for (;;) {
-      const next = inWords(() => rows.next());
+      const next = withFault(() => rows.next());
       if (next.done === true) return;
       yield next.value.map((cell, index) => readable(cell, booleans[index] === true));
     }
   } finally {
-    // Whoever stops reading early leaves the statement open, and the database could not be closed.
+    // A statement that is still open, because its reader stopped early, would keep the database from closing.
     rows.return?.();
   }
 }
@@ -95,19 +95,20 @@ function asFault(database: SqliteDatabase.Database, sql: string, error: unknown)
   if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN'))
     return new MirrorError(
       'USAGE',
-      'The mirror cannot be read where it lies: SQLite has to write a small file beside it, and may not. Make the folder writable, or copy the mirror to another.',
+      'The mirror cannot be read in this folder: SQLite must write a small file beside it and may not. ' +
+        'Make the folder writable, or copy the mirror to another folder.',
       { cause: error },
     );
-  const said = error.message;
-  if (said.includes('more than one statement')) return severalStatements(error);
-  const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(said);
+  const { message } = error;
+  if (message.includes('more than one statement')) return severalStatements(error);
+  const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(message);
   const hint =
     missing === null
       ? null
       : hintOf(missing[1] as 'table' | 'column', missing[2] ?? '', sql, allColumns(database));
   return wrongSql(sql, {
-    said,
-    at: placeOf(sql, said, (text) => objectionOf(database, text)),
+    message,
+    at: placeOf(sql, message, (text) => prepareError(database, text)),
     hint,
     cause: error,
   });
@@ -117,11 +118,11 @@ function allColumns(database: SqliteDatabase.Database): NamedColumn[] {
   return database.prepare<[], NamedColumn>(sqlite.allColumns).raw().all();
 }
 
-function objectionOf(database: SqliteDatabase.Database, sql: string): string | null {
+function prepareError(database: SqliteDatabase.Database, sql: string): string | null {
   try {
     database.prepare(sql);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

@@ -8,22 +8,22 @@ import { sqlite } from '../../database/sqlite/dialect.ts';
 import { noMirrorYet } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 
-/** What the thread is told. */
-export type Ask = { readonly sql: string } | 'rows';
+/** Message to the thread. */
+export type Message = { readonly sql: string } | 'rows';
 
-/** What it says to that. */
-export type Answer =
+/** Its reply. */
+export type Reply =
   | { readonly columns: QueryResult['columns'] }
   | { readonly rows: Cell[][]; readonly done: boolean }
   | { readonly failure: unknown; readonly code: ErrorCode | null };
 
-/** So long the thread may take to end by itself. */
+/** `close` waits at most 200 ms for the thread to end. */
 const GRACE_MS = 200;
 
 /**
- * As `openSqliteReadOnly`, in a thread of its own: SQLite cannot be interrupted through its driver, and while it works in the main thread
- * neither a signal nor a timer gets through.
- * @throws MirrorError `USAGE` where there is no mirror yet
+ * Opens a file like `openSqliteReadOnly`, but in another thread. SQLite's driver has no interrupt, and a
+ * query in the main thread would block signals and timers.
+ * @throws MirrorError `USAGE` if there is no mirror yet
  */
 export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyMirror {
   if (!existsSync(path)) throw noMirrorYet(path);
@@ -31,32 +31,32 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   const compiled = getCompileCacheDir();
   const thread = new Worker(new URL(`worker${extension}`, import.meta.url), {
     workerData: path,
-    // A thread does not share what is compiled by itself, and would be ready much later.
+    // A thread does not inherit the compile cache. Without it, the thread starts much later.
     env: compiled === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: compiled },
-    // It hands its rows on and keeps none.
+    // The thread passes its rows on and keeps none.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
   const ended = new Promise<void>((resolve) => void thread.once('exit', resolve));
   process.once('exit', endProcess);
   void ended.then(() => process.off('exit', endProcess));
-  // One question at a time is under way. A promise for all of them would hold on to each answer.
+  // Only one request is in flight. A single long-lived promise would retain every reply.
   let settle:
-    | { readonly resolve: (answer: Answer) => void; readonly reject: (error: unknown) => void }
+    | { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void }
     | undefined;
-  thread.on('message', (answer: Answer) => settle?.resolve(answer));
+  thread.on('message', (reply: Reply) => settle?.resolve(reply));
   thread.once('error', (error) => settle?.reject(error));
-  const ask = async (what: Ask): Promise<Answer> => {
-    const answered = new Promise<Answer>((resolve, reject) => (settle = { resolve, reject }));
-    thread.postMessage(what);
-    const answer = await unlessAborted(answered, signal);
-    if ('failure' in answer) throw asItWas(answer);
-    return answer;
+  const request = async (message: Message): Promise<Reply> => {
+    const replied = new Promise<Reply>((resolve, reject) => (settle = { resolve, reject }));
+    thread.postMessage(message);
+    const reply = await unlessAborted(replied, signal);
+    if ('failure' in reply) throw restoredError(reply);
+    return reply;
   };
   return {
     dialect: sqlite,
     async query(sql) {
-      const answer = await ask({ sql });
-      return { columns: 'columns' in answer ? answer.columns : [], rows: rowsOf(() => ask('rows')) };
+      const reply = await request({ sql });
+      return { columns: 'columns' in reply ? reply.columns : [], rows: rowsOf(() => request('rows')) };
     },
     async close() {
       void thread.terminate();
@@ -68,19 +68,20 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   };
 }
 
-/** The thread reads the next rows while these are printed. */
-async function* rowsOf(ask: () => Promise<Answer>): AsyncGenerator<Cell[]> {
-  for (let next: Promise<Answer> | null = ask(); next !== null;) {
-    const answer: Answer = await next;
-    if (!('rows' in answer)) return;
-    next = answer.done ? null : ask();
-    // Whoever stops reading does not ask what became of it.
+/** The thread reads the next batch while the caller uses this one. */
+async function* rowsOf(request: () => Promise<Reply>): AsyncGenerator<Cell[]> {
+  for (let next: Promise<Reply> | null = request(); next !== null;) {
+    const reply: Reply = await next;
+    if (!('rows' in reply)) return;
+    next = reply.done ? null : request();
+    // If the caller stops reading, no code awaits this request.
     next?.catch(() => undefined);
-    for (const row of answer.rows) yield row;
+    for (const row of reply.rows) yield row;
   }
 }
 
-function asItWas({ failure, code }: { failure: unknown; code: ErrorCode | null }): unknown {
+/** Gives an error back the class that it lost between threads. */
+function restoredError({ failure, code }: { failure: unknown; code: ErrorCode | null }): unknown {
   return code !== null && failure instanceof Error
     ? new MirrorError(code, failure.message, { cause: failure.cause })
     : failure;
@@ -97,8 +98,9 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Node waits for its threads before it exits, and one inside SQLite hears nothing until its statement ends, perhaps in hours. Replacing the
- * process ends them all at once, and keeps the exit code. Where that cannot be done (Windows), it is killed.
+ * Node waits for its threads before it exits, and a thread inside SQLite does not react until its statement
+ * ends, possibly in hours. Replacing the process ends all threads at once and keeps the exit code. Where
+ * `execve` is missing (Windows), the process kills itself.
  */
 function endProcess(code: number): void {
   try {

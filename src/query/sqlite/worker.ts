@@ -1,29 +1,29 @@
-// The thread that reads a file for `read-only-thread.ts`: it is told the SQL, then asked for rows, some at a time.
+// The thread of `thread.ts`, which sends it the SQL first and then requests rows, one batch at a time.
 import { parentPort, workerData } from 'node:worker_threads';
 import { isMirrorError } from '../../core/errors.ts';
 import { AT_ONCE, type Cell, charactersOf } from '../result.ts';
 import { openSqliteReadOnly } from './reader.ts';
-import type { Answer, Ask } from './thread.ts';
+import type { Message, Reply } from './thread.ts';
 
 let rows: Iterator<Cell[]> = [].values();
 
-parentPort?.on('message', (ask: Ask) => {
-  void answer(ask).then((said) => parentPort?.postMessage(said));
+parentPort?.on('message', (message: Message) => {
+  void replyTo(message).then((reply) => parentPort?.postMessage(reply));
 });
 
-async function answer(ask: Ask): Promise<Answer> {
+async function replyTo(message: Message): Promise<Reply> {
   try {
-    if (ask === 'rows') return nextRows(rows);
-    const { columns, rows: found } = await openSqliteReadOnly(String(workerData)).query(ask.sql);
+    if (message === 'rows') return nextRows(rows);
+    const { columns, rows: found } = await openSqliteReadOnly(String(workerData)).query(message.sql);
     rows = (found as Iterable<Cell[]>)[Symbol.iterator]();
     return { columns };
   } catch (error) {
-    // A class does not come through; its code would be lost.
+    // Messages between threads lose an error's class, and with it the code.
     return { failure: error, code: isMirrorError(error) ? error.code : null };
   }
 }
 
-function nextRows(from: Iterator<Cell[]>): Answer {
+function nextRows(from: Iterator<Cell[]>): Reply {
   const batch: Cell[][] = [];
   let characters = 0;
   while (batch.length < AT_ONCE.rows && characters < AT_ONCE.characters) {

@@ -68,7 +68,7 @@ describe('an SQL error', () => {
     expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
     expect(await hint('SELECT asignee_id FROM conversations')).toBe('Perhaps you meant "assignee_id".');
     expect(await hint('SELECT * FROM something_else')).toBe(
-      'See `inbox-mirror tables` for what there is to ask.',
+      'See `inbox-mirror tables` for the tables and their columns.',
     );
   });
 

@@ -25,8 +25,8 @@ export class BudgetUse {
   }
 
   /**
-   * When the oldest `count` requests of the window that ends at `now` will have left it, or all of them if it holds
-   * fewer. Returns `now` if it holds none.
+   * When the oldest `count` requests of the window that ends at `now` will have left it, or all of them if
+   * it holds fewer. Returns `now` if it holds none.
    */
   async leavesWindowAt(count: number, now: number): Promise<Date> {
     const since = now - BUDGET_WINDOW_MS;

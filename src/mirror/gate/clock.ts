@@ -12,7 +12,7 @@ const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
 const SLOT_TIMES = ['due_since', 'due_before'];
 
-/** The newest sweep of each list and state, and the newest 1,000: a new pass searches these for the last heartbeat. */
+/** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
   OR id > (SELECT max(id) FROM sweeps) - 1000)`;
 const OPEN_PASSES = `state IN ('open', 'running')`;
@@ -26,13 +26,13 @@ interface ClockRow {
 }
 
 /**
- * Shifts stored instants along with a wall clock that was set (docs/decisions/0003). Until the next boot the clock's
- * reading at boot changes only then. The ledger's recent rows, the newest sweeps and all instants that are compared
- * with them shift by the same amount: a row that was 20 hours old stays 20 hours old.
+ * Shifts stored instants along with a wall clock that was set (docs/decisions/0003): the time of the last
+ * boot, as the clock shows it, has then changed. The ledger's recent rows, the newest sweeps and all instants
+ * that are compared with them shift by the same amount: a row that was 20 hours old stays 20 hours old.
  *
- * If the clock is behind after the machine was off, the amount is unknown. The latest heartbeat then shifts to just
- * before `now`. Requests in the future are set to `now`, so that they count for a day and not for ever. A pause that
- * began in the future begins now.
+ * If the clock is behind after the machine was off, the amount is unknown. The latest heartbeat then shifts
+ * to just before `now`. Requests in the future are set to `now`, so that they count for a day and not for
+ * ever. A pause that began in the future begins now.
  */
 export async function followClock(
   tx: Sql,
@@ -88,7 +88,7 @@ async function shiftPause(
   );
 }
 
-/** Shifts the recent sweeps and all instants that are compared with them: passes, slots, the outage, suspicions. */
+/** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, suspicions. */
 async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
   await shiftInstants(tx, dialect, shift, {
@@ -148,14 +148,15 @@ async function shiftInstants(
   const rowKey = key === 'id' ? 'CAST(shifted.row_key AS INTEGER)' : 'shifted.row_key';
   await tx.execute(
     `UPDATE ${table} SET ${columns.map((column) => `${column} = shifted.${column}`).join(', ')}
-     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')} WHERE ${table}.${key} = ${rowKey}`,
+     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')}
+     WHERE ${table}.${key} = ${rowKey}`,
     JSON.stringify(rows),
   );
 }
 
 /**
- * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in the future
- * gets no second witness until the clock reaches it again.
+ * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in
+ * the future gets no second witness until the clock reaches it again.
  */
 async function shiftSuspicions(tx: Sql, shift: number, table: string): Promise<void> {
   const found = await tx.query<{ missing_since: Date }>(

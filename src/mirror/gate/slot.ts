@@ -14,7 +14,7 @@ const QUICK_ANSWER_MS = SECOND;
 /** A process that waits for another's answer requests its slot again after this many ms. */
 const POLL_MS = 250;
 
-/** The name of the transactions that grant a slot, pause the gate or shift instants: only one runs at a time. */
+/** The name of transactions that grant a slot, pause the gate or shift instants: only one runs at a time. */
 export const GATE = 'gate';
 
 /** The name of the lease on the next slot, and the ms for which it is valid: a few polls. */
@@ -30,7 +30,7 @@ interface SlotSql {
 }
 
 function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
-  // Another process's request blocks until a gap after its answer; without an answer, for `unansweredMs` from its start.
+  // Another process's request blocks until a gap after its answer, or without one for `unansweredMs`.
   const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
     ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) END - ${millisecondsBetween('sent_at', ':now')}`;
   // Skips the arithmetic for requests whose quick answer came long ago.
@@ -83,8 +83,9 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
 }
 
 /**
- * Grants slots to one process. Only the process itself knows when its requests arrive, so a busy process would always
- * be first. A process that waits for another's requests therefore claims the next slot. The claim expires by itself.
+ * Grants slots to one process. Only the process itself knows when its requests arrive, so a busy process
+ * would always be first. A process that waits for another's requests therefore claims the next slot. The
+ * claim expires by itself.
  */
 export class Slots {
   readonly #database: Database;

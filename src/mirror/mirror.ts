@@ -23,6 +23,7 @@ import { SweepHistory } from './sweeps/latest.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
+// Functions that need no database: the form of changes and webhooks, and checks of a lease and of sweeps.
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
@@ -102,6 +103,7 @@ export interface Writer extends Mirror {
   housekeep(now: number): Promise<DeletedRows>;
 }
 
+/** The mirror in an open database. Closing the mirror closes the database. */
 export function openMirror(database: Database): Mirror {
   return {
     name: database.name,

@@ -1,4 +1,4 @@
-const HOUR_MS = 3_600_000;
+import { DAY, HOUR } from '../core/clock.ts';
 
 /** A day of a time zone, as instants: from `startsAt` to before `endsAt`, epoch ms. */
 export interface Day {
@@ -8,7 +8,10 @@ export interface Day {
   readonly endsAt: number;
 }
 
-/** The days of a time zone from the one that holds `from` to the one that holds `to` (epoch ms); 23 or 25 hours long where its clocks are set. */
+/**
+ * The days of a time zone, from the one that holds `from` to the one that holds `to` (epoch ms). A day on
+ * which the zone's clocks are set has 23 or 25 hours.
+ */
 export function daysBetween(timezone: string, from: number, to: number): Day[] {
   const dayOf = calendar(timezone);
   const days: Day[] = [];
@@ -16,11 +19,12 @@ export function daysBetween(timezone: string, from: number, to: number): Day[] {
   let day = dayOf(from);
   let startsAt = startOf(dayOf, day);
   while (day <= last) {
-    // A day that a zone left out (Samoa, 30 December 2011) is none: what follows is what the clock says 12 hours after the next start.
-    const endsAt = startOf(dayOf, after(day));
+    const next = nextDay(day);
+    const endsAt = startOf(dayOf, next);
+    // A day that the zone left out (Samoa, 30 December 2011) ends where it starts, and is skipped.
     if (endsAt > startsAt) days.push({ day, startsAt, endsAt });
     startsAt = endsAt;
-    day = after(day);
+    day = next;
   }
   return days;
 }
@@ -38,16 +42,16 @@ function calendar(timezone: string): Calendar {
   return (instant) => format.format(instant);
 }
 
-function after(day: string): string {
-  return new Date(Date.parse(day) + 24 * HOUR_MS).toISOString().slice(0, 10);
+function nextDay(day: string): string {
+  return new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
 }
 
-/** The first instant at which the calendar shows `day` or a later one, to the millisecond; no zone is further than 15 hours from UTC. */
+/** The first instant of `day` or a later day, epoch ms. No zone is more than 15 hours from UTC. */
 function startOf(dayOf: Calendar, day: string): number {
-  let before = Date.parse(day) - 15 * HOUR_MS;
-  let since = Date.parse(day) + 15 * HOUR_MS;
-  // Nearly every zone's days begin at a full quarter of an hour.
-  for (const step of [HOUR_MS / 4, 1]) {
+  let before = Date.parse(day) - 15 * HOUR;
+  let since = Date.parse(day) + 15 * HOUR;
+  // In nearly every zone a day begins at a full quarter of an hour. The second step finds the other instants.
+  for (const step of [HOUR / 4, 1]) {
     while (since - before > step) {
       const middle = before + Math.ceil((since - before) / 2 / step) * step;
       if (middle >= since) break;

@@ -3,104 +3,113 @@ import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 import type { Fenced } from './lease.ts';
 
+/** Rows are kept for at least this many ms. */
 const KEPT_MS = 30 * DAY;
 
 /** At most this many rows are deleted in one transaction, so that pages and requests do not wait long. */
 const BATCH = 500;
 
 /**
- * Sweeps that found nothing but are still needed: the first complete one of an inbox, with which its days begin, and the
- * one before a sweep that found something, because a row that is new there was absent when this one began
- * (`from_earliest` in prisma/views/common/status_intervals.sql).
+ * A condition for sweeps that found nothing but that the views need: the first complete one of an inbox,
+ * with which its days begin, and the last complete one before a sweep that found something. A row that is
+ * new in the later sweep was absent when the earlier one began (`from_earliest` in
+ * prisma/views/common/parts/intervals.sql).
  */
 const NEEDED = `list = 'conversations' AND state = 'complete' AND (
   NOT EXISTS (SELECT 1 FROM sweeps AS earlier
-    WHERE earlier.list = sweeps.list AND earlier.inbox_id = sweeps.inbox_id AND earlier.state = 'complete' AND earlier.id < sweeps.id)
+    WHERE earlier.list = sweeps.list AND earlier.inbox_id = sweeps.inbox_id
+      AND earlier.state = 'complete' AND earlier.id < sweeps.id)
   OR EXISTS (SELECT 1 FROM sweeps AS later
-    WHERE later.list = sweeps.list AND later.inbox_id = sweeps.inbox_id AND later.id > sweeps.id AND later.inserted + later.changed > 0
+    WHERE later.list = sweeps.list AND later.inbox_id = sweeps.inbox_id AND later.id > sweeps.id
+      AND later.inserted + later.changed > 0
       AND later.state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
       AND later.id <= (SELECT min(following.id) FROM sweeps AS following
-        WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id AND following.state = 'complete' AND following.id > sweeps.id)))`;
+        WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id
+          AND following.state = 'complete' AND following.id > sweeps.id)))`;
 
 /** How many rows were deleted. */
-export interface Tidied {
+export interface DeletedRows {
   readonly requests: number;
   readonly sweeps: number;
   readonly pages: number;
+  /** Passes, ordered or not. */
   readonly orders: number;
 }
 
 /**
- * Deletes rows that are older than 30 days and no longer needed: requests, ended orders, and sweeps that found nothing;
- * and the pages of superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
+ * Deletes requests, ended passes and unneeded sweeps that are older than 30 days, and the pages of
+ * superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
  */
-export async function housekeep(fenced: Fenced, now: number): Promise<Tidied> {
+export async function housekeep(fenced: Fenced, now: number): Promise<DeletedRows> {
   const { database } = fenced;
   const old = iso(now - KEPT_MS);
   const superseded = await supersededSweeps(database);
-  const tidied = {
-    requests: await removeOld(
+  const deleted = {
+    requests: await deleteOld(
       fenced,
-      `SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH}`,
       'requests',
+      `SELECT id FROM requests WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH}`,
       old,
     ),
-    orders: await removeOld(
+    orders: await deleteOld(
       fenced,
-      `SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${BATCH}`,
       'sync_requests',
+      `SELECT id FROM sync_requests WHERE finished_at < $1 LIMIT ${BATCH}`,
       old,
     ),
     pages:
-      (await removeOf(fenced, superseded, (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`)) +
+      (await deleteFor(fenced, superseded, (ids) => `DELETE FROM sweep_pages WHERE sweep_id IN (${ids})`)) +
       (await deleteBatch(fenced, `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)),
-    sweeps: await removeOf(
+    sweeps: await deleteFor(
       fenced,
       superseded,
-      (ids) =>
-        `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2 AND inserted + changed + deleted + rejected = 0 AND NOT (${NEEDED})`,
+      (ids) => `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2
+        AND inserted + changed + deleted + rejected = 0 AND NOT (${NEEDED})`,
       old,
     ),
   };
   for (const statement of database.dialect.maintenance) await database.query(statement);
-  return tidied;
+  return deleted;
 }
 
-/** All sweeps but the two newest of each list and state. */
+/** The ids of the closed sweeps, except the two newest of each list and state. */
 async function supersededSweeps(database: Database): Promise<number[]> {
   const rows = await database.query<{ id: number }>(
     `SELECT id FROM (
-       SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth FROM sweeps
+       SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth
+       FROM sweeps
      ) AS ranked WHERE nth > 2 AND state NOT IN ('running', 'paused')`,
   );
   return rows.map(({ id }) => id);
 }
 
-async function removeOld(fenced: Fenced, which: string, table: string, old: string): Promise<number> {
-  let all = 0;
+/** Deletes the rows that `oldIds` selects, a query for one batch of ids; `$1` is `old`. */
+async function deleteOld(fenced: Fenced, table: string, oldIds: string, old: string): Promise<number> {
+  let total = 0;
   for (;;) {
-    const removed = await deleteBatch(fenced, `DELETE FROM ${table} WHERE id IN (${which})`, old);
-    all += removed;
-    if (removed < BATCH) return all;
+    const deleted = await deleteBatch(fenced, `DELETE FROM ${table} WHERE id IN (${oldIds})`, old);
+    total += deleted;
+    if (deleted < BATCH) return total;
   }
 }
 
-async function removeOf(
+/** Runs a statement for each batch of ids: its argument is a query for them, its parameters begin at `$2`. */
+async function deleteFor(
   fenced: Fenced,
   ids: readonly number[],
   statement: (ids: string) => string,
   ...parameters: unknown[]
 ): Promise<number> {
-  const these = `SELECT CAST(value AS INTEGER) FROM ${fenced.database.dialect.texts('$1', 'ids')}`;
-  let all = 0;
+  const batchIds = `SELECT CAST(value AS INTEGER) FROM ${fenced.database.dialect.texts('$1', 'ids')}`;
+  let total = 0;
   for (let from = 0; from < ids.length; from += BATCH) {
     const batch = JSON.stringify(ids.slice(from, from + BATCH).map(String));
-    all += await deleteBatch(fenced, statement(these), batch, ...parameters);
+    total += await deleteBatch(fenced, statement(batchIds), batch, ...parameters);
   }
-  return all;
+  return total;
 }
 
-/** Runs one statement in a transaction of its own; other work runs between two of them. */
+/** Runs one statement in one transaction, and lets other work run before it. */
 async function deleteBatch(fenced: Fenced, statement: string, ...parameters: unknown[]): Promise<number> {
   await new Promise(setImmediate);
   return await fenced.write((tx) => tx.execute(statement, ...parameters));

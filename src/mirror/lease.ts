@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
-import type { Database, Sql } from '../database/database.ts';
+import { type Database, named, type Sql } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 
-/** A lease that its holder has not renewed for 25 s has expired: a stand-by that polls every second takes over within 30 s. */
+/**
+ * A lease is valid for this many ms after a renewal. A stand-by polls every second, so it takes over within
+ * 30 s of the last renewal.
+ */
 export const LEASE_MS = 25 * SECOND;
 const WRITER = 'writer';
 
@@ -13,17 +16,17 @@ export interface Lease {
   readonly holder: string;
   /**
    * Renews the lease.
-   * @param tx the transaction to do it in: the renewal takes the write lock first and proves that the lease is still held
+   * @param tx a new transaction: the renewal takes the write lock and proves that the lease is still held
    * @throws MirrorError `LEASE_LOST` if another process has taken over
    */
   renew(tx?: Sql): Promise<void>;
   release(): Promise<void>;
 }
 
-/** The mirror's database in the hands of the lease's holder. */
+/** The database for the lease's holder. */
 export interface Fenced {
   readonly database: Database;
-  /** Runs `work` in one transaction that begins by proving that the lease is still held. */
+  /** Runs `work` in one transaction, which begins by renewing the lease. @throws MirrorError `LEASE_LOST` */
   write<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
 }
 
@@ -48,12 +51,14 @@ export interface LeaseHolder {
   readonly expiresAt: Date;
 }
 
+/** The process that claims the lease. */
 export interface Claimant {
   readonly host: string;
   readonly pid: number;
   readonly command: string;
+  /** Epoch ms. */
   readonly now: () => number;
-  /** Whether this host's process with this number still runs. */
+  /** True if this host's process with this number still runs. */
   readonly isAlive: (pid: number) => boolean;
 }
 
@@ -85,34 +90,43 @@ export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: stri
 }
 
 /**
- * Claims the mirror for writing. Takes over a lease at once if it has expired or its holder is a dead process of this host.
+ * Claims the mirror for writing. Takes over a lease at once if it has expired or its holder is a dead
+ * process of this host.
  * @throws MirrorError `LEASE_HELD`, which names the holder
  */
 export async function acquireLease(database: Database, claimant: Claimant): Promise<Lease> {
   const holder = randomUUID();
   const now = claimant.now();
   const held = await readLease(database);
-  if (held !== null && isValid(held, claimant, now)) throw leaseHeld(held, now);
-  // The statement names the holder that it replaces: of several processes that see the same dead holder, one wins.
-  const won = await database.execute(
-    `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
-     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, host = excluded.host, pid = excluded.pid, command = excluded.command,
-       acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
-     WHERE leases.holder = $8`,
-    WRITER,
-    holder,
-    claimant.host,
-    claimant.pid,
-    claimant.command,
-    iso(now),
-    iso(now + LEASE_MS),
-    held?.holder ?? '',
+  if (held !== null && isLeaseValid(held, claimant, now)) throw leaseHeld(held, now);
+  // The statement names the holder that it replaces: of several processes that see a dead holder, one wins.
+  const [claim, ...values] = named(
+    `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+     VALUES (:name, :holder, :host, :pid, :command, :now, :now, :expires)
+     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, host = excluded.host, pid = excluded.pid,
+       command = excluded.command, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at,
+       expires_at = excluded.expires_at
+     WHERE leases.holder = :replaced`,
+    {
+      name: WRITER,
+      holder,
+      host: claimant.host,
+      pid: claimant.pid,
+      command: claimant.command,
+      now: iso(now),
+      expires: iso(now + LEASE_MS),
+      replaced: held?.holder ?? '',
+    },
   );
-  if (won === 0) {
+  if ((await database.execute(claim, ...values)) === 0) {
     const winner = await readLease(database);
     if (winner !== null) throw leaseHeld(winner, now);
     return await acquireLease(database, claimant);
   }
+  return leaseOf(database, holder, claimant);
+}
+
+function leaseOf(database: Database, holder: string, claimant: Claimant): Lease {
   return {
     holder,
     async renew(tx = database) {
@@ -127,7 +141,8 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
       if (renewed === 0) {
         throw new MirrorError(
           'LEASE_LOST',
-          'Another inbox-mirror has taken over this mirror; this one stops. Every page that it applied is kept.',
+          'Another inbox-mirror has taken over this mirror; this one stops. ' +
+            'Every page that it applied is kept.',
         );
       }
     },
@@ -137,23 +152,25 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
   };
 }
 
-/** True if the holder may still write. */
-export function isValid(
+/** True if the lease's holder may still write at `now`. */
+export function isLeaseValid(
   held: LeaseHolder,
   { host, pid, isAlive }: Pick<Claimant, 'host' | 'pid' | 'isAlive'>,
   now: number,
 ): boolean {
   const expires = held.expiresAt.getTime();
-  // A clock that was ahead wrote an expiry that is far in the future.
+  // An expiry far in the future comes from a clock that was ahead.
   if (expires < now || expires > now + 2 * LEASE_MS) return false;
-  // Our own pid under another holder belongs to an earlier process with the same number.
+  // Our pid with another holder id belongs to an earlier process with the same number.
   return held.host !== host || (held.pid !== pid && isAlive(held.pid));
 }
 
 function leaseHeld(held: LeaseHolder, now: number): MirrorError {
   return new MirrorError(
     'LEASE_HELD',
-    `Another inbox-mirror is writing to this mirror: \`${held.command}\`, process ${held.pid} on ${held.host}, ` +
-      `since ${held.acquiredAt.toISOString()}, last heard of ${duration(now - held.heartbeatAt.getTime())} ago. Wait for it or stop it; \`inbox-mirror status\` shows its progress.`,
+    `Another inbox-mirror is writing to this mirror: \`${held.command}\`, process ${held.pid} ` +
+      `on ${held.host}, since ${held.acquiredAt.toISOString()}, ` +
+      `last heard of ${duration(now - held.heartbeatAt.getTime())} ago. ` +
+      `Wait for it or stop it; \`inbox-mirror status\` shows its progress.`,
   );
 }

@@ -8,7 +8,7 @@ import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
-import { housekeep, type Tidied } from './housekeeping.ts';
+import { type DeletedRows, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
 import { SuspectCounts, Suspects } from './items/suspects.ts';
@@ -23,40 +23,50 @@ import { SweepHistory } from './sweeps/latest.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
+// Functions that need no database: the form of changes and webhooks, and checks of a lease and of sweeps.
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
-export { isValid } from './lease.ts';
+export { isLeaseValid } from './lease.ts';
 export { openAndComplete } from './sweeps/latest.ts';
 
-/** The mirror as every process may use it. `now` is epoch ms. */
+/** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */
 export interface Mirror {
   /** For messages: the file or the address, without any password. */
   readonly name: string;
   readonly provider: 'sqlite' | 'postgresql';
+  /** The record of every request, and the gate's pauses. The gate reads and writes it. */
   readonly ledger: Ledger;
+  /** Counts requests against the day's budget. */
   readonly budget: BudgetUse;
+  /** The latest and the complete sweeps of each list. */
   readonly sweeps: SweepHistory;
+  /** Counts the rows that wait for their second witness. */
   readonly suspects: SuspectCounts;
+  /** The schedule of each kind of list, and its last two slots. */
   readonly schedules: ScheduleReader;
+  /** Passes that commands hand to the daemon: place, read, withdraw. */
   readonly orders: Orders;
+  /** The progress of an order, for the command that follows it. */
   readonly orderSweeps: OrderSweeps;
+  /** The changes, by id or newest first. */
   readonly history: History;
+  /** How far the webhook has delivered the changes to a target. */
   readonly deliveries: DeliveryReader;
-  /** Every inbox without a tombstone, in the order of their numbers. */
+  /** Every inbox without a tombstone, in numeric order of the ids. */
   inboxes(): Promise<Inbox[]>;
   /** Everything that `status` shows. */
   status(now: number): Promise<MirrorStatus>;
-  /** What the daemon's loop reads every second. */
+  /** The state that the daemon's loop reads every second: gate, outage, orders. */
   loopState(): Promise<LoopState>;
-  /** Why a manual request would have to wait; null if it could leave. */
+  /** Why a manual request could not leave at `now`, and until when; null if it could. */
   wait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
   leaseHolder(): Promise<LeaseHolder | null>;
   /** Claims the mirror for writing. @throws MirrorError `LEASE_HELD` */
   acquireLease(claimant: Claimant): Promise<Lease>;
-  /** The mirror for the holder of the lease. */
+  /** The same mirror with the verbs that need the lease. */
   writer(lease: Lease): Writer;
-  /** Writes the settings and the days that the views read. */
+  /** Writes the settings and the days that the views read, unless they are up to date. */
   keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
   /** The database server's clock, epoch ms; null for a file. */
   serverTime(): Promise<number | null>;
@@ -67,21 +77,33 @@ export interface Mirror {
   close(): Promise<void>;
 }
 
-/** The mirror for the holder of the lease. Every write proves in its own transaction that the lease is still held. */
+/**
+ * The mirror for the holder of the lease. Each transaction of the members below begins by renewing the
+ * lease. If another process has taken over, it writes nothing and throws MirrorError `LEASE_LOST`.
+ */
 export interface Writer extends Mirror {
+  /** Opens, restarts, ends and completes sweeps. */
   readonly sweeps: Sweeps;
+  /** Marks suspects after a walk, and settles each by the service's answer. */
   readonly suspects: Suspects;
+  /** Records the schedules and their slots. */
   readonly schedules: Schedules;
+  /** Begins, resumes and ends passes. */
   readonly passes: Passes;
+  /** Records how far the webhook has delivered. */
   readonly deliveries: Deliveries;
-  /** Applies a page in one transaction. @returns the sweep after the page, and how many rows the page changed */
+  /**
+   * Applies a page whole or not at all.
+   * @returns the sweep after the page, and how many rows were new or changed
+   */
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
-  /** Records that the service is out of reach, or with null that it answers again. */
+  /** Records an outage; null records that the service answers again. */
   writeOutage(outage: Outage | null): Promise<void>;
-  /** Deletes what is old and no longer needed. */
-  housekeep(now: number): Promise<Tidied>;
+  /** Deletes old rows that are no longer needed; never a mirrored row, never a change. */
+  housekeep(now: number): Promise<DeletedRows>;
 }
 
+/** The mirror in an open database. Closing the mirror closes the database. */
 export function openMirror(database: Database): Mirror {
   return {
     name: database.name,

@@ -3,19 +3,20 @@ import type { Sql } from '../database/database.ts';
 import { iso, isoOrNull } from '../database/instants.ts';
 import type { Fenced } from './lease.ts';
 
-/** When a kind of list is due. */
+/** The schedule of one kind of list, and its last two slots. */
 export interface Schedule {
   readonly list: ListName;
   readonly expression: string;
   readonly timezone: string;
+  /** The next slot. */
   readonly nextAt: Date;
-  /** The latest slot that has passed: a list of this kind that has not been read since then is due. */
+  /** The latest slot that has passed: a list that was not read since then is due. */
   readonly dueSince: Date | null;
-  /** The slot before that one: a list that has not been complete since then is stale. */
+  /** The slot before that one: a list that was not complete since then is stale. */
   readonly dueBefore: Date | null;
 }
 
-/** The schedules as the daemon or the last `sync` recorded them. */
+/** Reads the schedules as the daemon or the last `sync` recorded them. */
 export class ScheduleReader {
   readonly #sql: Sql;
 
@@ -41,7 +42,7 @@ export class ScheduleReader {
   }
 }
 
-/** The schedules, for the holder of the lease. */
+/** Writes the schedules, for the holder of the lease. */
 export class Schedules extends ScheduleReader {
   readonly #fenced: Fenced;
 

@@ -5,6 +5,8 @@ import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
+import { type Inbox, liveInboxes } from './items/inboxes.ts';
+import { IS_SUSPECT } from './items/suspects.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
 import { type LatestSweep, openAndComplete, SweepHistory } from './sweeps/latest.ts';
@@ -14,7 +16,7 @@ export interface ListStatus {
   readonly list: ListName;
   readonly inboxId: string | null;
   readonly inbox: string | null;
-  /** False if the service has lost access to the mailbox, so that nothing new arrives (SERVICE-NOTES.md). */
+  /** False if the service has lost access to the mailbox, so that nothing new arrives (docs/service.md). */
   readonly authorised: boolean | null;
   readonly completeAsOf: Date | null;
   /** Rows and pages of the last complete sweep. */
@@ -31,12 +33,13 @@ export interface ListStatus {
 
 export interface MirrorStatus {
   readonly lists: readonly ListStatus[];
+  /** Requests in the window of the day's budget. */
   readonly sent: number;
-  /** When the oldest request leaves the window of the budget. */
+  /** When the oldest request leaves that window. */
   readonly oldestLeavesAt: Date | null;
   readonly gate: GateState;
   readonly lease: LeaseHolder | null;
-  /** Passes that have not ended; `startedAt` is null for an order that the daemon has not begun. */
+  /** Passes that have not ended. `startedAt` is null for an order that no daemon has begun. */
   readonly openPasses: readonly {
     readonly id: number;
     readonly kind: string;
@@ -58,14 +61,14 @@ interface PassRow {
   ordered: boolean;
 }
 
-/** Reads everything that `status` shows from the database. It sends no request. */
+/** Reads everything that `status` shows. It sends no request. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
   const window = iso(now - BUDGET_WINDOW_MS);
   const [budget] = await database.query<{ sent: number; oldest: string | Date | null }>(
     `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
     window,
   );
-  // Not through the typed client: the daemon runs this all day, and the client would cost it 40 MB.
+  // Raw SQL, because the daemon runs this all day and the typed client would cost it 40 MB.
   const passes = await database.query<PassRow>(
     `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
      WHERE state IN ('open', 'running') ORDER BY id`,
@@ -91,51 +94,46 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 }
 
 async function readLists(database: Database): Promise<ListStatus[]> {
-  const inboxes = await database.query<{
-    id: string;
-    display_name: string | null;
-    is_authorised: boolean | null;
-  }>(`SELECT id, display_name, is_authorised FROM inboxes WHERE deleted_at IS NULL ORDER BY length(id), id`);
+  const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const sweeps = await new SweepHistory(database).latest();
   const suspects = await countSuspectsByList(database);
-  const names = new Map(inboxes.map((inbox) => [inbox.id, inbox]));
-  return keysOf(LIST_NAMES, [...names.keys()]).map((key) => {
-    const inbox = key.inboxId === null ? undefined : names.get(key.inboxId);
-    return describe(key, inbox?.display_name ?? null, inbox?.is_authorised ?? null, sweeps, suspects);
+  return keysOf(LIST_NAMES, [...inboxes.keys()]).map((key) => {
+    const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
+    const id = listId(key);
+    return statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);
   });
 }
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
-  const waiting = `missing_since IS NOT NULL AND deleted_at IS NULL`;
   const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    `SELECT 'inboxes' AS list, NULL AS inbox_id, count(*) AS n FROM inboxes WHERE ${waiting}
-     UNION ALL SELECT 'users', inbox_id, count(*) FROM inbox_users WHERE ${waiting} GROUP BY inbox_id
-     UNION ALL SELECT 'tags', inbox_id, count(*) FROM inbox_tags WHERE ${waiting} GROUP BY inbox_id
-     UNION ALL SELECT 'conversations', inbox_id, count(*) FROM conversations WHERE ${waiting} GROUP BY inbox_id`,
+    `SELECT 'inboxes' AS list, NULL AS inbox_id, count(*) AS n FROM inboxes WHERE ${IS_SUSPECT}
+     UNION ALL SELECT 'users', inbox_id, count(*) FROM inbox_users WHERE ${IS_SUSPECT} GROUP BY inbox_id
+     UNION ALL SELECT 'tags', inbox_id, count(*) FROM inbox_tags WHERE ${IS_SUSPECT} GROUP BY inbox_id
+     UNION ALL SELECT 'conversations', inbox_id, count(*) FROM conversations
+       WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
   );
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }
 
-function describe(
-  key: ListKey,
-  inbox: string | null,
-  authorised: boolean | null,
-  sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
-  suspects: ReadonlyMap<string, number>,
+/** `sweeps` are the list's, newest first. */
+function statusOf(
+  { list, inboxId }: ListKey,
+  inbox: Inbox | undefined,
+  sweeps: readonly LatestSweep[],
+  suspects: number,
 ): ListStatus {
-  const own = sweeps.get(listId(key)) ?? [];
-  const { open, complete } = openAndComplete(own);
-  const [latest] = own;
+  const { open, complete } = openAndComplete(sweeps);
+  const [latest] = sweeps;
   return {
-    list: key.list,
-    inboxId: key.inboxId,
-    inbox,
-    authorised,
+    list,
+    inboxId,
+    inbox: inbox?.name ?? null,
+    authorised: inbox?.authorised ?? null,
     completeAsOf: complete?.finishedAt ?? null,
     rows: complete?.items ?? null,
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
-    suspects: suspects.get(listId(key)) ?? 0,
+    suspects,
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
   };

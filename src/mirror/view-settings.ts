@@ -11,13 +11,13 @@ export interface ViewSettings {
   readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
 }
 
-/** Days are written this far ahead, and again once fewer than half of them are left. */
+/** Days are written this many ms ahead, and again when fewer than `ENOUGH_AHEAD_MS` are left. */
 const AHEAD_MS = 60 * DAY;
 const ENOUGH_AHEAD_MS = 30 * DAY;
 
 /**
- * Writes the settings that the views read, and the days of the report's time zone from the first sighting to 60 days
- * ahead. Where all of it is up to date, it costs two queries. `now` is epoch ms.
+ * Writes the settings that the views read, and the days of the report's time zone from the first sighting to
+ * 60 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.
  */
 export async function keepViewSettings(
   database: Database,
@@ -30,15 +30,16 @@ export async function keepViewSettings(
     ['requests_reserved', String(settings.budget.reserved)],
   ]);
   const rows = await database.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
-  const there = new Map(rows.map(({ name, value }) => [name, value]));
-  const differing = [...wanted].filter(([name, value]) => there.get(name) !== value);
-  const sameZone = there.get('report_timezone') === settings.reportTimezone;
+  const stored = new Map(rows.map(({ name, value }) => [name, value]));
+  const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
+  const sameZone = stored.get('report_timezone') === settings.reportTimezone;
   const first = await firstSighting(database, now);
   if (differing.length === 0 && (await isCovered(database, first, now))) return;
   await database.transaction(async (tx) => {
     for (const [name, value] of differing)
       await tx.execute(
-        `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+        `INSERT INTO settings (name, value) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
         name,
         value,
       );
@@ -47,15 +48,17 @@ export async function keepViewSettings(
   });
 }
 
-/** When the mirror first saw anything, epoch ms; `now` if it has seen nothing yet. */
+/** When the mirror first saw an item, epoch ms; `now` if it has seen none yet. */
 async function firstSighting(database: Database, now: number): Promise<number> {
   const [row] = await database.query<{ seen: Date | string | null }>(
     `SELECT min(seen) AS seen FROM (
-       SELECT min(first_seen_at) AS seen FROM inboxes UNION ALL SELECT min(observed_at) FROM changes) AS sightings`,
+       SELECT min(first_seen_at) AS seen FROM inboxes
+       UNION ALL SELECT min(observed_at) FROM changes) AS sightings`,
   );
   return row?.seen ? Math.min(now, new Date(row.seen).getTime()) : now;
 }
 
+/** True if days are stored from `from` until far enough ahead of `now`. */
 async function isCovered(database: Database, from: number, now: number): Promise<boolean> {
   const rows = await database.query<{ day: string }>(
     `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1

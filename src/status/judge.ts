@@ -3,7 +3,7 @@ import { type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import type { Claimant } from '../mirror/lease.ts';
-import { isValid } from '../mirror/mirror.ts';
+import { isLeaseValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
@@ -65,7 +65,7 @@ export function judge(
   const gateWord = judgeGate(status.gate, now).word;
   const { lease } = status;
   const leaseHeld =
-    lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
+    lease !== null && isLeaseValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
   const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = isOutdated ? null : status.outage;

@@ -291,9 +291,9 @@ describe('a pass that stops', () => {
       'complete',
     ]);
     expect(mirror.sandbox.arrivals.length - before).toBe(1 + 1 + 1 + 4);
-    expect(await mirror.database.query(`SELECT state FROM sync_requests ORDER BY id`)).toEqual([
-      { state: 'abandoned' },
-      { state: 'done' },
+    expect(await mirror.database.query(`SELECT state, error FROM sync_requests ORDER BY id`)).toEqual([
+      { state: 'abandoned', error: 'interrupted over 36 hours ago' },
+      { state: 'done', error: null },
     ]);
     await expectEqualToService(mirror);
   });

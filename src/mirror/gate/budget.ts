@@ -2,7 +2,7 @@ import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** How much of the day's budget is used. */
+/** Counts requests against the day's budget. */
 export class BudgetUse {
   readonly #sql: Sql;
 
@@ -24,10 +24,13 @@ export class BudgetUse {
     return row?.sent ?? 0;
   }
 
-  /** When `many` more requests will have left the window, or all of them if there are fewer; `now` if there are none. */
-  async leavesWindowAt(many: number, now: number): Promise<Date> {
+  /**
+   * When the oldest `count` requests of the window that ends at `now` will have left it, or all of them if
+   * it holds fewer. Returns `now` if it holds none.
+   */
+  async leavesWindowAt(count: number, now: number): Promise<Date> {
     const since = now - BUDGET_WINDOW_MS;
-    const nth = Math.max(1, Math.min(many, await this.sentSince(since)));
+    const nth = Math.max(1, Math.min(count, await this.sentSince(since)));
     const [row] = await this.#sql.query<{ sent_at: Date }>(
       `SELECT sent_at FROM requests WHERE sent_at > $1 ORDER BY sent_at LIMIT 1 OFFSET $2`,
       iso(since),

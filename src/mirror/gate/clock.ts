@@ -1,17 +1,20 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { SECOND } from '../../core/clock.ts';
 import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 
-const CLOCK_TOLERANCE_MS = 1000;
+/** A difference of up to this many ms does not count as a set clock. */
+const CLOCK_TOLERANCE_MS = SECOND;
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
 const SLOT_TIMES = ['due_since', 'due_before'];
 
-/** The newest of each list and state, and those among which a pass looks for the last sign of life. */
-const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) OR id > (SELECT max(id) FROM sweeps) - 1000)`;
+/** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
+const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
+  OR id > (SELECT max(id) FROM sweeps) - 1000)`;
 const OPEN_PASSES = `state IN ('open', 'running')`;
 
 interface ClockRow {
@@ -23,10 +26,13 @@ interface ClockRow {
 }
 
 /**
- * The wall clock's reading at the machine's boot moves only when the clock is set. By as much as it moved, the ledger's recent rows and the
- * newest sweeps are moved too, with all that is held against their times: what is 20 hours old stays 20 hours old. Where the clock came up
- * behind after the machine was off, nobody knows by how much: the latest sign of life then lies just before now. Requests that still lie in the
- * future are brought to now, so that they count for a day and not for ever; a pause that began in the future begins now.
+ * Shifts stored instants along with a wall clock that was set (docs/decisions/0003): the time of the last
+ * boot, as the clock shows it, has then changed. The ledger's recent rows, the newest sweeps and all instants
+ * that are compared with them shift by the same amount: a row that was 20 hours old stays 20 hours old.
+ *
+ * If the clock is behind after the machine was off, the amount is unknown. The latest heartbeat then shifts
+ * to just before `now`. Requests in the future are set to `now`, so that they count for a day and not for
+ * ever. A pause that began in the future begins now.
  */
 export async function followClock(
   tx: Sql,
@@ -35,38 +41,26 @@ export async function followClock(
   now: number,
 ): Promise<void> {
   await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
-  const [seen] = await tx.query<ClockRow>(
+  const [stored] = await tx.query<ClockRow>(
     `SELECT clock_host, clock_boot, clock_boot_at, paused_at, paused_until FROM gate_state`,
   );
-  const sameRun = seen?.clock_host === boot.host && seen.clock_boot === boot.id;
-  const jump = sameRun ? boot.at - (seen.clock_boot_at?.getTime() ?? boot.at) : 0;
-  const moved = Math.abs(jump) > CLOCK_TOLERANCE_MS ? jump : 0;
-  if (moved !== 0) {
-    const recent = `sent_at > '${iso(now - moved - BUDGET_WINDOW_MS)}'`;
-    await move(tx, dialect, moved, { table: 'requests', columns: ['sent_at'], which: recent });
-    await moveSweeps(tx, dialect, moved);
+  const sameRun = stored?.clock_host === boot.host && stored.clock_boot === boot.id;
+  const jump = sameRun ? boot.at - (stored.clock_boot_at?.getTime() ?? boot.at) : 0;
+  const shift = Math.abs(jump) > CLOCK_TOLERANCE_MS ? jump : 0;
+  if (shift !== 0) {
+    const recent = `sent_at > '${iso(now - shift - BUDGET_WINDOW_MS)}'`;
+    await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where: recent });
+    await shiftSweeps(tx, dialect, shift);
   }
-  const behind = (await lastSign(tx)) - now;
-  if (behind > CLOCK_TOLERANCE_MS) await moveSweeps(tx, dialect, -behind - 1);
+  const behind = (await lastHeartbeat(tx)) - now;
+  if (behind > CLOCK_TOLERANCE_MS) await shiftSweeps(tx, dialect, -behind - 1);
   await tx.execute(
     `UPDATE requests SET sent_at = $1 WHERE sent_at > $2`,
     iso(now),
     iso(now + CLOCK_TOLERANCE_MS),
   );
-
-  const pausedAt = seen?.paused_at?.getTime() ?? null;
-  const pausedUntil = seen?.paused_until?.getTime() ?? null;
-  const ahead = pausedAt === null ? 0 : Math.max(0, pausedAt + moved - now);
-  const shifted = (instant: number | null): string | null =>
-    isoOrNull(instant === null ? null : instant + moved - ahead);
-  if (moved !== 0 || ahead > 0) {
-    await tx.execute(
-      `UPDATE gate_state SET paused_at = $1, paused_until = $2`,
-      shifted(pausedAt),
-      shifted(pausedUntil),
-    );
-  }
-  if (!sameRun || moved !== 0) {
+  if (stored !== undefined) await shiftPause(tx, stored, shift, now);
+  if (!sameRun || shift !== 0) {
     await tx.execute(
       `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
       boot.host,
@@ -76,79 +70,106 @@ export async function followClock(
   }
 }
 
-/** Moves the recent sweeps, and what is held against their times: passes, slots, the outage, suspicions. */
-async function moveSweeps(tx: Sql, dialect: Dialect, moved: number): Promise<void> {
-  await move(tx, dialect, moved, { table: 'sweeps', columns: SWEEP_TIMES, which: RECENT_SWEEPS });
-  await move(tx, dialect, moved, { table: 'sync_requests', columns: PASS_TIMES, which: OPEN_PASSES });
-  await move(tx, dialect, moved, {
+/** Shifts the gate's pause; one that would begin in the future begins now and keeps its length. */
+async function shiftPause(
+  tx: Sql,
+  { paused_at, paused_until }: ClockRow,
+  shift: number,
+  now: number,
+): Promise<void> {
+  const ahead = paused_at === null ? 0 : Math.max(0, paused_at.getTime() + shift - now);
+  if (shift === 0 && ahead === 0) return;
+  const shifted = (at: Date | null): string | null =>
+    at === null ? null : iso(at.getTime() + shift - ahead);
+  await tx.execute(
+    `UPDATE gate_state SET paused_at = $1, paused_until = $2`,
+    shifted(paused_at),
+    shifted(paused_until),
+  );
+}
+
+/** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, suspicions. */
+async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
+  await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'sync_requests',
+    columns: PASS_TIMES,
+    where: OPEN_PASSES,
+  });
+  await shiftInstants(tx, dialect, shift, {
     table: 'schedules',
     key: 'list',
     columns: SLOT_TIMES,
-    which: 'due_since IS NOT NULL',
+    where: 'due_since IS NOT NULL',
   });
-  await move(tx, dialect, moved, {
+  await shiftInstants(tx, dialect, shift, {
     table: 'gate_state',
     columns: ['outage_since', 'outage_until'],
-    which: 'id = 1',
+    where: 'id = 1',
   });
-  for (const table of Object.values(TABLES)) await moveSuspicions(tx, moved, table);
+  for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
 }
 
-/** When a sweep or a pass last did anything, epoch ms; 0 where none has. */
-async function lastSign(tx: Sql): Promise<number> {
-  const signs = await tx.query<{ heartbeat_at: Date }>(
+/** When a sweep or an open pass was last active, epoch ms; 0 if never. */
+async function lastHeartbeat(tx: Sql): Promise<number> {
+  const [last] = await tx.query<{ heartbeat_at: Date }>(
     `SELECT heartbeat_at FROM sweeps WHERE ${RECENT_SWEEPS}
      UNION ALL SELECT heartbeat_at FROM sync_requests WHERE ${OPEN_PASSES} AND heartbeat_at IS NOT NULL
      ORDER BY heartbeat_at DESC LIMIT 1`,
   );
-  return signs[0]?.heartbeat_at.getTime() ?? 0;
+  return last?.heartbeat_at.getTime() ?? 0;
 }
 
-interface Moving {
+interface Instants {
   readonly table: string;
   readonly key?: string;
   readonly columns: readonly string[];
-  /** A condition on the rows to move. */
-  readonly which: string;
+  /** A condition on the rows. */
+  readonly where: string;
 }
 
-/** Moves instants by `moved` milliseconds; what is null stays null. */
-async function move(
+/** Shifts instants by `shift` ms. Null stays null. */
+async function shiftInstants(
   tx: Sql,
   dialect: Dialect,
-  moved: number,
-  { table, key = 'id', columns, which }: Moving,
+  shift: number,
+  { table, key = 'id', columns, where }: Instants,
 ): Promise<void> {
-  const found = await tx.query<Record<string, Date | null> & { the_key: string }>(
-    `SELECT CAST(${key} AS TEXT) AS the_key, ${columns.join(', ')} FROM ${table} WHERE ${which}`,
+  const found = await tx.query<Record<string, Date | null> & { row_key: string }>(
+    `SELECT CAST(${key} AS TEXT) AS row_key, ${columns.join(', ')} FROM ${table} WHERE ${where}`,
   );
-  const rows = found.map(({ the_key, ...instants }) => ({
-    the_key,
+  const rows = found.map(({ row_key, ...instants }) => ({
+    row_key,
     ...Object.fromEntries(
-      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + moved)]),
+      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + shift)]),
     ),
   }));
   const kinds = Object.fromEntries(columns.map((column) => [column, 'instant' as const]));
+  const rowKey = key === 'id' ? 'CAST(shifted.row_key AS INTEGER)' : 'shifted.row_key';
   await tx.execute(
-    `UPDATE ${table} SET ${columns.map((column) => `${column} = moved.${column}`).join(', ')}
-     FROM ${dialect.records('$1', { the_key: 'text', ...kinds }, 'moved')} WHERE ${table}.${key} = ${key === 'id' ? 'CAST(moved.the_key AS INTEGER)' : 'moved.the_key'}`,
+    `UPDATE ${table} SET ${columns.map((column) => `${column} = shifted.${column}`).join(', ')}
+     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')}
+     WHERE ${table}.${key} = ${rowKey}`,
     JSON.stringify(rows),
   );
 }
 
-/** A suspicion is held against the sweeps: one from the future would wait for its second witness until the clock has come there again. */
-async function moveSuspicions(tx: Sql, moved: number, table: string): Promise<void> {
+/**
+ * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in
+ * the future gets no second witness until the clock reaches it again.
+ */
+async function shiftSuspicions(tx: Sql, shift: number, table: string): Promise<void> {
   const found = await tx.query<{ missing_since: Date }>(
     `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
   );
   const instants = found
     .map(({ missing_since: since }) => since.getTime())
-    .toSorted((a, b) => (moved < 0 ? a - b : b - a));
-  // In this order none is moved onto one that is still to be moved.
+    .toSorted((a, b) => (shift < 0 ? a - b : b - a));
+  // In this order no instant is shifted onto one that is still to be shifted.
   for (const since of instants)
     await tx.execute(
       `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
       iso(since),
-      iso(since + moved),
+      iso(since + shift),
     );
 }

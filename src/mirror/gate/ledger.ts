@@ -5,7 +5,7 @@ import { iso } from '../../database/instants.ts';
 import { followClock } from './clock.ts';
 import { GATE, Slots } from './slot.ts';
 
-/** The gate's part of `gate_state`; all null if the row does not exist yet. */
+/** The gate's columns of `gate_state`; all null if the row does not exist yet. */
 export interface GateRow {
   strikes: number | null;
   paused_at: Date | null;
@@ -15,7 +15,7 @@ export interface GateRow {
   refused_at: Date | null;
 }
 
-/** The ledger in the mirror's own database: every process that uses the mirror debits the same one. */
+/** The ledger in the mirror's database. All processes of a mirror share it. */
 export class DatabaseLedger implements Ledger {
   readonly #database: Database;
   readonly #slots: Slots;
@@ -53,7 +53,7 @@ export class DatabaseLedger implements Ledger {
         `SELECT sent_at FROM requests WHERE id = $1`,
         requestId,
       );
-      // Requests that were under way together are refused together: that is one strike.
+      // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
       const strikes = before.strikes + 1;
       await tx.execute(

@@ -3,11 +3,11 @@ import type { Sql } from '../../database/database.ts';
 import { asGateState, type GateRow } from './ledger.ts';
 import { asOutage, type Outage, type OutageRow } from './outage.ts';
 
-/** What the daemon's loop reads every second. */
+/** The state that the daemon's loop reads every second. */
 export interface LoopState {
   readonly gate: GateState;
   readonly outage: Outage | null;
-  /** An order has not ended. */
+  /** True if an order waits or is under way. */
   readonly ordered: boolean;
 }
 

@@ -1,7 +1,7 @@
-import { iso } from '../../database/instants.ts';
+import { isoOrNull } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
 
-/** An outage of the service. The daemon sends nothing before `until`. */
+/** An outage of the service. The daemon sends no request before `until`. */
 export interface Outage {
   readonly since: Date;
   readonly until: Date;
@@ -19,15 +19,15 @@ export function asOutage(row: OutageRow): Outage | null {
   return { since: row.outage_since, until: row.outage_until, cause: row.outage_cause ?? 'cause unknown' };
 }
 
-/** Records that the service is out of reach, or with null that it answers again. */
+/** Records an outage; null records that the service answers again. */
 export async function writeOutage({ write }: Fenced, outage: Outage | null): Promise<void> {
   await write(async (tx) => {
     await tx.execute(
       `INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, $1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since, outage_until = excluded.outage_until,
-         outage_cause = excluded.outage_cause`,
-      outage === null ? null : iso(outage.since.getTime()),
-      outage === null ? null : iso(outage.until.getTime()),
+       ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since,
+         outage_until = excluded.outage_until, outage_cause = excluded.outage_cause`,
+      isoOrNull(outage?.since.getTime() ?? null),
+      isoOrNull(outage?.until.getTime() ?? null),
       outage?.cause ?? null,
     );
   });

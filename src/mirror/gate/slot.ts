@@ -6,40 +6,41 @@ import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 
-/** No request is under way for longer, in ms: the time-out of a whole request (30 s) and 5 s to spare. */
+/** No request takes longer than this, in ms: the 30 s time-out of a whole request, and 5 s to spare. */
 const LONGEST_REQUEST_MS = 35 * SECOND;
+/** A request that was answered within this many ms cannot block once it is older than `quickSince`. */
 const QUICK_ANSWER_MS = SECOND;
 
-/** A process that waits for another's answer asks again after this many ms. */
+/** A process that waits for another's answer requests its slot again after this many ms. */
 const POLL_MS = 250;
 
-/** Of all transactions that grant a slot, pause the gate or move the ledger's instants, only one runs at a time. */
+/** The name of transactions that grant a slot, pause the gate or shift instants: only one runs at a time. */
 export const GATE = 'gate';
 
-/** The name of the lease on the next slot, and how long it is valid, in ms: a few polls. */
+/** The name of the lease on the next slot, and the ms for which it is valid: a few polls. */
 const TURN = 'slot';
 const TURN_MS = SECOND;
 
-/** The statements that grant a slot or say why not. Both take the same named values ({@link slotValues}). */
+/** The statements that grant a slot or explain a refusal. Both use the named values of {@link slotValues}. */
 interface SlotSql {
   /** Inserts the request's row if every limit allows it, in one atomic statement. */
   readonly insert: string;
-  /** Reads which limit does not allow it, and for how long. */
+  /** Reads which limit refuses the slot, and for how long: an {@link Explanation}. */
   readonly explain: string;
 }
 
 function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
-  // Another process's request blocks until a gap after its answer, or for a while from its start without an answer.
+  // Another process's request blocks until a gap after its answer, or without one for `unansweredMs`.
   const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
     ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) END - ${millisecondsBetween('sent_at', ':now')}`;
-  // Skips the arithmetic for requests that were answered quickly and long ago.
+  // Skips the arithmetic for requests whose quick answer came long ago.
   const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
-  const others = `requests WHERE sent_at > :lookBack AND ${mayBlock}
+  const others = `requests WHERE sent_at > :recentSince AND ${mayBlock}
     AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${texts(':own', 'own')}) AND ${blockedFor} > 0`;
   const othersTurn = `SELECT 1 FROM leases
     WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
   // After a pause one request leaves alone: the half-open probe.
-  const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > :lookBack
+  const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
   return {
     insert: `
@@ -53,7 +54,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
-        (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state WHERE paused_until > :now) AS pause,
+        (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
+         WHERE paused_until > :now) AS pause,
         EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :key) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${probeOut}) AS probe_out,
@@ -67,12 +69,12 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     now: iso(now),
     ...entry,
     windowStart: iso(now - BUDGET_WINDOW_MS),
-    lookBack: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
+    recentSince: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
     quickSince: iso(now - limits.gapMs - QUICK_ANSWER_MS - 2),
     cap: limits.cap,
     own: JSON.stringify(limits.ownIds.map(String)),
     unanswered: limits.unansweredMs,
-    // The ledger's instants are whole milliseconds, so a gap by them can be one millisecond short.
+    // The ledger's instants are whole milliseconds: a gap between two of them can be one millisecond short.
     gap: limits.gapMs + 1,
     key: limits.key,
     holder,
@@ -81,8 +83,9 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
 }
 
 /**
- * Grants slots to one process. A process knows when its own requests arrive and others do not, so a busy process would
- * always be first. A process that waits for another's requests therefore claims the next slot; the claim expires by itself.
+ * Grants slots to one process. Only the process itself knows when its requests arrive, so a busy process
+ * would always be first. A process that waits for another's requests therefore claims the next slot. The
+ * claim expires by itself.
  */
 export class Slots {
   readonly #database: Database;
@@ -107,10 +110,10 @@ export class Slots {
       await this.#dropClaim();
       return { granted: true, id: row.id, probe: (row.strikes ?? 0) > 0 };
     }
-    const [why] = await this.#database.query<Why>(...named(this.#sql.explain, values));
-    const refused = refusal(why);
-    if (refused.because === 'spacing') await this.#claimTurn(now);
-    return refused;
+    const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
+    const refusal = refusalOf(explanation);
+    if (refusal.because === 'spacing') await this.#claimTurn(now);
+    return refusal;
   }
 
   async #claimTurn(now: number): Promise<void> {
@@ -133,17 +136,24 @@ export class Slots {
   }
 }
 
-type Why = Record<'spacing' | 'pause' | 'key_refused' | 'others_turn' | 'probe_out' | 'frees', number | null>;
-type Refusal = Grant & { granted: false };
+/** The limits that refuse a slot. `spacing` and `pause` are ms to wait; null if they refuse nothing. */
+interface Explanation {
+  readonly spacing: number | null;
+  readonly pause: number | null;
+  readonly key_refused: boolean | number;
+  readonly others_turn: boolean | number;
+  readonly probe_out: boolean | number;
+  /** When the request was sent that must leave the window first, in ms from now: a negative number. */
+  readonly frees: number | null;
+}
 
-function refusal(why: Why | undefined): Refusal {
-  if (why?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
-  if (why?.pause) return { granted: false, because: 'pause', waitMs: why.pause };
-  // `frees` is when the request was sent that must leave the window first, in ms from now: a negative number.
-  if (typeof why?.frees === 'number')
-    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + why.frees + 1 };
-  if (why?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
-  // The gate asks again soon, even if a long wait is expected, because an answer can shorten it.
-  const waitMs = Math.min(why?.spacing ?? (why?.others_turn ? POLL_MS : 1), POLL_MS);
+function refusalOf(limits: Explanation | undefined): Grant & { granted: false } {
+  if (limits?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
+  if (limits?.pause) return { granted: false, because: 'pause', waitMs: limits.pause };
+  if (typeof limits?.frees === 'number')
+    return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + limits.frees + 1 };
+  if (limits?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
+  // The gate retries soon, even if a long wait is expected, because an answer can shorten it.
+  const waitMs = Math.min(limits?.spacing ?? (limits?.others_turn ? POLL_MS : 1), POLL_MS);
   return { granted: false, because: 'spacing', waitMs: Math.max(1, waitMs) };
 }

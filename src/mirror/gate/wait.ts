@@ -4,15 +4,15 @@ import type { Database } from '../../database/database.ts';
 import { BudgetUse } from './budget.ts';
 import { readLoopState } from './loop-state.ts';
 
-/** Why the lease's holder sends nothing, and until when. */
+/** Why no request can leave, and until when. */
 export interface Wait {
   readonly kind: 'outage' | 'breaker' | 'pause' | 'budget';
-  /** What the service did; null for the budget. */
+  /** The event that caused the wait; null for the budget. */
   readonly cause: string | null;
   readonly until: Date;
 }
 
-/** Why a manual request would have to wait at `now`, read from the database; null if it could leave. */
+/** Reads why a manual request could not leave at `now`; null if it could. */
 export async function readWait(
   database: Database,
   budget: Pick<Budget, 'perDay'>,

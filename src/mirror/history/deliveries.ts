@@ -3,17 +3,18 @@ import type { Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
 
-/** How far the changes are delivered to one target. */
+/** How far the webhook has delivered the changes to one target. */
 export interface Delivery {
-  /** The target has accepted all changes up to this one. */
+  /** The id of the last change that the target accepted. */
   readonly lastId: number;
   /** Failed deliveries in a row; 0 after a successful one. */
   readonly failures: number;
   readonly retryAt: Date | null;
+  /** The reason of the last failure. */
   readonly cause: string | null;
 }
 
-/** A target's name: a hash, because its address may hold a token. */
+/** The name of a webhook's target: a hash, because its address may hold a token. */
 export function targetOf(url: string): string {
   return createHash('sha256').update(url).digest('hex').slice(0, 16);
 }
@@ -26,7 +27,7 @@ export class DeliveryReader {
     this.#sql = sql;
   }
 
-  /** How many changes wait for a target; 0 for a new target, whose deliveries begin with the next change. */
+  /** Counts the changes that wait for a target; 0 for a new one, which gets no earlier changes. */
   async countPending(target: string): Promise<number> {
     const [row] = await this.#sql.query<{ n: number }>(
       `SELECT count(*) AS n FROM changes WHERE id > (SELECT last_id FROM webhooks WHERE target = $1)`,

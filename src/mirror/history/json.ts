@@ -1,6 +1,9 @@
 import type { ChangeRecord } from './read.ts';
 
-/** A change as its consumers get it, by the names of its columns (docs/commands.md): by the command, over HTTP and by webhook. */
+/**
+ * A change under its columns' names (docs/commands.md). The command `changes`, GET /changes and the webhook
+ * share this form.
+ */
 export function changeAsJson(change: ChangeRecord): Record<string, string | number | null> {
   return {
     id: change.id,

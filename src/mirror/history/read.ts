@@ -2,7 +2,7 @@ import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** One row of the history. */
+/** One row of `changes`. */
 export interface ChangeRecord {
   readonly id: number;
   readonly observedAt: Date;
@@ -46,8 +46,8 @@ export class History {
   }
 
   /**
-   * The first `limit` changes after the one with this id, in the order in which they were written. One writer writes at a
-   * time, so ids are in that order too: a reader that keeps the last id it has read misses none and reads none twice.
+   * The first `limit` changes after the one with this id, in the order of writing. Only one process writes,
+   * so ids rise in that order: a reader that keeps its last id misses no change and reads none twice.
    */
   async after(afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
     return await select(this.#sql, filter, { afterId, order: 'id', limit });
@@ -72,7 +72,7 @@ async function select(
   { afterId, order, limit }: { afterId: number; order: string; limit: number },
 ): Promise<ChangeRecord[]> {
   const parameters: unknown[] = [afterId];
-  // The caller may name an id that no column can hold.
+  // The caller's id may exceed the range of the column's type.
   const conditions = ['id > CAST($1 AS BIGINT)'];
   const equal = { list, inbox_id: inboxId, item_id: itemId, field };
   for (const [column, value] of Object.entries(equal)) {

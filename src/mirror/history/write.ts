@@ -3,7 +3,7 @@ import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 
-/** A difference of one item, to be written down. `previouslySeenAt` as ISO 8601, or null where it was never seen before. */
+/** One difference of an item. `previouslySeenAt` is ISO 8601; null if no earlier sighting is stored. */
 export interface Change extends Difference {
   readonly itemId: string;
   readonly previouslySeenAt: string | null;
@@ -17,7 +17,7 @@ const FIELDS = {
   previously_seen_at: 'instant',
 } as const;
 
-/** Writes changes in order, one statement for all. */
+/** Writes changes in their order, with one statement. */
 export async function writeChanges(
   sql: Sql,
   dialect: Dialect,
@@ -34,8 +34,10 @@ export async function writeChanges(
     previously_seen_at: previouslySeenAt,
   }));
   await sql.execute(
-    `INSERT INTO changes (observed_at, list, inbox_id, sweep_id, item_id, field, old_value, new_value, previously_seen_at)
-     SELECT $1, $2, $3, $4, item_id, field, old_value, new_value, previously_seen_at FROM ${dialect.records('$5', FIELDS, 'new_changes')}`,
+    `INSERT INTO changes (observed_at, list, inbox_id, sweep_id,
+       item_id, field, old_value, new_value, previously_seen_at)
+     SELECT $1, $2, $3, $4, item_id, field, old_value, new_value, previously_seen_at
+     FROM ${dialect.records('$5', FIELDS, 'new_changes')}`,
     observedAt,
     list,
     inboxId,
@@ -44,7 +46,7 @@ export async function writeChanges(
   );
 }
 
-/** When each returning item had last been seen before it went missing. */
+/** When each returning item was last seen before it went missing: ISO 8601, by id. */
 export async function sightingsBeforeLoss(
   sql: Sql,
   dialect: Dialect,
@@ -54,7 +56,8 @@ export async function sightingsBeforeLoss(
   if (ids.length === 0) return new Map();
   const rows = await sql.query<{ item_id: string; previously_seen_at: Date }>(
     `SELECT item_id, previously_seen_at FROM changes
-     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND ${dialect.oneOfFew('item_id', `SELECT value FROM ${dialect.texts('$3', 'ids')}`)}
+     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2
+       AND ${dialect.oneOfFew('item_id', `SELECT value FROM ${dialect.texts('$3', 'ids')}`)}
        AND field = 'presence' AND new_value = 'missing' AND previously_seen_at IS NOT NULL
      ORDER BY id`,
     list,

@@ -5,11 +5,11 @@ export interface Inbox {
   readonly id: string;
   readonly name: string | null;
   readonly authorised: boolean | null;
-  /** The last complete sweep of `inboxes` did not list it. It waits for its second witness. */
+  /** True if the last complete sweep of `inboxes` did not list it: it waits for its second witness. */
   readonly suspect: boolean;
 }
 
-/** Every inbox without a tombstone, in the order of their numbers. */
+/** Every inbox without a tombstone, in numeric order of the ids. */
 export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
   const rows = await sql.query<{
     id: string;

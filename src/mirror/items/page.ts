@@ -5,19 +5,23 @@ import type { Fenced } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { type Applied, applyItems } from './upsert.ts';
 
-/** One page of a list, read and checked. */
+/** A checked page of a list. */
 export interface PageToApply {
   readonly items: readonly Item[];
+  /** Rows that cannot be read. */
   readonly rejects: readonly { readonly reason: string; readonly raw: string }[];
+  /** The next page's token; null on the last page. */
   readonly next: string | null;
+  /** The ledger id of the page's request. */
   readonly requestId: number;
+  /** Requests sent for the page, the retries included. */
   readonly attempts: number;
 }
 
 /**
- * Applies a page in one transaction: rows, tags, changes, rejects, the ids on it, and the sweep's next token. A crash
- * leaves the whole page or nothing of it.
- * @returns the sweep after the page
+ * Applies a page in one transaction: rows, tags, changes, rejects, the page's ids and the sweep's next
+ * token. A crash leaves all of it or nothing.
+ * @returns the sweep after the page, and how many rows were new or different
  */
 export async function applyPage(
   { database, write }: Fenced,
@@ -39,7 +43,8 @@ export async function applyPage(
     const written = await applyItems(tx, database.dialect, context, page.items);
     await writeRejects(tx, database, sweep, page, observedAt);
     await tx.execute(
-      `INSERT INTO sweep_pages (sweep_id, page_no, token, item_ids, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
+      `INSERT INTO sweep_pages (sweep_id, page_no, token, item_ids, fetched_at)
+       VALUES ($1, $2, $3, $4, $5)`,
       sweep.id,
       pageNo,
       sweep.nextPage,
@@ -48,7 +53,8 @@ export async function applyPage(
     );
     await tx.execute(
       `UPDATE sweeps SET next_page = $2, pages = $3, items = items + $4, requests = requests + $5,
-         inserted = inserted + $6, changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9 WHERE id = $1`,
+         inserted = inserted + $6, changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9
+       WHERE id = $1`,
       sweep.id,
       page.next,
       pageNo,
@@ -64,13 +70,13 @@ export async function applyPage(
       await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
     return written;
   });
-  // The driver frees statements only when the event loop turns; without this, memory grows with every page.
+  // The driver frees statements only when the event loop turns. Otherwise memory grows with every page.
   await new Promise(setImmediate);
-  return { sweep: advanced(sweep, page, pageNo), applied };
+  return { sweep: sweepAfter(sweep, page, pageNo), applied };
 }
 
-function advanced(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
-  // Extended in place: a copy for each of thousands of pages would cost more than the pages.
+function sweepAfter(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
+  // Adds in place: a copy of the set for each of thousands of pages would cost more than the pages.
   if (page.next !== null) sweep.tokens.add(page.next);
   return {
     ...sweep,
@@ -92,7 +98,8 @@ async function writeRejects(
   if (rejects.length === 0) return;
   await tx.execute(
     `INSERT INTO rejects (sweep_id, list, inbox_id, seen_at, reason, raw)
-     SELECT $1, $2, $3, $4, reason, raw FROM ${dialect.records('$5', { reason: 'text', raw: 'json' }, 'new_rejects')}`,
+     SELECT $1, $2, $3, $4, reason, raw
+     FROM ${dialect.records('$5', { reason: 'text', raw: 'json' }, 'new_rejects')}`,
     sweep.id,
     sweep.list,
     sweep.inboxId,

@@ -1,24 +1,33 @@
 import { type ColumnKind, COLUMNS, type ListName, TABLES } from '../../core/lists.ts';
 import type { Dialect } from '../../database/dialect.ts';
 
+/** The part of a stored row that shows whether an item must be written. */
+export interface KnownRow {
+  readonly id: string;
+  readonly content_hash: string;
+  readonly changed_at: Date;
+  readonly deleted_at: Date | null;
+  readonly missing_since: Date | null;
+}
+
 /** The statements that read and write one list's table; `$1` is the inbox id (unused for inboxes). */
 export interface ItemSql {
-  /** `$2` JSON array of ids: what is known of each at a glance. */
-  readonly glance: string;
+  /** `$2` JSON array of ids: the short form of their rows ({@link KnownRow}). */
+  readonly knownRows: string;
   /** `$2` JSON array of ids: their mirrored columns. */
   readonly columns: string;
-  /** `$2` JSON array of rows, `$3` now: inserts or overwrites them all and lifts suspicion and tombstone. */
+  /** `$2` JSON array of rows, `$3` now: inserts or overwrites them and removes suspicions and tombstones. */
   readonly upsert: string;
-  /** `$2` JSON array of ids: lifts the suspicion of rows that did not change. */
+  /** `$2` JSON array of ids: removes the suspicion of rows that did not change. */
   readonly clear: string;
-  /** `$2` sweep id: a condition on the live rows that no page of the sweep held. */
+  /** `$2` sweep id: a condition on the live rows that are on no page of the sweep. */
   readonly unseen: string;
-  /** The table, and the condition that names the list's rows in it. */
+  /** The table, and the condition on it for the list's rows. */
   readonly table: string;
   readonly scope: string;
 }
 
-/** What the conversation list asks a suspect for by; null where the operation needs only the id (SERVICE-NOTES.md, spec §4.3). */
+/** The column whose value finds a suspect in the service's search; null if its id is enough (spec §4.3). */
 export const ASK_BY = {
   inboxes: null,
   users: 'email',
@@ -40,7 +49,8 @@ export function itemSql(list: ListName, dialect: Dialect): ItemSql {
   return {
     table,
     scope,
-    glance: `SELECT id, content_hash, changed_at, deleted_at, missing_since FROM ${table} WHERE ${scope} AND ${ids}`,
+    knownRows: `
+      SELECT id, content_hash, changed_at, deleted_at, missing_since FROM ${table} WHERE ${scope} AND ${ids}`,
     columns: `SELECT id, ${mirrored.join(', ')} FROM ${table} WHERE ${scope} AND ${ids}`,
     upsert: `
       INSERT INTO ${table} (${[...key, ...written].join(', ')}, first_seen_at, changed_at)

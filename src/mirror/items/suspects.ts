@@ -9,16 +9,20 @@ import { lastSightings } from './sightings.ts';
 import { ASK_BY, itemSql } from './statements.ts';
 import { applyItems, COVERED_TABLES } from './upsert.ts';
 
-/** At most this many rows get their tombstone in one statement. */
+/** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;
 
-/** A live row that a complete sweep did not see. `askBy`: the e-mail or name to search it by, where the id is not enough. */
+/** A condition on the rows of any list. */
+export const IS_SUSPECT = `missing_since IS NOT NULL AND deleted_at IS NULL`;
+
+/** A live row that a complete sweep did not list. */
 export interface Suspect {
   readonly id: string;
+  /** The e-mail address or name for the service's search; null if the id is enough or the row has none. */
   readonly askBy: string | null;
 }
 
-/** How many rows wait for their second witness. */
+/** Counts the suspects. */
 export class SuspectCounts {
   readonly #database: Database;
 
@@ -26,11 +30,11 @@ export class SuspectCounts {
     this.#database = database;
   }
 
-  /** The list's live rows that wait for their second witness. */
+  /** Counts the list's live rows that wait for their second witness. */
   async count(key: ListKey): Promise<number> {
     const { table, scope } = itemSql(key.list, this.#database.dialect);
     const [row] = await this.#database.query<{ n: number }>(
-      `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND missing_since IS NOT NULL AND deleted_at IS NULL`,
+      `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND ${IS_SUSPECT}`,
       key.inboxId,
     );
     return row?.n ?? 0;
@@ -47,9 +51,11 @@ export class Suspects extends SuspectCounts {
   }
 
   /**
-   * Closes the walk of a sweep that has every page. A row that no page held gets its tombstone if an earlier complete sweep
-   * missed it too; otherwise it becomes a suspect. Repeating it changes nothing. A sweep with rejects suspects no row.
-   * @param acceptDeletes this sweep is witness enough
+   * Closes the walk of a sweep that has every page. A live row that is on none of them gets its tombstone if
+   * an earlier complete sweep also lacked it; otherwise it becomes a suspect. A second call changes nothing.
+   * A sweep with rejects suspects no row.
+   * @param acceptDeletes true if this sweep alone is proof
+   * @returns the sweep's suspects, and how many rows got a tombstone
    */
   async closeWalk(
     sweep: Sweep,
@@ -68,30 +74,30 @@ export class Suspects extends SuspectCounts {
       const witnessed = rows.filter(
         ({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt),
       );
-      const condemned = new Set(witnessed.map(({ id }) => id));
-      await tombstone(tx, database, sweep, [...condemned], now);
-      const remaining = rows.filter(({ id }) => !condemned.has(id));
-      const fresh = remaining.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
-      if (fresh.length > 0) {
-        const { texts } = database.dialect;
+      const deleted = new Set(witnessed.map(({ id }) => id));
+      await tombstone(tx, database, sweep, [...deleted], now);
+      const suspects = rows.filter(({ id }) => !deleted.has(id));
+      const unmarked = suspects.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
+      if (unmarked.length > 0) {
+        const ids = `SELECT value FROM ${database.dialect.texts('$2', 'ids')}`;
         await tx.execute(
-          `UPDATE ${table} SET missing_since = $3 WHERE ${scope} AND id IN (SELECT value FROM ${texts('$2', 'ids')})`,
+          `UPDATE ${table} SET missing_since = $3 WHERE ${scope} AND id IN (${ids})`,
           sweep.inboxId,
-          JSON.stringify(fresh),
-          // Never before this sweep began, even if the clock was set back: no sweep is its own second witness.
+          JSON.stringify(unmarked),
+          // Not before this sweep began, even if the clock was set back: no sweep is its own second witness.
           iso(Math.max(now, sweep.startedAt.getTime())),
         );
       }
       return {
-        suspects: remaining.map(({ id, ask_by }) => ({ id, askBy: ask_by })),
-        deleted: condemned.size,
+        suspects: suspects.map(({ id, ask_by }) => ({ id, askBy: ask_by })),
+        deleted: deleted.size,
       };
     });
   }
 
   /**
-   * Writes what the service answered for one suspect: the item as it is, or its tombstone.
-   * @returns how many of its rows changed, 0 or 1
+   * Writes the service's answer for one suspect: the item, or its tombstone if `found` is null.
+   * @returns how many rows changed, 0 or 1; a tombstone does not count
    */
   async settle(
     sweep: Sweep,
@@ -119,10 +125,11 @@ export class Suspects extends SuspectCounts {
       };
       const { changed } = await applyItems(tx, database.dialect, context, [found]);
       await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
-      // Stored as a page below the first, because it is a sighting too: after a crash this suspect is not requested again.
+      // A sighting is stored under a negative page number: after a crash this suspect is not requested again.
       await tx.execute(
         `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-         SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages WHERE sweep_id = $1 AND page_no < 0`,
+         SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
+         WHERE sweep_id = $1 AND page_no < 0`,
         sweep.id,
         JSON.stringify([found.id]),
         iso(now),
@@ -132,7 +139,7 @@ export class Suspects extends SuspectCounts {
   }
 }
 
-/** Writes tombstones and their changes in batches, so that the loss of a whole mailbox does not fill the memory. */
+/** Writes tombstones and their changes, in batches. */
 async function tombstone(
   tx: Sql,
   database: Database,
@@ -141,11 +148,11 @@ async function tombstone(
   now: number,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += BATCH) {
-    await tombstoneThese(tx, database, sweep, ids.slice(from, from + BATCH), now);
+    await tombstoneBatch(tx, database, sweep, ids.slice(from, from + BATCH), now);
   }
 }
 
-async function tombstoneThese(
+async function tombstoneBatch(
   tx: Sql,
   { dialect }: Database,
   sweep: Sweep,
@@ -153,14 +160,11 @@ async function tombstoneThese(
   now: number,
 ): Promise<void> {
   const { table, scope } = itemSql(sweep.list, dialect);
-  const these = dialect.texts('$2', 'ids');
+  const batch = `SELECT value FROM ${dialect.texts('$2', 'ids')}`;
   const parameters = [sweep.inboxId, JSON.stringify(ids), iso(now)];
   const seen = await lastSightings(tx, dialect, sweep, ids, null);
-  await tx.execute(
-    `UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (SELECT value FROM ${these})`,
-    ...parameters,
-  );
-  if (sweep.list === 'inboxes') await coverRows(tx, parameters, these);
+  await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (${batch})`, ...parameters);
+  if (sweep.list === 'inboxes') await coverRows(tx, parameters, batch);
   await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);
   if (sweep.baseline) return;
   const changes = ids.map((id) => ({
@@ -171,17 +175,17 @@ async function tombstoneThese(
   await writeChanges(tx, dialect, sweep, changes, { sweepId: sweep.id, observedAt: iso(now) });
 }
 
-/** An inbox's tombstone covers its rows, without changes of their own, and ends the sweeps of its lists. */
-async function coverRows(tx: Sql, parameters: unknown[], these: string): Promise<void> {
+/** Gives the rows of deleted inboxes the same tombstone, without `changes`, and ends their sweeps. */
+async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promise<void> {
   for (const table of COVERED_TABLES) {
     await tx.execute(
-      `UPDATE ${table} SET deleted_at = $3 WHERE inbox_id IN (SELECT value FROM ${these}) AND deleted_at IS NULL`,
+      `UPDATE ${table} SET deleted_at = $3 WHERE inbox_id IN (${inboxes}) AND deleted_at IS NULL`,
       ...parameters,
     );
   }
   await tx.execute(
     `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'the inbox is gone'
-     WHERE inbox_id IN (SELECT value FROM ${these}) AND state IN ('running', 'paused')`,
+     WHERE inbox_id IN (${inboxes}) AND state IN ('running', 'paused')`,
     ...parameters,
   );
 }

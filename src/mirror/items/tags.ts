@@ -3,6 +3,12 @@ import type { Item, ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 
+interface Link {
+  readonly conversation_id: string;
+  readonly tag_id: string;
+}
+
+/** Reads the tag ids of conversations. `ids` is a JSON array. */
 export async function readTags(
   tx: Sql,
   dialect: Dialect,
@@ -21,7 +27,10 @@ export async function readTags(
   return tags;
 }
 
-/** Brings the tag links of conversations that say their tags to what they say. */
+/**
+ * Inserts and deletes tag links where conversations differ from `before`. Skips those that do not report
+ * tags.
+ */
 export async function writeTags(
   tx: Sql,
   dialect: Dialect,
@@ -29,35 +38,30 @@ export async function writeTags(
   written: readonly Item[],
   before: ReadonlyMap<string, Known>,
 ): Promise<void> {
-  const links = (pairs: { id: string; tags: readonly string[] }[]): string =>
-    JSON.stringify(
-      pairs.flatMap(({ id, tags }) => tags.map((tag) => ({ conversation_id: id, tag_id: tag }))),
-    );
-  const pairs = dialect.records('$2', { conversation_id: 'text', tag_id: 'text' }, 'links');
-  const gone: { id: string; tags: string[] }[] = [];
-  const come: { id: string; tags: string[] }[] = [];
+  const links = dialect.records('$2', { conversation_id: 'text', tag_id: 'text' }, 'links');
+  const removed: Link[] = [];
+  const added: Link[] = [];
   for (const { id, tags } of written) {
     if (tags === null) continue;
     const had = new Set(before.get(id)?.tags);
     const has = new Set(tags);
-    gone.push({ id, tags: [...had].filter((tag) => !has.has(tag)) });
-    come.push({ id, tags: tags.filter((tag) => !had.has(tag)) });
+    for (const tag of had) if (!has.has(tag)) removed.push({ conversation_id: id, tag_id: tag });
+    for (const tag of has) if (!had.has(tag)) added.push({ conversation_id: id, tag_id: tag });
   }
-  const removed = links(gone);
-  const added = links(come);
-  if (removed !== '[]') {
+  if (removed.length > 0) {
     await tx.execute(
-      `DELETE FROM conversation_tags WHERE inbox_id = $1 AND (conversation_id, tag_id) IN (SELECT conversation_id, tag_id FROM ${pairs})`,
+      `DELETE FROM conversation_tags
+       WHERE inbox_id = $1 AND (conversation_id, tag_id) IN (SELECT conversation_id, tag_id FROM ${links})`,
       inboxId,
-      removed,
+      JSON.stringify(removed),
     );
   }
-  if (added !== '[]') {
+  if (added.length > 0) {
     await tx.execute(
       `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id)
-       SELECT $1, conversation_id, tag_id FROM ${pairs} WHERE TRUE ON CONFLICT DO NOTHING`,
+       SELECT $1, conversation_id, tag_id FROM ${links} WHERE TRUE ON CONFLICT DO NOTHING`,
       inboxId,
-      added,
+      JSON.stringify(added),
     );
   }
 }

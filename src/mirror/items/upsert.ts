@@ -4,35 +4,27 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { type Change, sightingsBeforeLoss, writeChanges } from '../history/write.ts';
 import { lastSightings } from './sightings.ts';
-import { type ItemSql, itemSql } from './statements.ts';
+import { type ItemSql, itemSql, type KnownRow } from './statements.ts';
 import { readTags, writeTags } from './tags.ts';
 
-/** How many rows of a page were new, and how many differed from what was known. */
+/** How many of the given items were new, and how many differed from their stored rows. */
 export interface Applied {
   readonly inserted: number;
   readonly changed: number;
 }
 
-/** The sweep that a page belongs to, as far as applying it goes. */
+/** The sweep and the page that items come from. */
 export interface ApplyContext extends ListKey {
   readonly sweepId: number;
   /** The first sweep of a list sets the baseline and writes no changes. */
   readonly baseline: boolean;
   /** When the items were seen, ISO 8601. */
   readonly observedAt: string;
-  /** The page they are on, where they are on one. */
+  /** The page they are on; null for a suspect that the service was asked for. */
   readonly pageNo: number | null;
 }
 
-interface Glance {
-  id: string;
-  content_hash: string;
-  changed_at: Date;
-  deleted_at: Date | null;
-  missing_since: Date | null;
-}
-
-/** Writes what is new or different of the items, with one statement per table, and their changes. What is unchanged is not written. */
+/** Writes the items that are new or different, with one statement per table, and their changes. */
 export async function applyItems(
   tx: Sql,
   dialect: Dialect,
@@ -40,41 +32,41 @@ export async function applyItems(
   items: readonly Item[],
 ): Promise<Applied> {
   const sql = itemSql(context.list, dialect);
-  // A row may come twice on a page that moved under the walk; the later one is the newer.
+  // A list that shifts during the walk can repeat an item on a page. The later copy is the newer.
   const latest = new Map(items.map((item) => [item.id, item]));
-  const glances = await tx.query<Glance>(sql.glance, context.inboxId, JSON.stringify([...latest.keys()]));
-  const known = new Map(glances.map((glance) => [glance.id, glance]));
+  const stored = await tx.query<KnownRow>(sql.knownRows, context.inboxId, JSON.stringify([...latest.keys()]));
+  const knownRows = new Map(stored.map((row) => [row.id, row]));
 
   const written = [...latest.values()].filter((item) => {
-    const row = known.get(item.id);
+    const row = knownRows.get(item.id);
     return row === undefined || row.content_hash !== item.hash || row.deleted_at !== null;
   });
   const reappeared = [...latest.keys()].filter((id) => {
-    const row = known.get(id);
+    const row = knownRows.get(id);
     return row?.missing_since !== null && row?.deleted_at === null;
   });
   if (reappeared.length > 0) await tx.execute(sql.clear, context.inboxId, JSON.stringify(reappeared));
   if (written.length === 0) return { inserted: 0, changed: 0 };
 
-  const before = await readKnown(tx, dialect, sql, context, written, known);
+  const before = await readKnown(tx, dialect, sql, context, written, knownRows);
   const rows = written.map(({ id, columns, raw, hash }) => ({ id, ...columns, raw, content_hash: hash }));
   await tx.execute(sql.upsert, context.inboxId, JSON.stringify(rows), context.observedAt);
   if (context.list === 'conversations') await writeTags(tx, dialect, context, written, before);
-  if (context.list === 'inboxes') await restoreCovered(tx, known);
-  if (!context.baseline) await recordChanges(tx, dialect, context, written, before, known);
+  if (context.list === 'inboxes') await restoreCovered(tx, knownRows);
+  if (!context.baseline) await recordChanges(tx, dialect, context, written, before, knownRows);
   return { inserted: written.length - before.size, changed: before.size };
 }
 
-/** The full rows of what is about to be overwritten. */
+/** Reads the full rows that are about to be overwritten, by id. */
 async function readKnown(
   tx: Sql,
   dialect: Dialect,
   sql: ItemSql,
   { list, inboxId }: ListKey,
   written: readonly Item[],
-  glances: ReadonlyMap<string, Glance>,
+  knownRows: ReadonlyMap<string, KnownRow>,
 ): Promise<Map<string, Known>> {
-  const ids = JSON.stringify(written.filter(({ id }) => glances.has(id)).map(({ id }) => id));
+  const ids = JSON.stringify(written.filter(({ id }) => knownRows.has(id)).map(({ id }) => id));
   if (ids === '[]') return new Map();
   const rows = await tx.query<{ id: string } & Record<string, unknown>>(sql.columns, inboxId, ids);
   const tags = list === 'conversations' ? await readTags(tx, dialect, inboxId, ids) : null;
@@ -86,7 +78,7 @@ async function readKnown(
           Object.keys(COLUMNS[list]).map((column) => [column, asValue(row[column])]),
         ),
         tags: tags === null ? null : (tags.get(row.id) ?? []),
-        deleted: glances.get(row.id)?.deleted_at !== null,
+        deleted: knownRows.get(row.id)?.deleted_at !== null,
       },
     ]),
   );
@@ -99,9 +91,9 @@ function asValue(value: unknown): Value {
 /** The tables whose rows an inbox's tombstone covers. */
 export const COVERED_TABLES = ['inbox_users', 'inbox_tags', 'conversations'] as const;
 
-/** An inbox that comes back brings the rows that went with it; what was gone before stays gone. */
-async function restoreCovered(tx: Sql, glances: ReadonlyMap<string, Glance>): Promise<void> {
-  for (const { id, deleted_at } of glances.values()) {
+/** Restores the rows that a returning inbox's tombstone covered. Rows with an earlier tombstone keep it. */
+async function restoreCovered(tx: Sql, knownRows: ReadonlyMap<string, KnownRow>): Promise<void> {
+  for (const { id, deleted_at } of knownRows.values()) {
     if (deleted_at === null) continue;
     for (const table of COVERED_TABLES) {
       await tx.execute(
@@ -119,7 +111,7 @@ async function recordChanges(
   context: ApplyContext,
   written: readonly Item[],
   before: ReadonlyMap<string, Known>,
-  glances: ReadonlyMap<string, Glance>,
+  knownRows: ReadonlyMap<string, KnownRow>,
 ): Promise<void> {
   const found = written.map((item) => ({
     id: item.id,
@@ -133,9 +125,9 @@ async function recordChanges(
     ...(await lastSightings(tx, dialect, context, stayed, context.pageNo)),
     ...(await sightingsBeforeLoss(tx, dialect, context, returned)),
   ]);
-  // What a sweep that did not complete saw is a sighting too, and where it differed it left its time on the row.
+  // The row's last change is a sighting, even if the page that brought it is no longer stored.
   for (const id of stayed) {
-    const changedAt = glances.get(id)?.changed_at.toISOString();
+    const changedAt = knownRows.get(id)?.changed_at.toISOString();
     if (changedAt !== undefined && changedAt > (seen.get(id) ?? '')) seen.set(id, changedAt);
   }
   const changes = found.flatMap(({ id, differences }) =>

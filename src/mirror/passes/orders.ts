@@ -3,7 +3,7 @@ import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { PassSpec } from './passes.ts';
 
-/** A pass that a command has handed to the daemon. */
+/** A pass that a command handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
   readonly state: 'open' | 'running' | 'done' | 'failed' | 'abandoned';
@@ -11,7 +11,7 @@ export interface Order extends PassSpec {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: string | null;
-  /** The pass's report (`Passes.end`), once it has ended. */
+  /** The pass's report (`Passes.end`); null until the pass ends. */
   readonly report: unknown;
 }
 
@@ -33,7 +33,7 @@ interface OrderRow {
 const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at,
   finished_at, error, report FROM sync_requests`;
 
-/** Orders for the daemon. They need no lease: the command that places one does not write to the mirror's other tables. */
+/** Orders for the daemon. They need no lease, because a command places them while the daemon holds it. */
 export class Orders {
   readonly #database: Database;
 
@@ -41,16 +41,17 @@ export class Orders {
     this.#database = database;
   }
 
-  /** Hands a pass to the daemon. Joins the same order where one is waiting or under way, so that nothing is read twice. */
+  /** Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice. */
   async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
     const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
     const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
     const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2
       AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
     return await this.#database.transaction(async (tx) => {
-      // The write comes first: SQLite would not let a transaction that has only read begin to write beside the daemon.
+      // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
       const [placed] = await tx.query<{ id: number }>(
-        `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state, requested_by, requested_at)
+        `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state,
+           requested_by, requested_at)
          SELECT $1, $2, $3, $4, $5, 'open', $6, $7
          WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
         ...scope,
@@ -59,15 +60,15 @@ export class Orders {
         iso(now),
       );
       if (placed !== undefined) return { id: placed.id, joined: false };
-      const [there] = await tx.query<{ id: number }>(
+      const [existing] = await tx.query<{ id: number }>(
         `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
         ...scope,
       );
-      return { id: there?.id ?? 0, joined: true };
+      return { id: existing?.id ?? 0, joined: true };
     }, 'orders');
   }
 
-  /** The oldest order that has not ended, including one begun before a restart; null if there is none. */
+  /** The oldest order that has not ended, even if it was begun before a restart; null if there is none. */
   async next(): Promise<Order | null> {
     const [row] = await this.#database.query<OrderRow>(
       `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
@@ -80,11 +81,11 @@ export class Orders {
     return row === null ? null : asOrder(row as OrderRow);
   }
 
-  /** Withdraws an order that no daemon has begun. @returns false if it has been begun or has ended */
+  /** Withdraws an order that no daemon has begun. @returns false if a daemon has begun or ended it */
   async withdraw(id: number, now: number): Promise<boolean> {
     const withdrawn = await this.#database.execute(
       `UPDATE sync_requests SET state = 'abandoned', finished_at = $2,
-         error = 'withdrawn: no daemon was there to begin it'
+         error = 'withdrawn: no daemon began it'
        WHERE id = $1 AND ordered AND state = 'open'`,
       id,
       iso(now),

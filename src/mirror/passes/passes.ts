@@ -6,19 +6,19 @@ import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
 
 /**
- * A pass that was interrupted longer ago than this is not resumed: the lists that it completed are out of date. It is
- * longer than a wait for the day's budget, which can take a day and some seconds.
+ * A pass that was interrupted more hours ago than this is not resumed: the lists that it completed are out
+ * of date. The limit is longer than a wait for the day's budget, which can take a day and some seconds.
  */
-const RESUMABLE_MS = 36 * HOUR;
+const RESUMABLE_HOURS = 36;
 
-/** What a pass covers: which lists, of which inbox, and how. */
+/** A pass as requested: its lists, its inbox (null for all) and its kind. */
 export interface PassSpec {
   readonly kind: 'sync' | 'resync';
   readonly lists: readonly ListName[];
   readonly inboxId: string | null;
   readonly acceptDeletes: boolean;
   readonly requestedBy: string;
-  /** The row of an order, which is begun instead of a new one. */
+  /** The row of an order, which the pass uses instead of a new one. */
   readonly orderId?: number;
 }
 
@@ -34,7 +34,7 @@ export interface Pass {
 export interface PassEnd {
   readonly state: 'done' | 'failed';
   readonly error: string | null;
-  /** For the command that ordered it: anything that JSON can hold. */
+  /** A JSON value for the command that ordered the pass. */
   readonly report?: unknown;
 }
 
@@ -51,10 +51,11 @@ export class Passes {
     const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sync_requests SET state = 'abandoned', finished_at = $1, error = 'interrupted over a day ago'
+        `UPDATE sync_requests SET state = 'abandoned', finished_at = $1,
+           error = 'interrupted over ${RESUMABLE_HOURS} hours ago'
          WHERE state = 'running' AND NOT ordered AND COALESCE(heartbeat_at, started_at) < $2`,
         iso(now),
-        iso(now - RESUMABLE_MS),
+        iso(now - RESUMABLE_HOURS * HOUR),
       );
       const [open] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
@@ -85,7 +86,7 @@ export class Passes {
     });
   }
 
-  /** Ends a pass. One that stopped short is not ended: it stays open, so that the next of its kind resumes it. */
+  /** Ends a pass. A pass that can be resumed must not be ended: the next one of its kind resumes it. */
   async end(passId: number, { state, error, report = null }: PassEnd, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {
       await tx.execute(
@@ -106,7 +107,7 @@ async function insertPass(
   spec: Omit<PassSpec, 'lists'> & { lists: string },
   now: number,
 ): Promise<number> {
-  const [begun] = await tx.query<{ id: number }>(
+  const [inserted] = await tx.query<{ id: number }>(
     `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at)
      VALUES ($1, $2, $3, $4, 'open', $5, $6) RETURNING id`,
     spec.kind,
@@ -116,12 +117,12 @@ async function insertPass(
     spec.requestedBy,
     iso(now),
   );
-  return begun?.id ?? 0;
+  return inserted?.id ?? 0;
 }
 
 /**
- * When a sweep was last active, epoch ms; 0 if never. A pass begins after that, even if the clock was set back: sweeps that
- * began or completed earlier must not look like its own.
+ * When a sweep was last active, epoch ms; 0 if never. A pass begins later than that, even if the clock was
+ * set back: sweeps of earlier passes must not count as sweeps of this one.
  */
 async function lastHeartbeat(tx: Sql): Promise<number> {
   const [last] = await tx.query<{ heartbeat_at: Date }>(
@@ -137,19 +138,19 @@ interface ScopeRow {
   readonly inbox_id: string | null;
 }
 
-/** Ends the interrupted passes over some of the same lists: the complete pass has done their work with newer data. */
+/** Ends the interrupted passes whose lists the complete pass has all read. */
 async function endCovered(tx: Sql, passId: number, now: number): Promise<void> {
-  const [own] = await tx.query<ScopeRow>(
+  const [complete] = await tx.query<ScopeRow>(
     `SELECT id, lists, inbox_id FROM sync_requests WHERE id = $1`,
     passId,
   );
-  const open = await tx.query<ScopeRow>(
+  const interrupted = await tx.query<ScopeRow>(
     `SELECT id, lists, inbox_id FROM sync_requests WHERE state = 'running' AND NOT ordered`,
   );
-  for (const { id, lists, inbox_id } of open) {
+  for (const { id, lists, inbox_id } of interrupted) {
     const covered =
-      lists.every((list) => own?.lists.includes(list)) &&
-      (own?.inbox_id === null || own?.inbox_id === inbox_id);
+      lists.every((list) => complete?.lists.includes(list)) &&
+      (complete?.inbox_id === null || complete?.inbox_id === inbox_id);
     if (covered)
       await tx.execute(
         `UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`,

@@ -18,7 +18,7 @@ export interface OrderSweep extends ListKey {
   readonly error: string | null;
 }
 
-/** How far an order has come, for the command that follows it from another process. */
+/** The progress of an order, for the command that follows it from another process. */
 export class OrderSweeps {
   readonly #sql: Sql;
 
@@ -26,17 +26,18 @@ export class OrderSweeps {
     this.#sql = sql;
   }
 
-  /** The lowest id that a sweep of the order can have. Asked once, it spares each later poll years of sweeps. */
+  /** The lowest id that a sweep of the order can have. With it a poll does not read years of sweeps. */
   async firstId({ startedAt, requestedAt }: Order): Promise<number> {
     const [row] = await this.#sql.query<{ first: number | null; next: number | null }>(
-      `SELECT (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first,
+      `SELECT
+         (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first,
          (SELECT max(id) + 1 FROM sweeps) AS next`,
       iso((startedAt ?? requestedAt).getTime()),
     );
     return row?.first ?? row?.next ?? 0;
   }
 
-  /** The sweeps that were active since the order began, oldest first. */
+  /** The sweeps from `firstId` on that were active after the order began, oldest first. */
   async since(begun: Date, firstId: number): Promise<OrderSweep[]> {
     return await this.#sql.query<OrderSweep>(
       `SELECT id, list, inbox_id AS "inboxId", state, pages, items, inserted, changed, deleted, rejected,
@@ -47,7 +48,7 @@ export class OrderSweeps {
     );
   }
 
-  /** Requests between two instants that no schedule caused: those of the order, while it was under way. */
+  /** Counts the requests between two instants that no schedule caused: while an order runs, the order's. */
   async countRequests(from: Date, to: Date): Promise<number> {
     const [row] = await this.#sql.query<{ sent: number }>(
       `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND reason <> 'schedule'`,

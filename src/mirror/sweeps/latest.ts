@@ -2,7 +2,7 @@ import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 
-/** One sweep, with the columns that freshness and planning need. */
+/** A sweep, with the columns that freshness and planning need. */
 export interface LatestSweep {
   readonly list: ListName;
   readonly inboxId: string | null;
@@ -22,10 +22,10 @@ interface Columns {
   finished_at: Date | null;
 }
 
-/** At most this many complete sweeps of a list are read: two days of a list that is read every quarter of an hour. */
-const COMPLETE_READ = 200;
+/** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
+const MOST_COMPLETE = 200;
 
-/** Earlier sweeps, for every reader of the mirror. */
+/** Reads the sweeps of all lists. */
 export class SweepHistory {
   readonly #sql: Sql;
 
@@ -36,8 +36,8 @@ export class SweepHistory {
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
     const rows = await this.#sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
-      `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error FROM sweeps
-       WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
+      `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error
+       FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
     const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({
       ...row,
@@ -48,19 +48,19 @@ export class SweepHistory {
     return Map.groupBy(sweeps, listId);
   }
 
-  /** The list's complete sweeps, newest first: when each ended, and how many rows were new, different or gone. */
+  /** The list's complete sweeps, newest first: their ends, and how many rows were new, different or gone. */
   async complete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
     const rows = await this.#sql.query<{ finished_at: Date; changes: number }>(
       `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'
-       ORDER BY id DESC LIMIT ${COMPLETE_READ}`,
+       ORDER BY id DESC LIMIT ${MOST_COMPLETE}`,
       list,
       inboxId,
     );
     return rows.map(({ finished_at, changes }) => ({ finishedAt: finished_at, changes }));
   }
 
-  /** When the list was last complete, and how many rows it had; null if never. */
+  /** When the list was last complete, and its rows in that sweep; null if never. */
   async lastComplete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; items: number } | null> {
     const [row] = await this.#sql.query<{ finished_at: Date; items: number }>(
       `SELECT finished_at, items FROM sweeps
@@ -72,13 +72,13 @@ export class SweepHistory {
   }
 }
 
-/** A list's sweep in progress, if any, and its last complete one. */
-export function openAndComplete(own: readonly LatestSweep[]): {
+/** The sweep in progress and the last complete one among a list's sweeps, newest first. */
+export function openAndComplete(sweeps: readonly LatestSweep[]): {
   open: LatestSweep | undefined;
   complete: LatestSweep | undefined;
 } {
   return {
-    open: own.find(({ state }) => state === 'running' || state === 'paused'),
-    complete: own.find(({ state }) => state === 'complete'),
+    open: sweeps.find(({ state }) => state === 'running' || state === 'paused'),
+    complete: sweeps.find(({ state }) => state === 'complete'),
   };
 }

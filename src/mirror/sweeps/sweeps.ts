@@ -6,20 +6,22 @@ import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
 import { SweepHistory } from './latest.ts';
 
-/** A sweep and how far it has walked. */
+/** A sweep and its progress. */
 export interface Sweep extends ListKey {
   readonly id: number;
   readonly reason: Reason;
+  /** The token of the next page; null for the first page, and after the last one. */
   readonly nextPage: string | null;
+  /** Pages applied. */
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
   readonly startedAt: Date;
-  /** No sweep of this list has completed yet, so this one sets the baseline and writes no changes. */
+  /** True if no sweep of the list was ever complete: this one sets the baseline and writes no changes. */
   readonly baseline: boolean;
-  /** Every page is applied; only suspects remain to be settled. */
+  /** True if every page is applied; only suspects remain to be settled. */
   readonly walked: boolean;
-  /** The tokens that this walk has used or received: a repeated one means an endless list. */
+  /** The tokens that this walk used or received: a repeated one means an endless list. */
   readonly tokens: Set<string>;
 }
 
@@ -40,15 +42,17 @@ const OPEN = `state IN ('running', 'paused')`;
 const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
 
 /**
- * A condition on a list's sweeps (`$1` list, `$2` inbox): its `nth` last complete one (1 is the last) and all later ones. It
- * names every state so that the index of list, inbox and state finds them by id, however many years of sweeps there are.
+ * A condition for a list's sweeps (`$1` list, `$2` inbox): the `nth` last complete one (1 is the last) and
+ * all later ones. It names every state, so that the index of list, inbox and state finds them by id among
+ * years of sweeps.
  */
 export function sinceComplete(nth: number): string {
-  return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned') AND id >= COALESCE(
-    (SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
+  return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+    AND id >= COALESCE((SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete'
+      ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }
 
-/** The sweeps of the mirror, for the holder of the lease. */
+/** Writes sweeps, for the holder of the lease. */
 export class Sweeps extends SweepHistory {
   readonly #fenced: Fenced;
 
@@ -81,7 +85,7 @@ export class Sweeps extends SweepHistory {
     });
   }
 
-  /** Restarts the walk at the first page. Rows that it has applied stay. */
+  /** Restarts the walk at the first page. Applied rows stay. */
   async restart(sweep: Sweep): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
@@ -99,7 +103,10 @@ export class Sweeps extends SweepHistory {
     });
   }
 
-  /** Ends a running sweep that is not complete. `paused` keeps its token for the next pass; `failed` is never resumed. */
+  /**
+   * Stops a running sweep that is not complete. The next pass resumes a `paused` sweep; no pass resumes a
+   * `failed` one.
+   */
   async end(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void> {
     const finished = state === 'paused' ? null : iso(now);
     await this.#fenced.write(async (tx) => {
@@ -115,11 +122,11 @@ export class Sweeps extends SweepHistory {
     });
   }
 
-  /** Abandons the list's open sweeps, so that the next one begins at the first page. */
+  /** Abandons the list's open sweeps that began before an instant. The next one begins at the first page. */
   async abandon(key: ListKey, begunBefore: Date, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'a full resync began anew'
+        `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'replaced by a full resync'
          WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
         key.list,
         key.inboxId,
@@ -135,7 +142,10 @@ export class Sweeps extends SweepHistory {
   }
 }
 
-/** Drops the pages and rejects of all failed sweeps but the newest: a list that never completes must not fill the disk. */
+/**
+ * Deletes pages and rejects of the sweeps that failed or were abandoned since the last complete one, except
+ * the newest. A list that never completes must not fill the disk.
+ */
 async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: ListKey): Promise<void> {
   const ended = `SELECT id FROM sweeps WHERE ${sinceComplete(1)} AND state IN ('failed', 'abandoned')`;
   const older = `${oneOfFew('sweep_id', ended)} AND sweep_id < (SELECT MAX(id) FROM (${ended}) AS ended)`;
@@ -147,7 +157,8 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
     `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, started_at,
        NOT EXISTS (SELECT 1 FROM sweeps AS earlier
-         WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2 AND earlier.state = 'complete') AS baseline
+         WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2
+           AND earlier.state = 'complete') AS baseline
      FROM sweeps WHERE ${THE_LIST} AND ${OPEN} ORDER BY id DESC LIMIT 1`,
     key.list,
     key.inboxId,
@@ -175,7 +186,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   };
 }
 
-/** Marks the sweep complete. Drops the pages of all sweeps before the last two complete ones, and older rejects. */
+/** Marks the sweep complete. Deletes pages of all but the last two complete sweeps, and older rejects. */
 async function completeSweep(
   tx: Sql,
   { oneOfFew }: Dialect,

@@ -148,7 +148,7 @@ test('Ctrl-C stops sync between pages with exit code 130; the next run reads onl
   const stopped = await program.runUntil(() => program.sandbox.arrivals.length === 4, 'sync');
   expect(stopped).toMatchObject({
     exitCode: 130,
-    stderr: expect.stringContaining('Run the same command again to go on') as string,
+    stderr: expect.stringContaining('Run the same command again to resume.') as string,
   });
   expect(program.sandbox.arrivals.length).toBeLessThan(SMALL_REQUESTS);
   const rest = await program.run('sync');
@@ -229,7 +229,7 @@ test('resync --dry-run prints a forecast and sends no request; resync reads ever
     sent_today: SMALL_REQUESTS,
   });
   expect((await program.run('resync', '--dry-run')).stdout).toContain(
-    `takes ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
+    `costs ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
   );
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
   expect((await program.run('resync')).exitCode).toBe(0);

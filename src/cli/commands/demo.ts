@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { openReadOnly } from '../../query/open.ts';
 import { createSandbox, type Sandbox } from '../../sandbox/sandbox.ts';
+import { withSession } from '../../session/session.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { printRows } from '../output/rows.ts';
 import { runPassCommand } from '../pass/run.ts';
@@ -103,8 +104,9 @@ function demoEnvironment(path: string, url: string): Io['env'] {
 }
 
 async function sync(io: Io): Promise<void> {
-  const spec = { kind: 'sync', lists: ALL_LISTS, inboxId: null, acceptDeletes: false } as const;
-  const exitCode = await runPassCommand(io, { spec, command: COMMAND, json: false });
+  const scope = { kind: 'sync', lists: ALL_LISTS, inboxId: null, acceptDeletes: false } as const;
+  const command = { spec: { ...scope, requestedBy: COMMAND }, json: false, detach: false };
+  const exitCode = await withSession(io, (session) => runPassCommand(io, session, command));
   io.signal.throwIfAborted();
   if (exitCode !== EXIT.done)
     throw new MirrorError('SERVICE_DOWN', 'The demo stopped short; the lines above say why. Run it again.');

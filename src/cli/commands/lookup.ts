@@ -2,7 +2,7 @@ import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { openSession } from '../../session/session.ts';
+import { type Session, withSession } from '../../session/session.ts';
 import { type Io, printLine } from '../../session/terminal.ts';
 import { renderTable } from '../output/table.ts';
 
@@ -15,27 +15,26 @@ export interface Lookup {
 }
 
 /** Asks the service's search and prints what it found. @returns the exit code */
-export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promise<number> {
-  const session = await openSession(io);
-  try {
-    const options = { reason: 'manual', signal: io.signal } as const;
-    const { items: found, complete } = await session.client.search({ list, inboxId }, by, options);
-    printLine(
-      io.stdout,
-      json
-        ? JSON.stringify(
-            found.map(({ raw }) => parseExact(raw)),
-            null,
-            2,
-          )
-        : asTable(io, list, found),
-    );
-    if (!complete)
-      printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
-    return EXIT.done;
-  } finally {
-    await session.close();
-  }
+export async function lookUp(io: Io, lookup: Lookup): Promise<number> {
+  return await withSession(io, (session) => search(io, session, lookup));
+}
+
+async function search(io: Io, { client }: Session, { list, inboxId, by, json }: Lookup): Promise<number> {
+  const options = { reason: 'manual', signal: io.signal } as const;
+  const { items: found, complete } = await client.search({ list, inboxId }, by, options);
+  printLine(
+    io.stdout,
+    json
+      ? JSON.stringify(
+          found.map(({ raw }) => parseExact(raw)),
+          null,
+          2,
+        )
+      : asTable(io, list, found),
+  );
+  if (!complete)
+    printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
+  return EXIT.done;
 }
 
 function asTable(io: Io, list: Lookup['list'], found: readonly Item[]): string {

@@ -29,21 +29,20 @@ export function addResync(program: Command, run: Runner): void {
     )
     .action((lists: string[], options: ResyncOptions) =>
       run(async (io) => {
+        const { withSession } = await import('../../session/session.ts');
         const { runPassCommand } = await import('../pass/run.ts');
-        const { printForecast } = await import('../pass/forecast.ts');
-        const scope = { lists: parseLists(lists), inboxId: options.inbox ?? null };
+        const spec = {
+          kind: 'resync',
+          lists: parseLists(lists),
+          inboxId: options.inbox ?? null,
+          acceptDeletes: options.acceptDeletes ?? false,
+          requestedBy: ['inbox-mirror resync', ...lists].join(' '),
+        } as const;
         const json = options.json ?? false;
-        return await runPassCommand(io, {
-          spec: { kind: 'resync', ...scope, acceptDeletes: options.acceptDeletes ?? false },
-          command: ['inbox-mirror resync', ...lists].join(' '),
-          json,
-          detach: options.detach ?? false,
-          before: async (session) => {
-            // As JSON there is one answer: the forecast of a dry run, or the outcome.
-            if (options.dryRun || !json) await printForecast(io, session, scope, json);
-            return options.dryRun !== true;
-          },
-        });
+        // With --json the command prints one document: the forecast of a dry run, or the outcome.
+        const forecast = options.dryRun ? 'only' : json ? undefined : 'first';
+        const command = { spec, json, detach: options.detach ?? false, forecast } as const;
+        return await withSession(io, (session) => runPassCommand(io, session, command));
       }),
     );
 }

@@ -16,19 +16,17 @@ export function addSync(program: Command, run: Runner): void {
     .addHelpText('after', '\nExamples:\n  inbox-mirror sync\n  inbox-mirror sync conversations --inbox 20117')
     .action((lists: string[], options: { inbox?: string; detach?: boolean; json?: boolean }) =>
       run(async (io) => {
+        const { withSession } = await import('../../session/session.ts');
         const { runPassCommand } = await import('../pass/run.ts');
         const spec = {
           kind: 'sync',
           lists: parseLists(lists),
           inboxId: options.inbox ?? null,
           acceptDeletes: false,
+          requestedBy: ['inbox-mirror sync', ...lists].join(' '),
         } as const;
-        return await runPassCommand(io, {
-          spec,
-          command: ['inbox-mirror sync', ...lists].join(' '),
-          json: options.json ?? false,
-          detach: options.detach ?? false,
-        });
+        const command = { spec, json: options.json ?? false, detach: options.detach ?? false };
+        return await withSession(io, (session) => runPassCommand(io, session, command));
       }),
     );
 }

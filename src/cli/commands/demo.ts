@@ -116,7 +116,7 @@ async function ask(io: Io, path: string, question: string, sql: string): Promise
   printLine(io.stdout, `${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
   const mirror = await openReadOnly(`file:${path}`);
   try {
-    await printRows(io, await mirror.query(sql), 'table');
+    await printRows(io, await mirror.query(sql), 'table', io.signal);
   } finally {
     await mirror.close();
   }

@@ -26,7 +26,7 @@ const MOST_BARS = 8;
 /** At least this many characters of a line are drawn, even on a narrower terminal. */
 const LEAST_WIDTH = 20;
 
-/** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the whole pass. */
+/** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the pass. */
 export class Progress {
   readonly #lists = new Map<string, ListState>();
   readonly #pace: Pace;

@@ -40,7 +40,7 @@ export async function orderPass(
 }
 
 /**
- * Hands a pass to the daemon, shows its progress, and prints the outcome as if this process had done the pass.
+ * Hands a pass to the daemon, shows its progress, and prints the outcome as if this process had done it.
  * @returns the exit code; null if no daemon began the order, and this process is to do the pass
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */

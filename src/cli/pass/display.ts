@@ -10,7 +10,7 @@ import { type Pace, Progress } from './bars.ts';
 
 const REDRAW_MS = 200;
 
-/** Without bars, a list logs its progress after at least this many pages: half a minute at the service's pace. */
+/** Without bars, a list's progress is logged after this many pages: half a minute at the service's pace. */
 const PAGES_A_LOG_LINE = 30;
 
 /** Shows a pass while it runs: bars on a terminal, log lines elsewhere. */

@@ -12,13 +12,13 @@ import { OrderProgress } from './replay.ts';
 
 const POLL_MS = 500;
 
-/** Without a daemon for this many ms, the command withdraws its order. A daemon that is starting needs less. */
+/** If no daemon runs for this many ms, the command withdraws its order. A daemon needs less to start. */
 const WITHDRAW_MS = 5 * SECOND;
 
 /** A daemon that stopped during the order has this many ms to restart; then the command exits. */
 const RESTART_MS = MINUTE;
 
-/** A wait counts after this many ms. It can begin with the order's last request, just before the order ends. */
+/** Shorter waits, in ms, are ignored: one can begin with the order's last request, before the order ends. */
 const SURE_MS = 1_500;
 
 export interface FollowDeps {
@@ -48,8 +48,8 @@ export type Followed =
     };
 
 /**
- * Follows an order by polling the database, until the order ends, must wait for longer than `PATIENCE_MS`, or has
- * lost its daemon. Sends no request.
+ * Polls the database until the order ends, must wait for longer than `PATIENCE_MS`, or has lost its daemon.
+ * Sends no request.
  */
 export async function followOrder(
   deps: FollowDeps,
@@ -57,7 +57,7 @@ export async function followOrder(
 ): Promise<Followed> {
   const { mirror, clock, signal, budget, note, print } = deps;
   const progress = new OrderProgress(mirror, deps.onEvent);
-  const daemon = new Span(clock);
+  const absence = new Span(clock);
   const parked = new Span(clock);
   let printedGone = false;
   for (;;) {
@@ -69,7 +69,7 @@ export async function followOrder(
     if (order.state !== 'open' && order.state !== 'running')
       return { kind: 'ended', order, lists: progress.reports() };
 
-    const goneFor = daemon.lasts((await liveDaemon(deps)) === null);
+    const goneFor = absence.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {
       // Leave an order that another command placed: this process begins it with its claim, or a daemon does.
       if (placed.joined || (await mirror.orders.withdraw(order.id, clock.now())))
@@ -146,9 +146,8 @@ const CODES = {
 function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], leftMs: number): MirrorError {
   return new MirrorError(
     CODES[wait.kind],
-    `Order ${id} stays with the daemon, which resumes it at ${wait.until.toISOString()}, ` +
-      `in ${duration(leftMs)}: ` +
-      `${reason(wait, budget)}. \`inbox-mirror status\` shows it.`,
+    `Order ${id} stays with the daemon, which resumes at ${wait.until.toISOString()}, ` +
+      `in ${duration(leftMs)}: ${reason(wait, budget)}. \`inbox-mirror status\` shows it.`,
     { resumeAt: wait.until },
   );
 }

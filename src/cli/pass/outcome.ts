@@ -1,5 +1,5 @@
-import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { SECOND } from '../../core/clock.ts';
+import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
@@ -14,7 +14,7 @@ export interface PassCost {
   readonly milliseconds: number;
 }
 
-/** The exit code of a pass: by the error that stopped it, else 1 for failed and 4 for paused lists, else 0. */
+/** The exit code of a pass: that of the error that stopped it, else 1 for failed lists, 4 for paused ones. */
 export function passExitCode({ lists, stopped }: PassReport): number {
   if (stopped !== null) return exitCodeOf(stopped);
   if (lists.some(({ outcome }) => outcome === 'failed')) return EXIT.unexpected;
@@ -65,7 +65,7 @@ const COLUMNS = [
 
 const OUTCOMES = {
   complete: 'complete',
-  already: 'complete already',
+  already: 'already complete',
   skipped: 'skipped: its inbox may be gone',
   paused: 'resumes next time',
   failed: 'failed',
@@ -103,7 +103,7 @@ function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects 
   if (suspects > 0) {
     warn(
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
-        `if the next complete sweep does not list a row either, the row is marked as deleted`,
+        'a row that the next complete sweep does not list either is marked as deleted',
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {

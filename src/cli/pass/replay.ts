@@ -29,7 +29,7 @@ export class OrderProgress {
 
   /** Emits the events since the last poll. @returns whether there were any */
   async poll(order: Order): Promise<boolean> {
-    await this.#learnLists(order);
+    await this.#addLists(order);
     this.#firstSweep ??= await this.#mirror.orderSweeps.firstId(order);
     let moved = false;
     if (order.startedAt !== null) {
@@ -53,7 +53,7 @@ export class OrderProgress {
   }
 
   /** Adds the lists of the order. A sweep of the inboxes can find an inbox while the order runs. */
-  async #learnLists({ lists, inboxId }: Order): Promise<void> {
+  async #addLists({ lists, inboxId }: Order): Promise<void> {
     const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
     const keys = keysOf(
       lists,

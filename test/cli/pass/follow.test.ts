@@ -258,7 +258,7 @@ test.each([
   const left = duration(until.getTime() - mirror.clock.now());
   expect(followed.why).toMatchObject({
     code,
-    message: `Order ${id} stays with the daemon, which resumes it at ${until.toISOString()}, in ${left}: ${reason}. \`inbox-mirror status\` shows it.`,
+    message: `Order ${id} stays with the daemon, which resumes at ${until.toISOString()}, in ${left}: ${reason}. \`inbox-mirror status\` shows it.`,
   });
   expect(left).toMatch(/^(4|5) min/);
   expect(mirror.clock.monotonic() - began, 'it need not be waited for to be known').toBeLessThan(MINUTE / 2);

@@ -341,7 +341,7 @@ test('sync exits 4 for a parked order and prints when the daemon resumes it', as
   const { stopped } = JSON.parse(stdout) as { stopped: { code: string; message: string; resume_at: string } };
   expect(stopped).toMatchObject({ code: 'SERVICE_DOWN', resume_at: until.toISOString() });
   expect(stopped.message).toMatch(
-    /^Order 1 stays with the daemon, which resumes it at \S+Z, in (9|10) min.*`inbox-mirror status` shows it\.$/,
+    /^Order 1 stays with the daemon, which resumes at \S+Z, in (9|10) min.*`inbox-mirror status` shows it\.$/,
   );
 });
 

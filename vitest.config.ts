@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** The store's contract: these run on each database. The gate's other tests look at its ledger through the same few statements. */
+/**
+ * The mirror's contract: these run on each database. The gate's other tests read its ledger through the same
+ * few statements.
+ */
 const CONTRACT = [
   'test/mirror/{faults,housekeeping,lease,plans}.test.ts',
   'test/mirror/gate/clock.test.ts',
@@ -18,7 +21,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 3,
-    // Files share their worker's modules: to load them anew for each costs half a second, and no test changes what is not its own.
+    // Files share their worker's modules, because loading them costs half a second a file. A test that
+    // changes module state restores it.
     isolate: false,
     projects: [
       {

@@ -7,6 +7,7 @@ import { createClient } from '../src/service/client.ts';
 import { createGate } from '../src/service/gate/gate.ts';
 import { connect } from '../src/service/http.ts';
 import { systemClock } from '../src/session/clock.ts';
+import type { SweepDeps } from '../src/sync/deps.ts';
 import { runPass } from '../src/sync/pass.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
 import type { OpenWay } from './way.ts';
@@ -33,45 +34,43 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
   const { signal } = new AbortController();
-  const spec = {
-    kind: 'sync',
-    lists: LIST_NAMES,
-    inboxId: null,
-    acceptDeletes: false,
-    requestedBy: 'bench',
-  } as const;
-
   return {
     query: (sql) => database.query(sql),
-    async walk(onPage) {
-      // A page event has the number of all rows of its list so far.
-      const items = new Map<string, number>();
-      const report = await runPass(
-        {
-          client,
-          mirror: writer,
-          clock,
-          signal,
-          onEvent(event) {
-            if (event.kind !== 'page') return;
-            const id = listId(event.key);
-            onPage(event.items - (items.get(id) ?? 0));
-            items.set(id, event.items);
-          },
-        },
-        spec,
-      );
-      if (report.stopped !== null) throw report.stopped;
-      const failed = report.lists.find(({ outcome }) => outcome !== 'complete');
-      if (failed !== undefined) throw new Error(`a list ended as ${failed.outcome}`, { cause: failed.error });
-      return {
-        written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0),
-      };
-    },
+    walk: async (onPage) => await sync({ client, mirror: writer, clock, signal }, onPage),
     async close() {
       http.close();
       await lease.release();
       await database.close();
     },
+  };
+}
+
+const SPEC = {
+  kind: 'sync',
+  lists: LIST_NAMES,
+  inboxId: null,
+  acceptDeletes: false,
+  requestedBy: 'bench',
+} as const;
+
+/** Runs one complete pass. @throws an error if any list is not complete */
+async function sync(
+  deps: Omit<SweepDeps, 'onEvent'>,
+  onPage: (rows: number) => void,
+): Promise<{ written: number }> {
+  // A page event has the number of all rows of its list so far.
+  const items = new Map<string, number>();
+  const onEvent: SweepDeps['onEvent'] = (event) => {
+    if (event.kind !== 'page') return;
+    const id = listId(event.key);
+    onPage(event.items - (items.get(id) ?? 0));
+    items.set(id, event.items);
+  };
+  const report = await runPass({ ...deps, onEvent }, SPEC);
+  if (report.stopped !== null) throw report.stopped;
+  const failed = report.lists.find(({ outcome }) => outcome !== 'complete');
+  if (failed !== undefined) throw new Error(`a list ended as ${failed.outcome}`, { cause: failed.error });
+  return {
+    written: report.lists.reduce((sum, list) => sum + list.inserted + list.changed + list.deleted, 0),
   };
 }

@@ -57,8 +57,8 @@ export async function startService(size: {
   return { ...service, close: () => child.disconnect() };
 }
 
-/** bin/inbox-mirror.cjs loads the same module first. All ways get it. */
-const LAUNCHED_AS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
+/** All ways load this module first, as bin/inbox-mirror.cjs does. */
+const LAUNCH_OPTIONS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
 
 /** Runs one phase in a new process, so that CPU time and peak memory belong to this phase only. */
 export async function runPhase(
@@ -67,7 +67,7 @@ export async function runPhase(
 ): Promise<PhaseResult> {
   const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
   const child = fork(join(import.meta.dirname, 'phase.ts'), [JSON.stringify(spec)], {
-    execArgv: [...LAUNCHED_AS, '--expose-gc', ...profile],
+    execArgv: [...LAUNCH_OPTIONS, '--expose-gc', ...profile],
   });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const result = await firstMessage<PhaseResult>(child);

@@ -160,7 +160,8 @@ if (values.json) {
   process.stdout.write(
     [
       `${requests} requests, at most one every ${gapMs} ms; the shortest round trip is 80 ms`,
-      `arrived early, if every arrival counts (as in the sandbox)\n${table((outcome) => percent(outcome?.early))}`,
+      'arrived early, if every arrival counts (as in the sandbox)\n' +
+        table((outcome) => percent(outcome?.early)),
       `refused, if only admitted requests count\n${table((outcome) => percent(outcome?.refused))}`,
       `rate reached (1 is the limit)\n${table((outcome) => (outcome?.rate ?? 0).toFixed(3))}`,
     ].join('\n\n'),

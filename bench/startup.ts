@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { aligned, median, quantile, show } from './figures.ts';
 
+/** At most 150 ms more than an empty Node. */
 const AIM_MS = 150;
 const ENTRY = join(import.meta.dirname, '../bin/inbox-mirror.cjs');
 
@@ -54,7 +55,8 @@ if (values.json) {
     ['more than Node alone', show(more)],
   ]);
   process.stdout.write(
-    `${table}\n\n${report.met ? 'met     ' : 'NOT MET '} --help answers in under ${AIM_MS} ms more than node -e 0\n`,
+    `${table}\n\n${report.met ? 'met     ' : 'NOT MET '} ` +
+      `--help answers in under ${AIM_MS} ms more than node -e 0\n`,
   );
 }
 
@@ -65,7 +67,7 @@ function start(args: readonly string[]): number {
     stdio: ['ignore', 'ignore', 'pipe'],
     encoding: 'utf8',
   });
-  const took = performance.now() - from;
+  const elapsed = performance.now() - from;
   if (status !== 0) throw new Error(`node ${args.join(' ')} exited with ${status}: ${stderr.slice(0, 500)}`);
-  return took;
+  return elapsed;
 }

@@ -80,7 +80,8 @@ export function aimsOf({ mirror, usual }: Report['figures'], endurance: Enduranc
 /** The report as text. */
 export function render({ machine, rows, pages, runs, figures, endurance, aims }: Report): string {
   const parts = [
-    `${rows.toLocaleString('en-US')} rows on ${pages} pages; medians of ${runs} runs, a process for each phase\n${machine}`,
+    `${rows.toLocaleString('en-US')} rows on ${pages} pages; ` +
+      `medians of ${runs} runs, a process for each phase\n${machine}`,
     aligned([
       ['', 'mirror', 'usual way', 'ratio', 'fetch only'],
       ['first sync'],
@@ -91,9 +92,8 @@ export function render({ machine, rows, pages, runs, figures, endurance, aims }:
   ];
   if (endurance !== null) {
     const samples = endurance.samples.map((at) => [String(at.pages), show(at.rssMb), show(at.cpuPerPage)]);
-    parts.push(
-      `repeated unchanged syncs in one process\n${aligned([['  after pages', 'RSS MB', 'CPU ms per page'], ...samples.map(indented)])}`,
-    );
+    const header = ['  after pages', 'RSS MB', 'CPU ms per page'];
+    parts.push(`repeated unchanged syncs in one process\n${aligned([header, ...samples.map(indented)])}`);
   }
   parts.push(
     aligned(aims.map(({ aim, reached, met }) => [`${met ? 'met     ' : 'NOT MET '} ${aim}`, reached])),

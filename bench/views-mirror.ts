@@ -1,10 +1,11 @@
 import SqliteDatabase from 'better-sqlite3';
+import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { bringViews, dropViews } from '../src/database/views.ts';
 import { keepViewSettings } from '../src/mirror/view-settings.ts';
 
-const DAY_MS = 24 * 3_600_000;
-const YEARS_MS = 3 * 365 * DAY_MS;
+/** The history covers three years, in milliseconds. */
+const YEARS_MS = 3 * 365 * DAY;
 
 /** The index of the inbox for each of ten conversations: the inboxes differ in size. */
 const SHARES = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4];
@@ -28,7 +29,8 @@ export async function buildMirror(path: string, conversations: number, now: numb
   const indexes = database
     .prepare<[], { name: string; sql: string }>(
       `SELECT name, sql FROM sqlite_master
-       WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('changes', 'conversations', 'conversation_tags')`,
+       WHERE type = 'index' AND sql IS NOT NULL
+         AND tbl_name IN ('changes', 'conversations', 'conversation_tags')`,
     )
     .all();
   for (const { name } of indexes) database.exec(`DROP INDEX ${name}`);
@@ -63,23 +65,23 @@ export async function buildMirror(path: string, conversations: number, now: numb
 
 function invent(write: Write, conversations: number, now: number): void {
   const start = now - YEARS_MS;
-  const begun = iso(start);
+  const startedAt = iso(start);
   for (const inbox of INBOXES) {
     write(
       `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at)
        VALUES (?, ?, '{}', '', ?, ?)`,
       inbox,
       `Inbox ${inbox}`,
-      begun,
-      begun,
+      startedAt,
+      startedAt,
     );
     write(
       `INSERT INTO sweeps (list, inbox_id, reason, state, inserted, started_at, heartbeat_at, finished_at)
        VALUES ('conversations', ?, 'schedule', 'complete', 1, ?, ?, ?)`,
       inbox,
-      begun,
-      begun,
-      begun,
+      startedAt,
+      startedAt,
+      startedAt,
     );
     for (let user = 0; user < USERS; user++)
       write(
@@ -89,8 +91,8 @@ function invent(write: Write, conversations: number, now: number): void {
         inbox,
         String(9000 + user),
         `No. ${user}`,
-        begun,
-        begun,
+        startedAt,
+        startedAt,
       );
     for (let tag = 0; tag < TAGS; tag++)
       write(
@@ -99,37 +101,64 @@ function invent(write: Write, conversations: number, now: number): void {
         inbox,
         String(700 + tag),
         `Tag ${tag}`,
-        begun,
-        begun,
+        startedAt,
+        startedAt,
       );
   }
   const random = numbers(42);
   const old = Math.floor(conversations / 10);
   for (let nth = 0; nth < conversations; nth++) {
-    const came = nth < old ? start : start + ((YEARS_MS - DAY_MS / 24) * (nth - old)) / (conversations - old);
-    live(write, random, { id: String(100_000_000 + nth * 7), came, isOld: nth < old, now });
+    const appearedAt = nth < old ? start : start + ((YEARS_MS - HOUR) * (nth - old)) / (conversations - old);
+    const id = String(100_000_000 + nth * 7);
+    inventConversation(write, random, { id, appearedAt, isOld: nth < old, now });
   }
 }
 
 interface Life {
   readonly id: string;
-  readonly came: number;
+  readonly appearedAt: number;
   readonly isOld: boolean;
   readonly now: number;
 }
 
-/**
- * Invents one conversation: it appears, gets an assignee and tags, and changes its status several times.
- * Most end closed; a few are removed.
- */
-function live(write: Write, random: () => number, { id, came, isOld, now }: Life): void {
+/** A conversation after all its changes. */
+interface FinalState {
+  readonly status: string;
+  readonly assignee: string | null;
+  readonly changedAt: number;
+  readonly deletedAt: string | null;
+}
+
+/** Invents one conversation and writes it: its changes, its tags and its row. */
+function inventConversation(write: Write, random: () => number, life: Life): void {
   const inbox = INBOXES[SHARES[Math.floor(random() * SHARES.length)] ?? 0] ?? '';
-  const first = Math.floor(random() * TAGS);
-  let at = came;
+  const firstTag = Math.floor(random() * TAGS);
+  const state = inventChanges(write, random, life, { inbox, firstTag });
+  for (const tag of random() < 0.5 ? [firstTag] : [firstTag, (firstTag + 1) % TAGS])
+    write(
+      `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) VALUES (?, ?, ?)`,
+      inbox,
+      life.id,
+      String(700 + tag),
+    );
+  writeRow(write, inbox, life, state);
+}
+
+/**
+ * Writes the changes of one conversation: it appears, gets an assignee and a tag, and changes its status
+ * several times. Most end closed; a few are removed.
+ */
+function inventChanges(
+  write: Write,
+  random: () => number,
+  { id, appearedAt, isOld, now }: Life,
+  { inbox, firstTag }: { inbox: string; firstTag: number },
+): FinalState {
+  let at = appearedAt;
   const left = { changes: CHANGES_EACH };
   let status = 'open';
   let assignee: string | null = null;
-  let gone: string | null = null;
+  let deletedAt: string | null = null;
   const change = (field: string, from: string | null, to: string | null): void => {
     left.changes -= 1;
     write(
@@ -137,7 +166,7 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
         (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value)
        VALUES (?, ?, 'conversations', ?, ?, ?, ?, ?)`,
       iso(at),
-      to === 'present' ? null : iso(at - DAY_MS / 96),
+      to === 'present' ? null : iso(at - DAY / 96),
       inbox,
       id,
       field,
@@ -145,42 +174,46 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
       to,
     );
   };
-  const within = (days: number): boolean => {
-    const next = at + days * DAY_MS * random();
+  const advance = (days: number): boolean => {
+    const next = at + days * DAY * random();
     if (next < now) at = next;
     return next < now;
   };
-  const turn = (to: string): void => {
+  const setStatus = (to: string): void => {
     change('status', status, to);
     status = to;
   };
   if (!isOld) change('presence', 'missing', 'present');
-  if (random() < 0.9 && within(0.2)) {
+  if (random() < 0.9 && advance(0.2)) {
     assignee = String(9000 + Math.floor(random() * USERS));
     change('assignee_id', null, assignee);
   }
-  if (within(1)) change('tags', null, String(700 + first));
-  while (left.changes > 1 && within(3))
-    turn(
-      status === 'open' ? (random() < 0.5 ? 'pending' : 'closed') : status === 'pending' ? 'closed' : 'open',
-    );
-  if (status !== 'closed' && random() < 0.95 && within(3)) turn('closed');
-  if (random() < 0.02 && within(30)) {
+  if (advance(1)) change('tags', null, String(700 + firstTag));
+  while (left.changes > 1 && advance(3)) setStatus(nextStatus(status, random));
+  if (status !== 'closed' && random() < 0.95 && advance(3)) setStatus('closed');
+  if (random() < 0.02 && advance(30)) {
     change('presence', 'present', 'missing');
-    gone = iso(at);
+    deletedAt = iso(at);
   }
-  for (const tag of random() < 0.5 ? [first] : [first, (first + 1) % TAGS])
-    write(
-      `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) VALUES (?, ?, ?)`,
-      inbox,
-      id,
-      String(700 + tag),
-    );
+  return { status, assignee, changedAt: at, deletedAt };
+}
+
+function nextStatus(status: string, random: () => number): string {
+  if (status === 'open') return random() < 0.5 ? 'pending' : 'closed';
+  return status === 'pending' ? 'closed' : 'open';
+}
+
+function writeRow(
+  write: Write,
+  inbox: string,
+  { id, appearedAt }: Life,
+  { status, assignee, changedAt, deletedAt }: FinalState,
+): void {
   const link = `https://inbox.example/conversations/${id}`;
   write(
     `INSERT INTO conversations
-     (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at, changed_at,
-      deleted_at)
+     (inbox_id, id, status, assignee_type, assignee_id, permalink, raw, content_hash, first_seen_at,
+      changed_at, deleted_at)
      VALUES (?, ?, ?, 'user', ?, ?, ?, ?, ?, ?, ?)`,
     inbox,
     id,
@@ -194,9 +227,9 @@ function live(write: Write, random: () => number, { id, came, isOld, now }: Life
       private_permalink: link,
     }),
     `0123456789abcdef0123456789abcdef${id}`,
-    iso(came),
-    iso(at),
-    gone,
+    iso(appearedAt),
+    iso(changedAt),
+    deletedAt,
   );
 }
 

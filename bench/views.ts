@@ -70,11 +70,11 @@ interface Result {
   readonly plan: readonly string[];
 }
 
-async function timed<Made>(what: string, work: () => Promise<Made>): Promise<Made> {
+async function timed<Value>(label: string, work: () => Promise<Value>): Promise<Value> {
   const began = performance.now();
-  const made = await work();
-  console.error(`${what} in ${show((performance.now() - began) / 1000)} s`);
-  return made;
+  const result = await work();
+  console.error(`${label} in ${show((performance.now() - began) / 1000)} s`);
+  return result;
 }
 
 async function measure(database: string, mirror: QueriedMirror): Promise<Result[]> {
@@ -114,7 +114,7 @@ function table(results: readonly (readonly Result[])[]): string {
     ...first.map(({ view, rows, aim }, nth) => [
       view,
       String(rows),
-      ...results.map((those) => (those[nth]?.seconds ?? Number.NaN).toFixed(3)),
+      ...results.map((ofDatabase) => (ofDatabase[nth]?.seconds ?? Number.NaN).toFixed(3)),
       aim === null ? '' : `< ${aim}`,
     ]),
   ]);

@@ -1,6 +1,6 @@
 /**
- * Settles like `work`, or rejects with the signal's reason as soon as the signal is aborted; `work` itself is not stopped.
- * @param tooLate once this is aborted, an abort of `signal` no longer counts
+ * Settles like `work`, or rejects with the signal's reason if the signal is aborted first; `work` continues.
+ * @param tooLate once this is aborted, an abort of `signal` is ignored
  */
 export async function unlessAborted<Result>(
   work: Promise<Result>,
@@ -10,11 +10,11 @@ export async function unlessAborted<Result>(
   if (signal === undefined) return await work;
   const done = new AbortController();
   const aborted = new Promise<never>((_resolve, reject) => {
-    const leave = (): void => {
+    const onAbort = (): void => {
       if (!tooLate?.aborted) reject(signal.reason as Error);
     };
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { signal: done.signal });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { signal: done.signal });
   });
   try {
     return await Promise.race([aborted, work]);

@@ -1,6 +1,6 @@
 import { DAY, SECOND } from './clock.ts';
 
-/** The service's limits as configured, for one key (spec §8). */
+/** The limits of one API key as configured (spec §8). */
 export interface Budget {
   /** Requests a second. */
   readonly perSecond: number;
@@ -13,22 +13,22 @@ export interface Budget {
 }
 
 /**
- * How long a request counts against the day's budget, in ms: 24 hours, and 30 s because a request can be under way
- * that long before it arrives at the service.
+ * A request counts against the day's budget for this many ms: 24 hours, and the 30 s that it can be under way
+ * before it arrives at the service.
  */
 export const BUDGET_WINDOW_MS = DAY + 30 * SECOND;
 
-/** Requests that scheduled work may bring the window to. */
+/** Scheduled work may fill the window up to this many requests. */
 export function scheduledCap({ perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>): number {
   return perDay - reserved;
 }
 
-/** Requests left of the day when the window holds `sent`. */
+/** Requests left of the day's budget if the window holds `sent`. */
 export function requestsLeft({ perDay }: Pick<Budget, 'perDay'>, sent: number): number {
   return Math.max(0, perDay - sent);
 }
 
-/** Requests that a list of this many rows costs: at least one. */
+/** Requests that a list of this many rows costs; at least one. */
 export function pagesFor(rows: number, { pageSize }: Pick<Budget, 'pageSize'>): number {
   return Math.max(1, Math.ceil(rows / pageSize));
 }

@@ -1,14 +1,14 @@
 import { COLUMNS, type Item, type ListName, type Value } from './lists.ts';
 
-/** What the mirror knows of an item before a page is applied. */
+/** The stored state of an item before a page is applied. */
 export interface Known {
   readonly columns: Readonly<Record<string, Value>>;
   readonly tags: readonly string[] | null;
-  /** True where the row bears a tombstone. */
+  /** True if the row has a tombstone. */
   readonly deleted: boolean;
 }
 
-/** One field's difference, its values as SQL shows them. */
+/** One field's difference; the values are the text that `changes` stores. */
 export interface Difference {
   readonly field: string;
   readonly from: string | null;
@@ -18,14 +18,15 @@ export interface Difference {
 export const PRESENT = 'present';
 export const MISSING = 'missing';
 
-/** The change of an item that appeared, came back (`MISSING` to `PRESENT`), or went. */
+/** The change of an item that appeared or returned (to `PRESENT`), or that is gone (to `MISSING`). */
 export function presence(to: typeof PRESENT | typeof MISSING): Difference {
   return { field: 'presence', from: to === PRESENT ? MISSING : PRESENT, to };
 }
 
 /**
- * The differences between what is known of an item and what came (DESIGN.md, "Tables"): a new item is one `presence` row;
- * one that comes back has that row and its changed columns; else a row per changed column and per tag added or removed.
+ * The differences between the stored item and the received one (docs/tables.md, `changes`). A new item has
+ * one row, of `presence`. An item that returns has that row and those of its columns and tags. Any other
+ * item has one row per changed column and one per tag added or removed.
  */
 export function diff(list: ListName, known: Known | undefined, item: Item): Difference[] {
   if (known === undefined) return [presence(PRESENT)];
@@ -35,7 +36,7 @@ export function diff(list: ListName, known: Known | undefined, item: Item): Diff
     const to = asText(item.columns[field]);
     if (from !== to) found.push({ field, from, to });
   }
-  // An item that does not say its tags says nothing about them.
+  // An item without the tags field leaves the stored tags as they are.
   const before = new Set(item.tags === null ? [] : known.tags);
   const after = new Set(item.tags);
   for (const tag of before) if (!after.has(tag)) found.push({ field: 'tags', from: tag, to: null });

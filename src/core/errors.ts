@@ -12,27 +12,28 @@ export const EXIT = {
 interface ErrorKind {
   /** The exit code of a command that the error ends. */
   readonly exit: number;
-  /** What the error ends while lists are swept. */
+  /** How much of a pass the error ends. */
   readonly ends: Reach;
 }
 
 /**
- * How much of a pass an error ends. `list`: this list fails, and resuming it would not help. `sweep`: this list pauses and
- * is resumed later. `pass`: no request of the pass has a chance. After `list` and `sweep` the other lists are still swept.
+ * How much of a pass an error ends. `list`: this list fails, and resuming it would not help. `sweep`: this
+ * list pauses and can be resumed. `pass`: no request of the pass can succeed. After `list` and `sweep` the
+ * pass continues with the other lists.
  */
 export type Reach = 'list' | 'sweep' | 'pass';
 
-/** Every known error, by what the caller does about it. */
+/** Every known error, grouped by what the caller must do. */
 const ERRORS = {
-  /** The command's words are wrong. Nothing was done. */
+  /** The command's arguments are wrong. The command did nothing. */
   USAGE: { exit: EXIT.usage, ends: 'pass' },
-  /** The environment is incomplete or wrong. Nothing was done. */
+  /** The environment is incomplete or wrong. The command did nothing. */
   CONFIG: { exit: EXIT.usage, ends: 'pass' },
   /** 401 or 403. The gate is shut until the key changes or a person runs a command. */
   KEY_REFUSED: { exit: EXIT.keyRefused, ends: 'pass' },
-  /** No request is left in the day's budget. `resumeAt` says when the next one is. */
+  /** The day's budget is spent. `resumeAt`: when the next request may leave. */
   BUDGET_SPENT: { exit: EXIT.resumable, ends: 'pass' },
-  /** The service asked to wait, or the breaker is open. `resumeAt` says until when. */
+  /** The service asked to wait, or the breaker is open. `resumeAt`: the end of the pause. */
   GATE_PAUSED: { exit: EXIT.resumable, ends: 'pass' },
   /** No request was answered. */
   SERVICE_DOWN: { exit: EXIT.resumable, ends: 'pass' },
@@ -42,13 +43,13 @@ const ERRORS = {
   LEASE_HELD: { exit: EXIT.resumable, ends: 'pass' },
   /** The daemon that had begun an order has stopped; the next daemon resumes the order. */
   DAEMON_STOPPED: { exit: EXIT.resumable, ends: 'pass' },
-  /** A 4xx without a meaning of its own, or a redirect. */
+  /** A redirect, or a 4xx that no other code covers. */
   REQUEST_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A 4xx for a page token. */
   TOKEN_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A 2xx whose body does not match the specification. */
   BAD_ANSWER: { exit: EXIT.unexpected, ends: 'list' },
-  /** The pages of a list do not come to an end. */
+  /** The pages of a list do not end. */
   ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },
   /** The mirror's database is locked, full, read-only, too new or broken. */
   DATABASE: { exit: EXIT.unexpected, ends: 'pass' },
@@ -63,12 +64,12 @@ export type ErrorCode = keyof typeof ERRORS;
 export interface ErrorDetails {
   /** When it makes sense to resume. */
   readonly resumeAt?: Date | undefined;
-  /** The HTTP status, where the service answered. */
+  /** The HTTP status, if the service answered. */
   readonly status?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A known error. Its message says what was tried, what came and what to do. */
+/** A known error. Its message has three parts: what was tried, what was received, what to do now. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   readonly code: ErrorCode;
@@ -88,17 +89,17 @@ export function isMirrorError(error: unknown, ...codes: ErrorCode[]): error is M
   return error instanceof MirrorError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** The exit code of a command that this error ends; an unknown error is a bug. */
+/** The exit code of a command that this error ends. An unknown error is a bug. */
 export function exitCodeOf(error: unknown): number {
   return isMirrorError(error) ? ERRORS[error.code].exit : EXIT.unexpected;
 }
 
-/** How much of a pass this error ends; an unknown error ends all of it. */
+/** How much of a pass this error ends. An unknown error ends the whole pass. */
 export function reachOf(error: unknown): Reach {
   return isMirrorError(error) ? ERRORS[error.code].ends : 'pass';
 }
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -15,7 +15,7 @@ export interface GateState {
 /** 429s in a row that open the breaker. */
 const BREAKER_STRIKES = 3;
 
-/** A request waits out a pause of up to this many ms at the gate; a longer pause ends the request with `GATE_PAUSED`. */
+/** A request waits at the gate for a pause of up to this many ms; a longer one ends it with `GATE_PAUSED`. */
 export const PATIENCE_MS = 2 * MINUTE;
 
 export const GATE_WORDS = ['open', 'paused', 'breaker', 'key-refused'] as const;
@@ -23,13 +23,13 @@ export type GateWord = (typeof GATE_WORDS)[number];
 
 export interface GateJudgement<Word extends GateWord = GateWord> {
   readonly word: Word;
-  /** When the pause ends; null where there is none. */
+  /** When the pause ends; null if there is none. */
   readonly until: Date | null;
-  /** Too long to wait for with a request in hand. */
+  /** True if a request must fail instead of waiting at the gate. */
   readonly isLong: boolean;
 }
 
-/** Whether a pause after 429s holds the gate shut at `now` (epoch ms). */
+/** Whether a pause after 429s shuts the gate at `now` (epoch ms). */
 export function judgePause(
   { strikes, pausedUntil }: GateState,
   now: number,

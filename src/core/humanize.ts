@@ -9,7 +9,7 @@ const UNITS = [
 export function duration(milliseconds: number): string {
   let seconds = Math.round(Math.max(0, milliseconds) / 1000);
   if (seconds < 1) return 'under 1 s';
-  // Seconds beside hours are noise: round to the smaller of the two units shown.
+  // Round to the smaller of the two units shown: seconds beside hours are noise.
   const largest = UNITS.findIndex(([, size]) => seconds >= size);
   const smallest = UNITS[Math.min(largest + 1, UNITS.length - 1)]?.[1] ?? 1;
   seconds = Math.round(seconds / smallest) * smallest;
@@ -30,7 +30,7 @@ export function ago(instant: Date | null, now: number): string {
   return since > 0 ? `${duration(since)} ago` : `in ${duration(-since)}`;
 }
 
-/** A count with its thousands apart: `12,345`. */
+/** A number with separated thousands: `12,345`. */
 export function count(value: number): string {
   return value.toLocaleString('en-US');
 }

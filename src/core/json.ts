@@ -1,11 +1,11 @@
-/** JSON that loses no digit: ids run to int64, past what a JavaScript number holds exactly (SERVICE-NOTES.md, "Ids"). */
+// JSON that loses no digit: a JavaScript number cannot hold every int64 id exactly (docs/decisions/0009).
 
-/** A JSON number whose exact text a JavaScript number would change; `JSON.stringify` writes that text back. */
+/** A JSON number that JavaScript would round. `JSON.stringify` writes its original text. */
 export interface ExactNumber {
   readonly rawJSON: string;
 }
 
-// ES2025 "JSON.parse source text access"; TypeScript's library does not describe it yet.
+// ES2025 "JSON.parse source text access"; TypeScript's library does not declare it yet.
 interface ExactJson {
   parse(
     text: string,
@@ -16,19 +16,21 @@ interface ExactJson {
 }
 const exact = JSON as unknown as ExactJson;
 
-// Only numbers with many digits, a fraction or an exponent, and -0, can lose anything. A quick look spares most pages the slow reviver.
+// Only -0 and numbers with many digits, a fraction or an exponent can lose digits. This test spares most
+// pages the slow reviver.
 const MAY_LOSE_DIGITS = /(?:^|[:[,])\s*-?(?:\d{16}|\d+[.eE]|(?<=-)0)/;
 
-// `JSON.stringify` escapes what is half of a pair, and never a whole one.
+// `JSON.stringify` escapes a lone half of a surrogate pair, and never a whole pair.
 const MAY_BE_UNSTORABLE = /\\u(?:0000|d[89a-f])/i;
 const UNSTORABLE = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][\da-f]{2})/g;
-/** Longer ones, or with such an exponent, are more than any database takes for a number. */
-const MOST_DIGITS = 1000;
+/** A number of more characters, or with so large an exponent, becomes text: databases limit their numbers. */
+const MOST_CHARACTERS = 1000;
 const HUGE_EXPONENT = /e[-+]?\d{4}/i;
 
 /**
- * Parses JSON; a number that JavaScript would round stays as an {@link ExactNumber}. What PostgreSQL cannot hold is made such that it can,
- * so that every mirror holds the same: see {@link storableJson}; a number without measure becomes text.
+ * Parses JSON. A number that JavaScript would round becomes an {@link ExactNumber}; one that is too large
+ * for a database becomes text. Characters that PostgreSQL cannot store are replaced on every database, so
+ * that all mirrors store the same ({@link storableJson}).
  * @throws SyntaxError as `JSON.parse` does.
  */
 export function parseExact(text: string): unknown {
@@ -36,7 +38,7 @@ export function parseExact(text: string): unknown {
   return MAY_BE_UNSTORABLE.test(text) ? parseDigits(storableJson(JSON.stringify(value))) : value;
 }
 
-/** JSON as `JSON.stringify` gives it, with U+FFFD for null characters and halves of surrogate pairs. */
+/** Output of `JSON.stringify` with U+FFFD in place of null characters and lone halves of surrogate pairs. */
 export function storableJson(json: string): string {
   return json.replaceAll(UNSTORABLE, '$1\uFFFD');
 }
@@ -45,16 +47,16 @@ function parseDigits(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text) as unknown;
   return exact.parse(text, (_key, value, { source }) => {
     if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
-    return source.length > MOST_DIGITS || HUGE_EXPONENT.test(source) ? source : exact.rawJSON(source);
+    return source.length > MOST_CHARACTERS || HUGE_EXPONENT.test(source) ? source : exact.rawJSON(source);
   });
 }
 
-/** True for a number that {@link parseExact} kept as text. */
+/** True for a number that {@link parseExact} did not round. */
 export function isExactNumber(value: unknown): value is ExactNumber {
   return exact.isRawJSON(value);
 }
 
-/** JSON text with the keys of every object in order, so that equal content gives equal text. */
+/** JSON text with the keys of every object sorted, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     part !== null && typeof part === 'object' && !Array.isArray(part) && !isExactNumber(part)

@@ -1,10 +1,10 @@
 import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
-/** Why a request is sent (DESIGN.md, "Tables"). */
+/** Why a request is sent (docs/tables.md, `requests`). */
 export type Reason = 'schedule' | 'manual' | 'resync' | 'probe';
 
-/** What the ledger notes of a request before it leaves. `path` is relative to the base address and has no query. */
+/** A request's record before it leaves. `path` is relative to the base address and has no query. */
 export interface RequestEntry {
   readonly method: string;
   readonly path: string;
@@ -13,7 +13,7 @@ export interface RequestEntry {
   readonly reason: Reason;
 }
 
-/** What the ledger notes when a request has come to its end. `status` is null where no answer came. */
+/** The end of a request, for the ledger. `status` is null without an answer. */
 export interface Outcome {
   readonly status: number | null;
   readonly durationMs: number;
@@ -21,23 +21,23 @@ export interface Outcome {
   readonly error: string | null;
 }
 
-/** The limits that a slot must keep to. */
+/** The limits that a slot must obey. */
 export interface SlotLimits {
-  /** Milliseconds between two arrivals at the service. */
+  /** Least number of milliseconds between two arrivals at the service. */
   readonly gapMs: number;
-  /** Milliseconds to keep away from the start of a request whose arrival nobody knows. */
+  /** Milliseconds to wait after the start of an unanswered request, because its arrival is unknown. */
   readonly unansweredMs: number;
-  /** Requests in any 24 hours that this request may bring the account to. */
+  /** No slot if the budget's window already holds this many requests. */
   readonly cap: number;
-  /** The key's fingerprint: a gate that was shut for it stays shut. */
+  /** The key's fingerprint. No slot if the service refused this key. */
   readonly key: string;
-  /** Ledger ids of this process's own recent requests, whose spacing it knows better than the ledger. */
-  readonly own: readonly number[];
+  /** Ledger ids of this process's recent requests. The process itself keeps its distance from them. */
+  readonly ownIds: readonly number[];
 }
 
-/** A slot, or why not and how many milliseconds to wait before asking again. */
+/** A slot, or the reason for none and the milliseconds to wait before the next attempt. */
 export type Grant =
-  /** `probe`: sent while a pause has run out but not ended; a good answer to it ends the pause. */
+  /** `probe`: a pause has expired but not ended. A good answer to this request ends it. */
   | { readonly granted: true; readonly id: number; readonly probe: boolean }
   | {
       readonly granted: false;
@@ -45,27 +45,31 @@ export type Grant =
       readonly waitMs: number;
     };
 
-/** The durable record that every process of a mirror shares. The store keeps it, the gate debits it. */
+/** The durable record that all processes of a mirror share. The mirror stores it, the gate writes to it. */
 export interface Ledger {
-  /** Notes the request and grants it a slot, in one atomic statement, or grants none. `now` in epoch ms. */
+  /** Records the request and grants it a slot in one atomic statement, or does neither. `now` in epoch ms. */
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
+  /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
   state(): Promise<GateState>;
-  /** Pauses the gate after a 429. Null, and nothing changed, where the request was under way already when the last pause began. */
+  /**
+   * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
+   * left before the last pause began.
+   */
   pause(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
     now: number,
   ): Promise<GateState | null>;
-  /** Ends pause and breaker where the request was sent after the pause had run out. @returns whether it did */
+  /** Ends pause and breaker if the request left after the pause had expired. @returns whether it did so */
   endPause(requestId: number): Promise<boolean>;
-  /** Ends pause and breaker and lets a refused key try again, by hand. */
+  /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
   open(): Promise<void>;
   /** Shuts the gate for a key that the service refused. */
   refuseKey(key: string, cause: string, now: number): Promise<void>;
-  /** Lets a refused key try again: a person asked for it. */
+  /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
-  /** Moves the ledger's instants along when the wall clock was set, so that no setting of it unlocks or blocks anything. */
+  /** Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests. */
   followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void>;
 }

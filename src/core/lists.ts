@@ -1,4 +1,4 @@
-/** The four kinds of list that the service pages through (DESIGN.md, "Words"). */
+/** The four kinds of list that the service serves in pages. */
 export const LIST_NAMES = ['inboxes', 'users', 'tags', 'conversations'] as const;
 export type ListName = (typeof LIST_NAMES)[number];
 
@@ -8,12 +8,13 @@ export interface ListKey {
   readonly inboxId: string | null;
 }
 
-/** How SQL keeps a column: text as it came, a boolean, or a UTC instant. */
+/** How SQL stores a column: text as received, a boolean, or a UTC instant. */
 export type ColumnKind = 'text' | 'boolean' | 'instant';
 
 /**
- * The columns of each list's table that mirror the service's fields, with their kinds. The one copy of this truth outside
- * `prisma/models.prisma`; a test holds the two together. The diff, the writes and the resource shapes all read it.
+ * The columns of each list's table that mirror the service's fields, with their kinds. The diff, the writes
+ * and the resource shapes read this object. Its only other copy is `prisma/models.prisma`; a test compares
+ * the two.
  */
 export const COLUMNS = {
   inboxes: {
@@ -50,13 +51,13 @@ export const TABLES: Record<ListName, string> = {
 /** A mirrored value: text, a boolean, an ISO 8601 UTC instant as text, or null. */
 export type Value = string | boolean | null;
 
-/** One item of a list as the mirror keeps it. `columns` has exactly the keys of `COLUMNS[list]`. */
+/** One item of a list as the mirror stores it. `columns` has exactly the keys of `COLUMNS[list]`. */
 export interface Item {
   readonly id: string;
   readonly columns: Readonly<Record<string, Value>>;
-  /** Tag ids, sorted and unique; null where the item does not say (only conversations have them). */
+  /** Tag ids, sorted and unique; null if the item has no tags field. Only conversations have one. */
   readonly tags: readonly string[] | null;
-  /** The item's JSON text as it came, every digit kept, less what may not be stored. */
+  /** The item's JSON with every digit as received, without the fields that may not be stored. */
   readonly raw: string;
   /** Equal for two sightings of the same content, whatever the order of keys or the JSON type of ids. */
   readonly hash: string;
@@ -72,7 +73,7 @@ export function keysOf(lists: readonly ListName[], inboxIds: readonly string[]):
   );
 }
 
-/** `conversations of inbox 42`, for people. */
+/** A list's name for people: `conversations of inbox 42`. */
 export function describeList({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list} of inbox ${inboxId}`;
 }

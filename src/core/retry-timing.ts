@@ -3,18 +3,16 @@ import { DAY, HOUR, SECOND } from './clock.ts';
 const FIRST_PAUSE = 5 * SECOND;
 const LONGEST_PAUSE = HOUR;
 
-/**
- * The longest `Retry-After` that is honoured, and the longest pause, in ms. The service counts requests by the day
- * (spec §8), so no longer pause makes sense.
- */
+/** A longer `Retry-After` counts as this many ms: the service counts requests by the day (spec §8). */
 export const LONGEST_HINT = DAY;
 const FIRST_RETRY = 2 * SECOND;
 const JITTER = 0.2;
 
 /**
- * Milliseconds to pause after the `strike`-th refusal in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an hour, each up
- * to 20 % longer by `random` (0 to 1). The first hint (`Retry-After`, ms) is taken as it is; later hints only lengthen the
- * pause. A service that answers "1 s" for an hour is asked only a few times (spec §8, rules 2 and 3).
+ * Milliseconds to pause after the `strike`-th refusal in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an
+ * hour, each up to 20 % longer by `random` (0 to 1). A hint (`Retry-After`, ms) replaces the first pause,
+ * and can only lengthen the later ones: a service that answers "1 s" for an hour receives only a few
+ * requests (spec §8, rules 2 and 3).
  */
 export function pauseAfterStrike(strike: number, hint: number | null, random: number): number {
   const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT);
@@ -23,17 +21,17 @@ export function pauseAfterStrike(strike: number, hint: number | null, random: nu
   return Math.max(hinted, ladder * (1 + JITTER * random));
 }
 
-/** Milliseconds before the next try after the `failures`-th failure (1, 2, 3): 2 s, 4 s, 8 s, up to 20 % longer. */
+/** Milliseconds from the `failures`-th failure (1, 2, 3) to its retry: 2, 4, 8 s, each up to 20 % longer. */
 export function pauseAfterFailure(failures: number, random: number): number {
   return FIRST_RETRY * 2 ** (failures - 1) * (1 + JITTER * random);
 }
 
-/** The three forms of an HTTP date, all in GMT (RFC 9110 §5.6.7); the third does not say so. */
+/** The three forms of an HTTP date, all in GMT (RFC 9110 §5.6.7). The third form does not name the zone. */
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d(?: \d{4}| GMT)$/;
 
 /**
- * The `Retry-After` header in milliseconds from `now` (epoch ms): whole seconds or an HTTP date (RFC 9110 §10.2.3).
- * Null where there is no usable hint: no header, nonsense, 0 or a date in the past.
+ * The `Retry-After` header in milliseconds from `now` (epoch ms): whole seconds or an HTTP date (RFC 9110
+ * §10.2.3). Null without a usable hint: no header, nonsense, 0 or a date in the past.
  */
 export function retryAfter(header: string | undefined, now: number): number | null {
   const text = header?.trim() ?? '';

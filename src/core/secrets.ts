@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** Tells two keys apart without keeping either: the start of a hash, of no use for finding the key. */
+/** The start of a hash: it distinguishes two keys and does not reveal either. */
 export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
-/** The text with every occurrence of the key put out, also as JSON or a URL would write it. */
+/** The text with `[key]` in place of the key, also where JSON or a URL escapes it. */
 export function withoutKey(text: string, key: string | null): string {
   if (key === null || key === '') return text;
   let clean = text;

@@ -1,14 +1,14 @@
 import { MINUTE } from '../core/clock.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 
-/** A list that fails repeatedly is not swept for this long, and for twice as long each time, up to an hour. In ms. */
+/** The first cooldown of a list, in ms. Each further one is twice as long, up to the longest. */
 const FIRST_MS = 5 * MINUTE;
 const LONGEST_MS = 60 * MINUTE;
 
 interface Cooldown {
   readonly until: number;
   readonly lasts: number;
-  /** No other list was answered either. */
+  /** No other list was answered at that time, so the service may be to blame. */
   readonly inOutage: boolean;
 }
 
@@ -16,7 +16,7 @@ interface Cooldown {
 export class Cooldowns {
   readonly #cooldowns = new Map<string, Cooldown>();
 
-  /** @returns how long the list is not swept, in ms */
+  /** Begins a cooldown, or a longer one after another failure. @returns its length in ms */
   begin(key: ListKey, { now, inOutage }: { now: number; inOutage: boolean }): number {
     const lasts = Math.min((this.#cooldowns.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
     this.#cooldowns.set(listId(key), { until: now + lasts, lasts, inOutage });
@@ -36,14 +36,14 @@ export class Cooldowns {
     return this.#cooldowns.get(listId(key))?.until ?? 0;
   }
 
-  /** The cheapest lists to test the service with: first those that have never failed, then the earliest failures. */
+  /** The cheapest lists for a test of the service: lists without a cooldown first, then by its end. */
   leastBlamed(inboxIds: readonly string[]): ListKey[] {
     return [INBOXES, ...keysOf(['users'], inboxIds)].toSorted((a, b) => this.until(a) - this.until(b));
   }
 
   /**
-   * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame; a single one may have been
-   * broken by itself, and keeps its cooldown.
+   * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
+   * may be broken by itself, and keeps its cooldown.
    */
   serviceIsBack(): void {
     const inOutage = [...this.#cooldowns].filter(([, cooldown]) => cooldown.inOutage);

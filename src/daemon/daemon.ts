@@ -11,7 +11,7 @@ import type { PassEvent } from '../sync/events.ts';
 import { SIDE_BY_SIDE } from '../sync/pass.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
-import { OrderDesk } from './orders.ts';
+import { OrderRunner } from './orders.ts';
 import { ScheduledSweeps } from './sweeps.ts';
 import { prolonged, type Trouble, TroubleLog, troubleOf } from './troubles.ts';
 
@@ -25,32 +25,32 @@ export interface DaemonDeps {
   /** The fingerprint of the key in use. */
   readonly key: () => string;
   readonly onEvent: (event: PassEvent) => void;
-  /** Milliseconds between two ticks. */
+  /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
 }
 
-/** An order begins within two of these, in ms. */
+/** Milliseconds between two ticks. An order begins within two ticks. */
 const POLL_MS = SECOND;
 
 /**
- * After a failure of the database the loop waits this long, in ms, and twice as long each time: a restarted server is
- * back within seconds, a full disk stays full.
+ * After a failure of the database the loop waits this many ms at first, then twice as long each time, and at
+ * most. A restarted server answers within seconds; a full disk stays full.
  */
 const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
-/** The clock was set if the machine's boot moved by more than this many ms. */
+/** If the boot's instant by the wall clock moves by more than this many ms, the clock was set. */
 const JUMP_MS = SECOND;
 
 /**
- * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due and fit, and
- * waits while the service or the budget requires it. Everything that must survive a restart is in SQL. The caller must hold
- * the lease.
+ * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
+ * and fit, and waits while the service or the budget requires it. Everything that must survive a restart is
+ * in SQL. The caller must hold the lease.
  */
 export class Daemon {
   readonly #deps: DaemonDeps;
   readonly #sweeps: ScheduledSweeps;
-  readonly #orders: OrderDesk;
+  readonly #orders: OrderRunner;
   readonly #troubles: TroubleLog;
   #outage: Outage | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
@@ -68,15 +68,15 @@ export class Daemon {
     this.#sweeps = new ScheduledSweeps({
       ...deps,
       onEvent,
-      isOrdered: (key) => this.#orders.holds(key),
+      isOrdered: (key) => this.#orders.covers(key),
       isOutage: () => this.#outage !== null,
       onError: (error) => this.#handleError(error),
       onEnd: () => this.#wakeUp(),
     });
-    this.#orders = new OrderDesk({
+    this.#orders = new OrderRunner({
       ...deps,
       onEvent,
-      makeWay: (isWanted) => this.#sweeps.stop(isWanted, 'an order goes before it'),
+      stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
         if (error !== null) this.#handleError(error);
         this.#wakeUp();
@@ -84,7 +84,10 @@ export class Daemon {
     });
   }
 
-  /** Ticks until the signal is aborted. @throws MirrorError `LEASE_LOST`, or an error that the daemon cannot survive */
+  /**
+   * Ticks until the signal is aborted.
+   * @throws MirrorError `LEASE_LOST`, or an error that the daemon cannot survive
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, pollMs = POLL_MS } = this.#deps;
     while (!signal.aborted) {
@@ -101,7 +104,7 @@ export class Daemon {
     return this.#lastTickAt;
   }
 
-  /** Stops everything under way after the page in hand. The next daemon resumes it. */
+  /** Stops sweeps and orders after their current pages. The next daemon resumes them. */
   async stop(): Promise<void> {
     const why = 'the daemon was stopped';
     await Promise.all([this.#sweeps.stop(() => true, why), this.#orders.stop(why)]);
@@ -147,9 +150,9 @@ export class Daemon {
     const now = clock.now();
     this.#outage = outage;
     const trouble = troubleOf(gate, outage, key(), now);
-    // The refused key is no longer in use.
+    // The refused key is no longer in use, so the gate can open.
     if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
-    // Between two tries an outage has not ended yet.
+    // An outage whose retry is due has not ended yet.
     if (trouble !== null || outage === null) this.#troubles.report(trouble, now);
     return trouble;
   }
@@ -157,7 +160,7 @@ export class Daemon {
   #onEvent(event: PassEvent): void {
     this.#deps.onEvent(event);
     if (event.kind !== 'page') return;
-    // Only a write proves that the database works: a full disk can be read.
+    // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();
     this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
     if (this.#outage === null) return;
@@ -186,7 +189,7 @@ export class Daemon {
   }
 
   #backOff(now: number): void {
-    // Lists that are swept at the same time fail together: that is one failure.
+    // Lists that are swept side by side fail together, which counts as one failure.
     if (now < this.#databaseBackoff.until) return;
     const ms = Math.min(Math.max(2 * this.#databaseBackoff.ms, FIRST_BACKOFF_MS), LONGEST_BACKOFF_MS);
     this.#databaseBackoff = { ms, until: now + ms };

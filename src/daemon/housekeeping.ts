@@ -7,7 +7,10 @@ import type { Log } from '../session/log.ts';
 const FIRST_AFTER_MS = MINUTE;
 const EVERY_MS = DAY;
 
-/** Tidies the mirror, and keeps days for the views ready, a minute after the start and once a day from then on, until the signal. Never rejects. */
+/**
+ * Deletes rows that are no longer needed, and adds the coming days for the views: a minute after the start,
+ * then once a day until the signal. Never rejects.
+ */
 export async function housekeepDaily(
   mirror: Pick<Writer, 'housekeep' | 'keepViewSettings'>,
   settings: ViewSettings,
@@ -17,13 +20,13 @@ export async function housekeepDaily(
     try {
       await clock.sleep(wait, signal);
       await mirror.keepViewSettings(settings, clock.now());
-      const tidied = await mirror.housekeep(clock.now());
-      const idle = Object.values(tidied).every((rows) => rows === 0);
-      log[idle ? 'debug' : 'info']({ ...tidied }, 'housekeeping done');
+      const deleted = await mirror.housekeep(clock.now());
+      const isIdle = Object.values(deleted).every((rows) => rows === 0);
+      log[isIdle ? 'debug' : 'info']({ ...deleted }, 'housekeeping done');
     } catch (error) {
       if (signal.aborted) return;
-      // What matters to the mirror will be said by whoever needs the database next.
-      log.warn({ cause: messageOf(error) }, 'housekeeping failed; trying again tomorrow');
+      // A warning only: the next operation that needs the database reports its failure.
+      log.warn({ cause: messageOf(error) }, 'housekeeping failed; retrying in a day');
     }
   }
 }

@@ -10,40 +10,42 @@ import { type PassReport, runPass } from '../sync/pass.ts';
 import { asRecord } from '../sync/record.ts';
 import type { Trouble } from './troubles.ts';
 
-export interface OrderDeskDeps {
+export interface OrderRunnerDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
   readonly log: Log;
   readonly onEvent: (event: PassEvent) => void;
-  /** Stops the scheduled sweeps of the lists that an order wants, after the page that each has in hand. */
-  readonly makeWay: (isWanted: (key: ListKey) => boolean) => Promise<void>;
-  /** An order has ended, or stopped short because of `error`; null where nothing is wrong. */
+  /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
+  readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
+  /** Called when an order has ended. @param error the reason if it stopped short, else null */
   readonly onEnd: (error: unknown) => void;
 }
 
-/** An order that used the budget up is gone on with at the earliest so much later, or it would be woken for every single request that frees. */
-const BUDGET_REST_MS = MINUTE;
+/** An order that has used up the budget waits at least this many ms, not just for the next free request. */
+const BUDGET_WAIT_MS = MINUTE;
 
 /** Carries out the orders that commands have placed, one after the other. */
-export class OrderDesk {
-  readonly #deps: OrderDeskDeps;
+export class OrderRunner {
+  readonly #deps: OrderRunnerDeps;
   readonly #logged = new Set<string>();
   #current: { readonly order: Order; readonly stop: AbortController; ended: Promise<void> } | null = null;
+  /** An order is resumed no earlier than this, monotonic ms. */
   #notBefore = 0;
 
-  constructor(deps: OrderDeskDeps) {
+  constructor(deps: OrderRunnerDeps) {
     this.#deps = deps;
   }
 
-  /** True for a list that the order in hand may sweep: no scheduled sweep of it may be under way beside it. */
-  holds(key: ListKey): boolean {
+  /** True for a list that the current order may sweep: no scheduled sweep of it may begin. */
+  covers(key: ListKey): boolean {
     return this.#current !== null && isWanted(this.#current.order, key);
   }
 
   /**
-   * Begins the oldest order, sweeping so many of its lists at once: in an outage one is enough to see that it lasts. A new one is begun whatever the trouble, as a person's command would be; one that stopped short
-   * goes on when that is over.
+   * Begins or resumes the oldest order. A new order begins even in trouble, as a person's command would; one
+   * that stopped short waits until the trouble is over.
+   * @param sideBySide lists to sweep at once; in an outage one is enough to test the service
    */
   async beginNext(trouble: Trouble | null, sideBySide: number): Promise<void> {
     if (this.#current !== null) return;
@@ -51,23 +53,23 @@ export class OrderDesk {
     const order = await mirror.orders.next();
     if (order === null) return;
     if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#notBefore)) return;
-    this.#logOnce(order, order.startedAt === null ? 'order begun' : 'going on with an order');
+    this.#logOnce(order, order.startedAt === null ? 'order started' : 'resuming an order');
     this.#current = { order, stop: new AbortController(), ended: Promise.resolve() };
     this.#current.ended = this.#carryOut(order, this.#current.stop.signal, sideBySide);
   }
 
-  /** Stops the order in hand after its page; it stays to be gone on with. */
+  /** Stops the current order after its current pages. The next daemon resumes it. */
   async stop(why: string): Promise<void> {
     this.#current?.stop.abort(new MirrorError('STOPPED', why));
     await this.#current?.ended;
   }
 
   async #carryOut(order: Order, signal: AbortSignal, sideBySide: number): Promise<void> {
-    const { client, mirror, clock, log, onEvent, makeWay, onEnd } = this.#deps;
+    const { client, mirror, clock, log, onEvent, stopSweeps, onEnd } = this.#deps;
     let problem: unknown = null;
     try {
-      // A sync goes on with the pages that a scheduled sweep has read; a resync begins those lists anew.
-      await makeWay((key) => isWanted(order, key));
+      // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
+      await stopSweeps((key) => isWanted(order, key));
       const report = await runPass({ client, mirror, clock, signal, onEvent }, order, sideBySide);
       await this.#reportEnd(order, report);
       problem = isMirrorError(report.stopped, 'KEY_REFUSED') ? null : report.stopped;
@@ -89,13 +91,13 @@ export class OrderDesk {
       await mirror.passes.end(pass.id, { state: 'failed', error: stopped.message, report }, clock.now());
       log.error({ order: order.id, cause: stopped.message }, 'order failed');
     } else if (isMirrorError(stopped, 'BUDGET_SPENT')) {
-      const wait = Math.max(BUDGET_REST_MS, (stopped.resumeAt?.getTime() ?? 0) - clock.now());
+      const wait = Math.max(BUDGET_WAIT_MS, (stopped.resumeAt?.getTime() ?? 0) - clock.now());
       this.#logOnce(order, 'order waits for the day budget');
       this.#notBefore = clock.monotonic() + wait;
     }
   }
 
-  /** An order that takes what the budget leaves, request by request, is no news each time. */
+  /** Logs a message once for each order: one that waits for the budget stops and resumes many times. */
   #logOnce({ id, kind, requestedBy }: Order, message: string): void {
     if (this.#logged.has(`${id} ${message}`)) return;
     this.#logged.add(`${id} ${message}`);
@@ -103,7 +105,7 @@ export class OrderDesk {
   }
 }
 
-/** Lists that an order may sweep. It may have to read the inboxes first. */
+/** True for the lists that an order may sweep. It may have to read the inboxes first. */
 function isWanted({ lists, inboxId }: Pick<Order, 'lists' | 'inboxId'>, key: ListKey): boolean {
   return (
     key.list === 'inboxes' || (lists.includes(key.list) && (inboxId === null || inboxId === key.inboxId))

@@ -11,25 +11,25 @@ import { Daemon } from './daemon.ts';
 import { housekeepDaily } from './housekeeping.ts';
 import type { Metrics } from './http/metrics.ts';
 import { watchFit } from './watches/budget-fit.ts';
-import { endStuck } from './watches/last-resort.ts';
-import { whenReplaced } from './watches/replaced-file.ts';
-import { becomesStuck } from './watches/stuck.ts';
+import { exitStuck } from './watches/last-resort.ts';
+import { watchMirrorFile } from './watches/replaced-file.ts';
+import { waitUntilStuck } from './watches/stuck.ts';
 import { deliverChanges, type Post } from './webhook/deliver.ts';
 import { postByHttp } from './webhook/post.ts';
 
-/** How long the page in hand may take when the daemon is to stop. */
-const GRACE_MS = 5 * SECOND;
+/** At a stop, the pages under way may take this many ms to be applied. */
+const PAGE_GRACE_MS = 5 * SECOND;
 
-/** And a webhook's delivery. */
+/** At a stop, a webhook delivery under way is cut off after this many ms. */
 const DELIVERY_GRACE_MS = 3 * SECOND;
 
 export interface ServeOptions {
   readonly metrics: Metrics;
-  /** Receives what the schedules will cost, once, before the first request. */
+  /** Receives the cost of the schedules each time this process begins to serve, before its first request. */
   readonly onPlan: (plan: Load) => void;
 }
 
-/** Runs the daemon with everything beside it until it is stopped or loses the lease. */
+/** Runs the daemon, and everything beside it, until it is stopped or loses the lease. */
 export async function serve(
   io: Io,
   session: Session,
@@ -37,50 +37,42 @@ export async function serve(
   { metrics, onPlan }: ServeOptions,
 ): Promise<void> {
   const { config, clock, log, keys, client } = session;
+  const { budget, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
-  const plan = await loadOf(mirror, crons, config.budget, clock.now());
+  const plan = await loadOf(mirror, crons, budget, clock.now());
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
   const onEvent = (event: PassEvent): void => {
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
   };
-  const daemon = new Daemon({
-    client,
-    mirror,
-    clock,
-    log,
-    crons,
-    budget: config.budget,
-    key: () => keyFingerprint(keys.current()),
-    onEvent,
-  });
-  const house = new AbortController();
-  const cut = new AbortController();
+  const key = (): string => keyFingerprint(keys.current());
+  const daemon = new Daemon({ client, mirror, clock, log, crons, budget, key, onEvent });
+  const stopping = new AbortController();
+  const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
-  const gone = whenReplaced(session);
+  const replaced = watchMirrorFile(session);
   try {
-    const over = AbortSignal.any([signal, gone]);
-    const beside = AbortSignal.any([over, house.signal]);
-    void watchFit({ mirror, crons, budget: config.budget, clock, log, signal: beside }, plan);
-    void becomesStuck(daemon, { clock, signal: beside }).then((stuck) => stuck && endStuck(session));
-    void housekeepDaily(mirror, config, { clock, log, signal: beside });
-    const { webhook } = config;
-    const post: Post = (...delivery) => postByHttp(...delivery, cut.signal);
-    if (webhook !== null) delivering = deliverChanges({ mirror, clock, log, post, webhook, signal: beside });
-    await daemon.run(over);
-    if (!io.signal.aborted) throw over.reason;
-    log.info('stopping after the page in hand');
+    const end = AbortSignal.any([signal, replaced]);
+    const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
+    void watchFit({ mirror, crons, budget, ...beside }, plan);
+    void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
+    void housekeepDaily(mirror, config, beside);
+    const post: Post = (...delivery) => postByHttp(...delivery, cutDelivery.signal);
+    if (webhook !== null) delivering = deliverChanges({ mirror, post, webhook, ...beside });
+    await daemon.run(end);
+    if (!io.signal.aborted) throw end.reason;
+    log.info('stopping after the current page');
   } finally {
-    house.abort();
+    stopping.abort();
     const stopped = new AbortController();
-    const patience = clock.sleep(GRACE_MS, stopped.signal).catch(() => undefined);
+    const grace = clock.sleep(PAGE_GRACE_MS, stopped.signal).catch(() => undefined);
     void clock.sleep(DELIVERY_GRACE_MS, stopped.signal).then(
-      () => cut.abort(),
+      () => cutDelivery.abort(),
       () => undefined,
     );
-    // A delivery under way is noted while the lease is held.
-    await Promise.race([Promise.all([daemon.stop(), delivering]), patience]);
+    // The result of a delivery is written while this process still holds the lease.
+    await Promise.race([Promise.all([daemon.stop(), delivering]), grace]);
     stopped.abort();
   }
 }

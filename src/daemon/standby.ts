@@ -1,76 +1,80 @@
+import { SECOND } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
 import type { Claim } from '../session/claim.ts';
 import { DAEMON_COMMAND } from '../session/live-daemon.ts';
+import type { Log } from '../session/log.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { serve, type ServeOptions } from './serve.ts';
 
-const STANDBY_POLL_MS = 1000;
+/** A stand-by tries to claim the lease once in this many ms. */
+const STANDBY_POLL_MS = SECOND;
 
-interface Duty {
-  begin(hasStoodBy: boolean): Promise<void>;
-  end(): void;
+interface StandbyOptions extends ServeOptions {
+  /** Called when this process has the lease. @param hasStoodBy it had to wait for the lease */
+  readonly onActive: (hasStoodBy: boolean) => Promise<void>;
+  /** Called when this process gives up the lease or has lost it. */
+  readonly onStandby: () => void;
 }
 
-/** Holds the lease and serves, or stands by until it can; again and again, should another process take the lease over. */
+/** Serves while it holds the lease, and stands by while another process holds it, until it is stopped. */
 export async function serveUntilStopped(
   io: Io,
   session: Session,
-  duty: Duty,
-  options: ServeOptions,
+  { onActive, onStandby, ...options }: StandbyOptions,
 ): Promise<void> {
   while (!io.signal.aborted) {
-    const stood = await standBy(io.signal, session);
-    if (stood === null) return;
-    const { claim, waited } = stood;
+    const claimed = await waitForLease(io.signal, session);
+    if (claimed === null) return;
+    const { claim, hasStoodBy } = claimed;
     try {
-      await duty.begin(waited);
+      await onActive(hasStoodBy);
       await serve(io, session, claim, options);
     } catch (error) {
       if (!isMirrorError(error, 'LEASE_LOST')) throw error;
-      session.log.warn('another process has taken the mirror over; this one stands by');
+      session.log.warn('another process took over the mirror; standing by');
     } finally {
-      duty.end();
+      onStandby();
       await claim.release();
     }
   }
 }
 
-/** Waits until the lease is free, saying so once. Null where the daemon is to stop before. */
-async function standBy(
+/** Waits until the lease is free, and logs that once. @returns null if the daemon is stopped first */
+async function waitForLease(
   signal: AbortSignal,
   { mirror, clock, log, claim }: Session,
-): Promise<{ claim: Claim; waited: boolean } | null> {
-  let failing = false;
-  for (let waited = false; !signal.aborted; waited = true) {
+): Promise<{ claim: Claim; hasStoodBy: boolean } | null> {
+  let databaseFails = false;
+  for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
     try {
       const claimed = await claim(DAEMON_COMMAND);
-      if (waited) log.info('took over the mirror');
-      return { claim: claimed, waited };
+      if (hasStoodBy) log.info('took over the mirror');
+      return { claim: claimed, hasStoodBy };
     } catch (error) {
       if (isMirrorError(error, 'DATABASE')) {
-        // A server that is being restarted comes back.
-        if (!failing)
-          log.error({ cause: error.message }, 'the database cannot be used; trying again every second');
-        failing = true;
+        // A database server that is being restarted answers again soon.
+        if (!databaseFails)
+          log.error({ cause: error.message }, 'the database cannot be used; retrying every second');
+        databaseFails = true;
         await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
         continue;
       }
       if (!isMirrorError(error, 'LEASE_HELD')) throw error;
-      failing = false;
+      databaseFails = false;
     }
-    if (!waited) {
-      const holder = await mirror.leaseHolder().catch(() => null);
-      const who =
-        holder === null
-          ? 'another process'
-          : `\`${holder.command}\`, process ${holder.pid} on ${holder.host}`;
-      log.warn(
-        { database: mirror.name, since: holder?.acquiredAt },
-        `${who}, writes to this mirror; standing by, and taking over within 30 s of its end`,
-      );
-    }
+    if (!hasStoodBy) await logHolder(mirror, log);
     await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
   }
   return null;
+}
+
+async function logHolder(mirror: Session['mirror'], log: Log): Promise<void> {
+  const holder = await mirror.leaseHolder().catch(() => null);
+  const writer =
+    holder === null ? 'another process' : `\`${holder.command}\` (process ${holder.pid} on ${holder.host})`;
+  log.warn(
+    { database: mirror.name, since: holder?.acquiredAt },
+    `${writer} writes to this mirror; standing by, to take over within 30 s after it ends`,
+  );
 }

@@ -31,7 +31,7 @@ export interface ScheduledSweepsDeps {
 /** While lists wait for budget, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
-/** The scheduled sweeps: which of them begin next, which are under way, and which lists cannot be read now. */
+/** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */
 export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
@@ -45,7 +45,7 @@ export class ScheduledSweeps {
     this.#deps = deps;
   }
 
-  /** Begins sweeps of lists that are due and fit the budget, as many as may run at a time. */
+  /** Begins sweeps of lists that are due and fit the budget, up to `SIDE_BY_SIDE` at once. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
     // In an outage one list is enough to see whether the service answers again.
@@ -70,13 +70,13 @@ export class ScheduledSweeps {
     this.replan();
   }
 
-  /** Something has ended, so another list may begin. */
+  /** Call this when a sweep or an order has ended: another list may begin. */
   replanSoon(): void {
     const wait = this.#queue.length > 0 ? REPLAN_MS : 0;
     this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + wait);
   }
 
-  /** Stops the sweeps that `which` names, and waits until each has applied the page in hand. */
+  /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
   async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
     await this.#running.stop(which, why);
   }
@@ -86,16 +86,16 @@ export class ScheduledSweeps {
     const outage = this.#deps.isOutage();
     const agenda = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
     this.#queue = agenda.start.filter((key) => !this.#cooldowns.has(key, clock.monotonic()));
-    // A list that fails by itself cannot show whether the service answers again.
+    // No due list can test whether the service answers again: none is due, or each cools down.
     if (outage && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#testList();
-    // If nothing is due, only a slot, the end of a sweep or an order, or trouble can change it; each of them replans.
+    // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
     const isIdle = agenda.start.length + agenda.waiting.length === 0 && !outage;
     this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
     if (agenda.waiting.length > 0)
       log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
   }
 
-  /** The list with which to see whether the service answers again. */
+  /** The list that tests whether the service answers again; empty if none is free. */
   async #testList(): Promise<ListKey[]> {
     const inboxes = await this.#deps.mirror.inboxes();
     const lists = this.#cooldowns.leastBlamed(inboxes.map(({ id }) => id));
@@ -110,32 +110,32 @@ export class ScheduledSweeps {
       done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
       this.#cooldowns.end(key);
     } catch (error) {
-      const isHopeless = reachOf(error) === 'list';
-      done({ key, outcome: isHopeless ? 'failed' : 'paused', ...UNTOUCHED, error });
-      this.#afterFailure(key, error, isHopeless);
+      const isFinal = reachOf(error) === 'list';
+      done({ key, outcome: isFinal ? 'failed' : 'paused', ...UNTOUCHED, error });
+      this.#afterFailure(key, error, isFinal);
     } finally {
       this.#deps.onEnd();
     }
   }
 
-  #afterFailure(key: ListKey, error: unknown, isHopeless: boolean): void {
+  #afterFailure(key: ListKey, error: unknown, isFinal: boolean): void {
     const { clock, log, onError } = this.#deps;
-    const isItsOwn = this.#isItsOwn(key, error);
-    if (isItsOwn || isMirrorError(error, 'SERVICE_DOWN')) {
-      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isItsOwn });
-      if (isItsOwn)
+    const isListFault = this.#isListFault(key, error);
+    if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
+      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isListFault });
+      if (isListFault)
         log.warn(
           { list: listId(key), cause: error.message },
-          `a list cannot be read, trying it again in ${duration(lasts)}`,
+          `a list cannot be read; retrying in ${duration(lasts)}`,
         );
     }
-    // If the ledger and the agenda ever disagree, they do so at most twice a minute.
+    // Should the ledger and the agenda ever disagree, this limits the attempts to two a minute.
     if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
-    if (!isHopeless && !isItsOwn) onError(error);
+    if (!isFinal && !isListFault) onError(error);
   }
 
-  /** True if the list is at fault and not the service: others were answered, or only this list has failed before. */
-  #isItsOwn(key: ListKey, error: unknown): error is MirrorError {
+  /** True if the list is at fault, not the service: others are answered, or only this list failed before. */
+  #isListFault(key: ListKey, error: unknown): error is MirrorError {
     if (isMirrorError(error, 'ANSWER_FAILED')) return true;
     const failedBefore = this.#cooldowns.until(key) > 0;
     return isMirrorError(error, 'SERVICE_DOWN') && !this.#deps.isOutage() && failedBefore;
@@ -146,7 +146,7 @@ export class ScheduledSweeps {
   }
 }
 
-/** The sweeps under way, each with the means to stop it between two pages. */
+/** The sweeps under way. Each can be stopped between two pages. */
 class RunningSweeps {
   readonly #sweeps = new Map<string, { key: ListKey; stop: AbortController; ended: Promise<void> }>();
 
@@ -158,14 +158,14 @@ class RunningSweeps {
     return this.#sweeps.has(listId(key));
   }
 
-  /** `work` must not reject. */
+  /** Starts to sweep a list. `work` must not reject. */
   start(key: ListKey, work: (signal: AbortSignal) => Promise<void>): void {
     const stop = new AbortController();
     const ended = work(stop.signal).finally(() => this.#sweeps.delete(listId(key)));
     this.#sweeps.set(listId(key), { key, stop, ended });
   }
 
-  /** Stops the sweeps that `which` names, and waits until each has applied the page in hand. */
+  /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
   async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
     const stopped = [...this.#sweeps.values()].filter(({ key }) => which(key));
     for (const { stop } of stopped) stop.abort(new MirrorError('STOPPED', why));

@@ -16,7 +16,7 @@ export interface SandboxOptions {
   conversations: number | number[];
   /** The share of conversations that two inboxes list. */
   sharedShare: number;
-  /** The word for a closed conversation, in the world and on the wire (SERVICE-NOTES.md, "Statuses"). */
+  /** The word for a closed conversation, in the world and on the wire (docs/service.md). */
   closedStatus: 'closed' | 'close';
 
   /** `data`: lists are wrapped in `data`; `top`: `results` and `pagination` are outermost (spec §4.1). */

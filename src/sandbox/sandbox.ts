@@ -52,7 +52,7 @@ export interface Sandbox {
   applyEvents(count: number): void;
 }
 
-/** Creates the service that service-spec.md and SERVICE-NOTES.md describe, in memory. */
+/** Creates a service in memory, as its specification and docs/service.md describe it. */
 export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   const settings: SandboxOptions = { ...SANDBOX_DEFAULTS, ...options };
   const { now } = settings;

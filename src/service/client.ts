@@ -6,7 +6,7 @@ import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
 import { type ReadRows, readRows, type Reject } from './resources.ts';
 
-/** One page of a list, read. */
+/** One parsed page of a list. */
 export interface Page extends ReadRows {
   /** The token of the next page; null on the last. */
   readonly next: string | null;
@@ -32,7 +32,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The service's read operations (spec §4.3, SERVICE-NOTES.md). Every request passes the gate. */
+/** The service's read operations (spec §4.3, docs/service.md). Every request passes the gate. */
 export interface Client {
   /**
    * Fetches one page of any list; `token` is null for the first page.
@@ -42,8 +42,8 @@ export interface Client {
   getInbox(inboxId: string, options: CallOptions): Promise<Found>;
   getConversation(inboxId: string, conversationId: string, options: CallOptions): Promise<Found>;
   /**
-   * Searches the users of an inbox by e-mail address, or its tags by name (spec §4.3, operations 4 and 6). The
-   * specification does not say whether a part of a tag's name matches.
+   * Searches the users of an inbox by e-mail address, or its tags by name (spec §4.3, operations 4 and 6).
+   * The specification does not define whether a part of a tag's name matches.
    * `complete` is false if the search has further pages or a row that cannot be read.
    */
   search(list: Searched, by: string, options: CallOptions): Promise<{ items: Item[]; complete: boolean }>;
@@ -87,13 +87,13 @@ class HttpClient implements Client {
     const path = inboxId === null ? '/inboxes' : `${inboxPath(inboxId)}/${list}`;
     const limit = String(this.#options.pageSize);
     const query = { limit, ...(token === null ? {} : { next_page: token }) };
-    const { passed, refused } = await this.#send({ path, query, list, inboxId }, options, (body) => {
+    const { outcome, asError } = await this.#send({ path, query, list, inboxId }, options, (body) => {
       const { rows, next } = readList(body);
       return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
-    if (passed.ok) return { ...passed.result, requestId: passed.requestId, attempts: passed.attempts };
-    const error = refused();
-    const tokenRefused = token !== null && passed.answer.status >= 400;
+    if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, attempts: outcome.attempts };
+    const error = asError();
+    const tokenRefused = token !== null && outcome.answer.status >= 400;
     throw tokenRefused
       ? new MirrorError('TOKEN_REFUSED', error.message, { status: error.status, cause: error })
       : error;
@@ -111,49 +111,49 @@ class HttpClient implements Client {
   async search({ list, inboxId }: Searched, by: string, options: CallOptions) {
     const path = `${inboxPath(inboxId)}/${list}/search`;
     const request = { path, query: { [SEARCH_BY[list]]: by }, list, inboxId };
-    const { passed, refused } = await this.#send(request, options, (body) => {
+    const { outcome, asError } = await this.#send(request, options, (body) => {
       const { rows, next } = readList(body);
       const { items, rejects } = this.#read(list, rows);
       const complete = next === null && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
     });
-    if (passed.ok) return passed.result;
-    throw refused();
+    if (outcome.ok) return outcome.result;
+    throw asError();
   }
 
   async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
     const request = { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null } as const;
-    const { passed, refused } = await this.#send(request, { ...options, tries: 1 }, (body) => {
+    const { outcome, asError } = await this.#send(request, { ...options, tries: 1 }, (body) => {
       const { rows } = readList(body);
       return { result: rows.length, items: rows.length };
     });
-    if (!passed.ok) throw refused();
-    const time = Date.parse(passed.answer.date ?? '');
-    return { inboxes: passed.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+    if (!outcome.ok) throw asError();
+    const time = Date.parse(outcome.answer.date ?? '');
+    return { inboxes: outcome.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
   }
 
   async #send<Result>(
     { path, query = {}, list, inboxId }: Request,
-    { reason, signal, ...how }: CallOptions & { readonly tries?: number },
+    { reason, signal, ...others }: CallOptions & { readonly tries?: number },
     parse: (body: unknown) => { result: Result; items: number },
   ) {
     const { http, gate } = this.#options;
-    const passed = await gate.request(
-      { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...how },
+    const outcome = await gate.request(
+      { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       () => http.get(path, query),
       (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
     );
-    return { passed, refused: () => refusal(path, passed.answer) };
+    return { outcome, asError: () => refusal(path, outcome.answer) };
   }
 
   async #getOne(request: Request, options: CallOptions): Promise<Found> {
-    const { passed, refused } = await this.#send(request, options, (body) => ({
+    const { outcome, asError } = await this.#send(request, options, (body) => ({
       result: this.#readOne(request.list, readObject(body)),
       items: 1,
     }));
-    if (passed.ok) return { item: passed.result };
-    if (passed.answer.status === 404) return null;
-    throw refused();
+    if (outcome.ok) return { item: outcome.result };
+    if (outcome.answer.status === 404) return null;
+    throw asError();
   }
 
   #readOne(list: ListName, row: unknown): Item {
@@ -194,10 +194,10 @@ function refusal(path: string, { status, body, location }: Answer): MirrorError 
       { status },
     );
   }
-  const said = readErrorMessage(body);
+  const message = readErrorMessage(body);
   // The service explains its errors. A 404 without its message probably comes from another server.
-  const why = said === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${said}`;
-  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${why}`, { status });
+  const reason = message === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${message}`;
+  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${reason}`, { status });
 }
 
 function unreadable(rejects: readonly Reject[]): MirrorError {

@@ -31,9 +31,9 @@ export function readBody(body: string): unknown {
 }
 
 /**
- * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1; SERVICE-NOTES.md,
- * "List envelope").
- * @throws MirrorError `BAD_ANSWER` that describes what came instead; an invalid token does not end a list
+ * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
+ * @throws MirrorError `BAD_ANSWER` that describes the shape received; an invalid token must not look like the
+ *   end of the list
  */
 export function readList(body: unknown): ListAnswer {
   const outer = asObject(body);
@@ -43,7 +43,8 @@ export function readList(body: unknown): ListAnswer {
   if (!Array.isArray(rows) || pagination === null) {
     throw new MirrorError(
       'BAD_ANSWER',
-      `expected {"results": […], "pagination": {…}}, at the top or inside "data", but got ${describeShape(body)}`,
+      'expected {"results": […], "pagination": {…}}, at the top or inside "data", ' +
+        `but got ${describeShape(body)}`,
     );
   }
   const next = pagination['next_page'];
@@ -58,7 +59,7 @@ export function readList(body: unknown): ListAnswer {
 }
 
 /**
- * Reads the object in `data`, or in a one-element array there (SERVICE-NOTES.md, "Get a conversation").
+ * Reads the object in `data`, or in a one-element array there (docs/service.md).
  * @throws MirrorError `BAD_ANSWER`
  */
 export function readObject(body: unknown): unknown {
@@ -69,7 +70,7 @@ export function readObject(body: unknown): unknown {
   return value;
 }
 
-/** Returns the message of an error body of form A or B (spec §7); null if the body has none. */
+/** Returns up to 300 characters of the message of an error body, form A or B (spec §7); null without one. */
 export function readErrorMessage(body: string): string | null {
   try {
     const object = asObject(parseExact(body));
@@ -77,8 +78,8 @@ export function readErrorMessage(body: string): string | null {
     const messages = Array.isArray(errors)
       ? errors.map((error) => asObject(error)?.['message'])
       : [object?.['Message']];
-    const said = messages.filter((message) => typeof message === 'string').join('; ');
-    return said === '' ? null : said.slice(0, 300);
+    const text = messages.filter((message) => typeof message === 'string').join('; ');
+    return text === '' ? null : text.slice(0, 300);
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@ import { canonicalJson, isExactNumber } from '../core/json.ts';
 import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
 import { epochToIso, threadStart } from './timestamps.ts';
 
-/** An id as text with all its digits, from a string or a number, up to int64 (SERVICE-NOTES.md, "Ids"). */
+/** An id as text with all its digits, from a string or a number, up to int64 (docs/service.md). */
 const id = z.unknown().transform((value, context) => {
   const text = isExactNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : value;
   if (typeof text === 'string' && /^\d{1,20}$/.test(text)) return text;
@@ -69,7 +69,7 @@ const tag = z.looseObject({ id, name: text, color_code: text, type: text, create
 const conversation = z.looseObject({
   id,
   status,
-  // Unassigned: null, a missing field, {} or a null id (SERVICE-NOTES.md).
+  // Unassigned: null, a missing field, {} or a null id (docs/service.md).
   assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
   tag_ids: z.array(id, 'is not an array').nullish(),
   gmail_thread_id: text,
@@ -157,10 +157,10 @@ export interface ReadRows {
   readonly lacking: Readonly<Record<string, number>>;
 }
 
-/** A link that opens the conversation to anyone (SERVICE-NOTES.md); stored only if the user asks for it. */
+/** A link that opens the conversation to anyone. Stored only if the user asks for it (docs/service.md). */
 const PUBLIC_PERMALINK = 'public_permalink';
 
-/** Lists lack this field of single conversations. If stored, the next listing would look like a change. */
+/** Only the answer for a single conversation has this field: if stored, the next page would look changed. */
 const DETAIL_FIELD = 'message_ids';
 
 /** The fields that the mirror reads from the objects inside a row. */
@@ -180,30 +180,32 @@ export function readRows(
   const rejects: Reject[] = [];
   const lacking: Record<string, number> = {};
   for (const row of rows) {
-    const kept = keep(row, storePublicPermalink);
-    const result = read(kept);
+    const stored = withoutPrivateFields(row, storePublicPermalink);
+    const result = read(stored);
     if (!result.ok) {
-      rejects.push({ reason: result.reason, raw: JSON.stringify(kept) });
+      rejects.push({ reason: result.reason, raw: JSON.stringify(stored) });
       continue;
     }
     for (const field of promised)
-      if ((kept as Record<string, unknown>)[field] === undefined) lacking[field] = (lacking[field] ?? 0) + 1;
+      if ((stored as Record<string, unknown>)[field] === undefined)
+        lacking[field] = (lacking[field] ?? 0) + 1;
     const { id: itemId, columns, tags } = result;
     items.push({
       id: itemId,
       columns,
       tags,
-      raw: JSON.stringify(kept),
-      hash: contentHash(columns, tags, kept as object, fields),
+      raw: JSON.stringify(stored),
+      hash: contentHash(columns, tags, stored as object, fields),
     });
   }
   return { items, rejects, lacking };
 }
 
-function keep(row: unknown, storePublicPermalink: boolean): unknown {
+/** The row without {@link DETAIL_FIELD}, and without {@link PUBLIC_PERMALINK} unless it may be stored. */
+function withoutPrivateFields(row: unknown, storePublicPermalink: boolean): unknown {
   if (row === null || typeof row !== 'object' || Array.isArray(row) || isExactNumber(row)) return row;
-  const { [DETAIL_FIELD]: _detail, [PUBLIC_PERMALINK]: permalink, ...kept } = row as Record<string, unknown>;
-  return storePublicPermalink && permalink !== undefined ? { ...kept, [PUBLIC_PERMALINK]: permalink } : kept;
+  const { [DETAIL_FIELD]: _detail, [PUBLIC_PERMALINK]: permalink, ...rest } = row as Record<string, unknown>;
+  return storePublicPermalink && permalink !== undefined ? { ...rest, [PUBLIC_PERMALINK]: permalink } : rest;
 }
 
 /** Hashes known fields as read (ids as digits, tags in any order) and unknown fields as they came. */

@@ -2,8 +2,9 @@
 const MILLISECONDS_FROM = 1e11;
 
 /**
- * An epoch in seconds or milliseconds, told apart by size (SERVICE-NOTES.md, "Timestamps"), as ISO 8601 UTC text; null outside the
- * years 1 to 9999 (microseconds, say), whose text would neither sort nor be an instant to a database.
+ * Converts an epoch in seconds or milliseconds, recognised by size (docs/service.md), to ISO 8601 UTC text.
+ * @returns null outside the years 1 to 9999 (for example for microseconds), because such a text does not sort
+ *   and no database reads it as an instant
  */
 export function epochToIso(epoch: number): string | null {
   const date = new Date(Math.abs(epoch) >= MILLISECONDS_FROM ? epoch : epoch * 1000);
@@ -11,13 +12,14 @@ export function epochToIso(epoch: number): string | null {
   return year >= 1 && year <= 9999 ? date.toISOString() : null;
 }
 
-/** The provider opened in 2004. */
+/** Thread ids before 2004, when the provider opened, or after 2099 give no estimate. */
 const EARLIEST_THREAD = Date.UTC(2004);
 const LATEST_THREAD = Date.UTC(2100);
 
 /**
- * When a mail thread began, estimated from the provider's thread id: its first 11 hexadecimal digits are Unix
- * milliseconds (SERVICE-NOTES.md, checked on two ids, undocumented). Null for an id of another form or an absurd date.
+ * Estimates when a mail thread began, as ISO 8601 UTC text. The first 11 hexadecimal digits of the provider's
+ * thread id are Unix milliseconds: undocumented, checked on two ids (docs/service.md).
+ * @returns null for an id of another form, or a date outside the years 2004 to 2099
  */
 export function threadStart(threadId: string | null): string | null {
   if (threadId === null || !/^[0-9a-f]{15,16}$/i.test(threadId)) return null;

@@ -5,10 +5,13 @@ import type { Claimant, Lease } from '../mirror/lease.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Session } from './session.ts';
 
-/** The lease is renewed after this many ms, again and again. */
+/** Milliseconds from one renewal of the lease to the next. */
 const HEARTBEAT_MS = 10 * SECOND;
 
-/** Renews the lease until `stop`, even through hours without work. `lost` is aborted when another process takes it over. */
+/**
+ * Renews the lease until `stop` is called, also while there is no work. `lost` is aborted when another
+ * process takes it over.
+ */
 export function keepLease(lease: Lease, clock: Clock): { lost: AbortSignal; stop(): void } {
   const lost = new AbortController();
   const stopped = new AbortController();
@@ -16,17 +19,17 @@ export function keepLease(lease: Lease, clock: Clock): { lost: AbortSignal; stop
     while (!lost.signal.aborted) {
       await clock.sleep(HEARTBEAT_MS, stopped.signal);
       await lease.renew().catch((error: unknown) => {
-        // A database that is busy does not mean that the lease is lost: the next renewal or page will show it.
+        // A busy database does not prove that the lease is lost: the next renewal or page finds out.
         if (isMirrorError(error, 'LEASE_LOST')) lost.abort(error);
       });
     }
   };
-  // It can only fail by being stopped.
+  // It rejects only when it is stopped.
   renewals().catch(() => undefined);
   return { lost: lost.signal, stop: () => stopped.abort() };
 }
 
-/** True if this machine's process with this number still runs, even one that we may not signal. */
+/** True if a process with this id runs on this machine, even one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -36,36 +39,36 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A claim on the mirror. */
+/** The right to write to the mirror. `signal` is aborted when the lease is lost or the command must stop. */
 export interface Claim {
   readonly mirror: Writer;
   readonly signal: AbortSignal;
   release(): Promise<void>;
 }
 
-/** This process in the words of the lease. */
+/** This process as a claimant of the lease. */
 export function claimantOf(command: string, clock: Clock): Claimant {
   return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
 }
 
-/** The claim of a lease, which it renews until it is released. */
+/** The claim that a held lease gives. It renews the lease until it is released. */
 export function claimOf(
   lease: Lease,
   { mirror, clock, log }: Pick<Session, 'mirror' | 'clock' | 'log'>,
   stop: AbortSignal,
 ): Claim {
-  const kept = keepLease(lease, clock);
+  const renewal = keepLease(lease, clock);
   let released = false;
   return {
     mirror: mirror.writer(lease),
-    signal: AbortSignal.any([stop, kept.lost]),
+    signal: AbortSignal.any([stop, renewal.lost]),
     async release() {
       if (released) return;
       released = true;
-      kept.stop();
+      renewal.stop();
       await lease.release().catch((error: unknown) => {
         if (!isMirrorError(error, 'DATABASE')) throw error;
-        log.warn({ cause: error.message }, 'the lease cannot be given back; it runs out by itself');
+        log.warn({ cause: error.message }, 'cannot release the lease; it expires by itself');
       });
     },
   };

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, SECOND } from '../core/clock.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 
-/** The longest span of a Node timer, in ms; a longer sleep ends early, and its caller sleeps again. */
+/** A Node timer runs for at most this many ms. A longer sleep ends early, and its caller sleeps again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The machine's clock. */
@@ -32,7 +32,10 @@ export function systemClock(): Clock {
   };
 }
 
-/** An id of this run of the machine. Where the system has none, each process has its own, and sees only its own jumps. */
+/**
+ * An id of this run of the machine. If the system provides none, the process creates one and notices only
+ * clock changes while it runs.
+ */
 function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -41,13 +44,13 @@ function bootId(): string {
   }
 }
 
-/** A smaller difference between two clocks, in ms, is noise: NTP keeps them closer than this. */
+/** A smaller change of the measured offset, in ms, is ignored as noise: NTP keeps clocks closer than this. */
 const TOLERANCE_MS = 100;
 
 /**
- * The clock that all processes of a mirror share for its ledger and its lease: the database server's, because hosts
- * disagree about the time, or the machine's own for a file.
- * @returns `adjust` measures again how far the machine's clock differs from the server's
+ * The clock that all processes of a mirror share for its ledger and its lease: the database server's, because
+ * hosts disagree about the time. For a file it is the machine's.
+ * @returns `adjust` measures the difference between the machine's clock and the server's again
  */
 export async function sharedClock(
   mirror: Pick<Mirror, 'serverTime'>,

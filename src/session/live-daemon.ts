@@ -4,7 +4,7 @@ import type { LeaseHolder } from '../mirror/lease.ts';
 import { isValid, type Mirror } from '../mirror/mirror.ts';
 import { isAlive } from './claim.ts';
 
-/** The daemon that holds the lease; null if the lease is free, its holder is dead, or another command holds it. */
+/** The daemon that holds the lease. Null if the lease is free, its holder is dead or is not a daemon. */
 export async function liveDaemon({
   mirror,
   clock,
@@ -17,7 +17,7 @@ export async function liveDaemon({
   return isValid(holder, { host: hostname(), pid: process.pid, isAlive }, clock.now()) ? holder : null;
 }
 
-/** The command under which a daemon holds the lease. */
+/** The command that a daemon's lease names. */
 export const DAEMON_COMMAND = 'inbox-mirror start';
 
 export function isDaemon({ command }: { readonly command: string }): boolean {

@@ -7,20 +7,20 @@ export type Log = Logger;
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** Put out of every line, whatever part of it holds one. */
+  /** The secrets that are removed from every line. */
   readonly keys: () => readonly string[];
-  /** Where whole lines go. */
+  /** Receives whole lines. */
   readonly write: (line: string) => void;
-  /** Words and colours for a person instead of JSON. */
+  /** A sentence for a person instead of JSON. */
   readonly pretty: boolean;
   readonly colour: boolean;
 }
 
-/** The fields of most lines; on a terminal they go into the sentence, where nothing (0) is not worth a word. */
+/** Fields that most lines have. On a terminal the sentence has them, without zeros (except of `rows`). */
 const COUNTS = ['rows', 'inserted', 'changed', 'deleted', 'rejected', 'suspects'];
-const IN_WORDS = ['list', 'cause', ...COUNTS];
+const IN_SENTENCE = ['list', 'cause', ...COUNTS];
 
-function inWords(line: Record<string, unknown>): string {
+function sentenceOf(line: Record<string, unknown>): string {
   const { msg, list, cause } = line as Readonly<Record<string, string | undefined>>;
   const named = list === undefined || line['inserted'] !== undefined ? '' : ` (${list})`;
   const counts = COUNTS.filter((name) => line[name] !== undefined && (line[name] !== 0 || name === 'rows'));
@@ -30,14 +30,14 @@ function inWords(line: Record<string, unknown>): string {
   return `${msg ?? ''}${named}${counted && `: ${counted}`}${cause === undefined ? '' : `: ${cause}`}`;
 }
 
-/** The program's log: JSON lines, or a person's lines on a terminal. Lines are written at once, so a crash loses none. */
+/** The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. */
 export function createLog({ level, keys, write, pretty: forPeople, colour }: LogOptions): Log {
   const prettify = forPeople
     ? pretty.prettyFactory({
         colorize: colour,
         translateTime: 'HH:MM:ss',
-        ignore: ['pid', 'hostname', ...IN_WORDS].join(','),
-        messageFormat: inWords,
+        ignore: ['pid', 'hostname', ...IN_SENTENCE].join(','),
+        messageFormat: sentenceOf,
         singleLine: true,
       })
     : null;

@@ -1,39 +1,40 @@
+import { messageOf } from '../core/errors.ts';
 import { describeList, listId } from '../core/lists.ts';
 import type { ListReport, PassEvent } from '../sync/events.ts';
 import type { Log } from './log.ts';
 
 /**
- * Writes a pass's or a sweep's events to the log: one line a sweep at info, one a page at debug (docs/logging.md).
- * @param onTheWay the level of what happens between a list's begin and its end
+ * Logs the events of a pass or a sweep: one line per sweep at info, one per page at debug (docs/logging.md).
+ * @param stepLevel the level of events between the start and the end of a list
  */
-export function logPassEvent(event: PassEvent, log: Log, onTheWay: 'debug' | 'info'): void {
+export function logPassEvent(event: PassEvent, log: Log, stepLevel: 'debug' | 'info'): void {
   logProblem(event, log);
   if (event.kind === 'pass-begun' && event.resumedFrom !== null)
-    log[onTheWay]({ begun: event.resumedFrom }, 'going on with an interrupted pass');
+    log[stepLevel]({ begun: event.resumedFrom }, 'resuming an interrupted pass');
   else if (event.kind === 'list-begun' && event.resumedAtPage > 0)
-    log[onTheWay]({ list: listId(event.key), page: event.resumedAtPage }, 'going on with a half-read list');
+    log[stepLevel]({ list: listId(event.key), page: event.resumedAtPage }, 'resuming a half-read list');
   else if (event.kind === 'page') log.debug(pageFields(event), 'page applied');
   else if (event.kind === 'asking')
-    log[onTheWay](
+    log[stepLevel](
       { list: listId(event.key), suspects: event.suspects },
-      'asking for rows that were not listed',
+      'requesting each row that was not listed',
     );
   else if (event.kind === 'list-done') logReport(event.report, log);
 }
 
-/** What a person should know whatever else is shown of the pass. */
+/** Logs the problems that a person must see even if a progress display shows the pass. */
 export function logProblem(event: PassEvent, log: Log): void {
   if (event.kind === 'restarted')
-    log.warn({ list: listId(event.key), cause: event.cause }, 'page token refused, list begins anew');
+    log.warn({ list: listId(event.key), cause: event.cause }, 'page token refused; restarting the list');
   else if (event.kind === 'asking-ended')
     log.warn(
       { list: listId(event.key), cause: event.cause },
-      'asking for missing rows failed; they wait for the next complete sweep',
+      'cannot request the missing rows; they wait for the next complete sweep',
     );
   else if (event.kind === 'lacking')
     log.warn(
       { list: listId(event.key), field: event.field, rows: event.rows },
-      'rows came without a field that the specification promises',
+      'rows lack a field that the specification promises',
     );
   else if (event.kind === 'list-done' && event.report.outcome === 'failed')
     log.error({ list: listId(event.report.key), cause: messageOf(event.report.error) }, 'list failed');
@@ -52,9 +53,7 @@ function logReport({ key, outcome, error, ...report }: ListReport, log: Log): vo
       { list, rows: items, inserted, changed, deleted, rejected, suspects },
       `${describeList(key)} complete`,
     );
-  else if (outcome !== 'failed') log.debug({ list, cause: messageOf(error) }, `list ${outcome}`);
-}
-
-function messageOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.message : undefined;
+  else if (outcome === 'already') log.debug({ list }, 'list already complete');
+  else if (outcome === 'skipped') log.debug({ list }, 'list skipped');
+  else if (outcome === 'paused') log.debug({ list, cause: messageOf(error) }, 'list paused');
 }

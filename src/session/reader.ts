@@ -5,8 +5,8 @@ import { readEnvironment } from './config/environment.ts';
 import { type Io, paint, printLine, wrapped } from './terminal.ts';
 
 /**
- * The configuration of a command that only reads the mirror. Warns of misspelt variables on stderr, because the command might
- * read the wrong mirror.
+ * The configuration of a command that only reads the mirror. It warns about misspelt variables on stderr,
+ * because they might make the command read the wrong mirror.
  * @throws MirrorError `CONFIG`
  */
 export function readerConfig(io: Io): Config {
@@ -16,7 +16,7 @@ export function readerConfig(io: Io): Config {
   return config;
 }
 
-/** Opens an existing mirror for a command that only reads it. @throws MirrorError `USAGE` if there is none yet */
+/** Opens a mirror for a command that only reads. @throws MirrorError `USAGE` if the mirror does not exist */
 export async function openReader(io: Io): Promise<{ config: Config; mirror: Mirror }> {
   const config = readerConfig(io);
   return { config, mirror: openMirror(await openExisting(config.databaseUrl)) };

@@ -16,7 +16,7 @@ import { type Io, usesColour, wrapped } from './terminal.ts';
 
 export type { Ended, GateEvent } from '../service/gate/gate.ts';
 
-/** Everything that a command needs to talk to the service and to use the mirror. */
+/** The parts that a command needs to call the service and to use the mirror. */
 export interface Session {
   readonly config: Config;
   readonly clock: Clock;
@@ -25,8 +25,8 @@ export interface Session {
   readonly mirror: Mirror;
   readonly client: Client;
   /**
-   * Claims the mirror for writing. The lease is renewed until the claim is released or the session closes. The claim's
-   * signal is aborted when the lease is lost or a person stops the command.
+   * Claims the mirror for writing. The session renews the lease until the claim is released or the session
+   * closes. The claim's signal is aborted when the lease is lost or a person stops the command.
    * @throws MirrorError `LEASE_HELD`
    */
   claim(command: string): Promise<Claim>;
@@ -38,7 +38,7 @@ export interface Session {
 type Release = () => unknown;
 
 export interface SessionOptions {
-  /** Where log lines go: above a progress display, say. Default: stderr. */
+  /** Writes log lines, for example above a progress display. Default: to stderr. */
   readonly writeLog?: (line: string) => void;
   readonly onGateEvent?: (event: GateEvent) => void;
   readonly onEnded?: (ended: Ended) => void;
@@ -49,10 +49,10 @@ export interface SessionOptions {
 /** The database server's clock is read again after this many ms. */
 const CLOCK_POLL_MS = MINUTE;
 
-/** A process that serves endpoints and signals waits for a file's lock for at most this many ms. */
+/** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 
-/** Opens a session. A command that a person runs lets a refused key try again. @throws MirrorError */
+/** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const config = readConfig(environment, io.cwd, { service: true });
@@ -87,10 +87,10 @@ async function openSharedMirror({ databaseUrl }: Config, { unattended }: Session
   return openMirror(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
 }
 
-/** The clock that all users of the mirror share. It is adjusted once a minute while the session is open. */
+/** The clock that all processes of the mirror share, adjusted once a minute while the session is open. */
 async function followServerClock(mirror: Mirror, defer: Session['defer']): Promise<Clock> {
   const { clock, adjust } = await sharedClock(mirror, systemClock());
-  // The next operation that needs the database reports that it does not answer.
+  // If the database does not answer, the next operation that needs it reports that.
   const polls = setInterval(() => void adjust().catch(() => undefined), CLOCK_POLL_MS);
   defer(() => clearInterval(polls));
   return clock;
@@ -118,24 +118,24 @@ function openClient(
   return createClient({ http, gate, pageSize, storePublicPermalink: config.storePublicPermalink });
 }
 
-/** The secrets beside the key that no log line may hold. */
+/** The secrets, besides the key, that no log line may contain. */
 function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
   return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
 }
 
-/** A command's log: to stderr, in words on a terminal, JSON otherwise. */
+/** A command's log on stderr: sentences on a terminal, otherwise JSON. */
 function commandLog(
   io: Io,
   config: Pick<Config, 'logLevel' | 'webhook'>,
   keys: Keys,
   write?: (line: string) => void,
 ): Log {
-  const put = write ?? ((line: string) => io.stderr.write(line));
+  const writeLine = write ?? ((line: string) => io.stderr.write(line));
   return createLog({
     level: config.logLevel,
     keys: () => [...keys.seen(), ...secretsOf(config)],
-    // A wrapped line continues under its words, not under its time.
-    write: (line) => put(wrapped(io.stderr, line, 11)),
+    // The 11 columns of the time: a wrapped line continues below its message.
+    write: (line) => writeLine(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),
   });
@@ -145,14 +145,14 @@ function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): vo
   if (event.kind === 'retry')
     log[retries](
       { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
-      'request failed, trying again',
+      'request failed; retrying',
     );
-  else if (event.kind === 'opened') log.info('the service answers again, the pause is over');
+  else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
   else if (event.kind === 'breaker')
     log.error(
       { cause: event.cause, until: event.until },
-      'ALERT: several 429s in a row, the breaker is open',
+      'ALERT: several 429s in a row; the breaker is open',
     );
-  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down, pausing');
+  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
 }

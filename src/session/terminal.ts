@@ -3,16 +3,16 @@ import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 import { withoutKey } from '../core/secrets.ts';
 
-/** A stream of text to a person or a file. */
+/** A text stream to a terminal, a file or a pipe. */
 export interface Output {
   write(text: string): unknown;
-  /** Where `write` gives false, whoever writes much waits for `drain`. */
+  /** After `write` has returned false, `writePaced` waits for `drain`. */
   once?(event: 'drain', listener: () => void): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
 }
 
-/** What a command is given of the world around it; tests hand in their own. */
+/** A command's connection to its process. Tests pass their own. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -24,53 +24,54 @@ export interface Io {
   readonly onHangup?: (listener: () => void) => () => void;
 }
 
-/** Runs a command's work and keeps its exit code. Heavy parts are imported inside, so that `--help` loads none of them. */
+/** Runs a command's work and sets the exit code. Only `work` imports heavy modules: `--help` loads none. */
 export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours text for this output: only on a terminal, and never against NO_COLOR. */
+/** Colours text if the output shows colours. */
 export function paint(output: Output, style: Style, text: string): string {
   return usesColour(output) ? styleText(style, text, { validateStream: false }) : text;
 }
 
+/** True for a terminal, unless NO_COLOR is set or the terminal is dumb. */
 export function usesColour(output: Output): boolean {
   return output.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
 }
 
-/** Writes a line with the key put out, should anything ever carry it. */
+/** Writes a line. If the text contains the key, it is replaced. */
 export function printLine(output: Output, text: string, key: string | null = null): void {
   output.write(`${withoutKey(text, key)}\n`);
 }
 
-/** How rows can be printed. */
+/** The formats in which a command prints rows. */
 export const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Writes, and waits where the reader is slower, so that memory holds little of what it has not taken. Returns early where the signal is aborted. */
+/** Writes, and waits for a slower reader to save memory. An abort of the signal ends the wait. */
 export async function writePaced(output: Output, text: string, signal: AbortSignal): Promise<void> {
-  const taken = output.write(text);
-  if (taken !== false || output.once === undefined || signal.aborted) return;
+  const accepted = output.write(text);
+  if (accepted !== false || output.once === undefined || signal.aborted) return;
   await new Promise<void>((resolve) => {
-    const goOn = (): void => {
-      signal.removeEventListener('abort', goOn);
+    const finish = (): void => {
+      signal.removeEventListener('abort', finish);
       resolve();
     };
-    output.once?.('drain', goOn);
-    signal.addEventListener('abort', goOn);
+    output.once?.('drain', finish);
+    signal.addEventListener('abort', finish);
   });
 }
 
-/** Less than this is no line to read. */
-const LEAST = 20;
+/** Text is not wrapped to fewer than this many columns. */
+const LEAST_COLUMNS = 20;
 
 /**
- * Breaks lines between words where they are longer than a terminal is wide; elsewhere they stay whole, for programs.
- * @param hanging so many characters that a line begins with stand alone before what it says
+ * Breaks lines that are longer than the terminal is wide, between words. Without a terminal they stay whole.
+ * @param hanging the columns of a line's label; continued lines are indented by as many
  */
 export function wrapped(output: Output, text: string, hanging = 0): string {
   const width = output.isTTY === true ? (output.columns ?? 0) : 0;
-  if (width < hanging + LEAST) return text;
+  if (width < hanging + LEAST_COLUMNS) return text;
   return text
     .split('\n')
     .map((line) => (stringWidth(line) > width ? wrapLine(line, width, hanging) : line))
@@ -78,10 +79,10 @@ export function wrapped(output: Output, text: string, hanging = 0): string {
 }
 
 function wrapLine(line: string, width: number, hanging: number): string {
-  const alone = Math.max(hanging, line.length - line.trimStart().length);
-  // Colours take characters and no room.
-  let begin = alone;
-  while (begin < line.length && stringWidth(line.slice(0, begin)) < alone) begin += 1;
-  const lines = wrapAnsi(line.slice(begin), width - alone).split('\n');
+  const label = Math.max(hanging, line.length - line.trimStart().length);
+  // Colour codes are characters without width.
+  let begin = label;
+  while (begin < line.length && stringWidth(line.slice(0, begin)) < label) begin += 1;
+  const lines = wrapAnsi(line.slice(begin), width - label).split('\n');
   return line.slice(0, begin) + lines.join(`\n${' '.repeat(hanging)}`);
 }

@@ -3,12 +3,12 @@ import { HOUR } from '../core/clock.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { JudgedList, JudgedStatus } from './judge.ts';
 
-/** `status --json` and `/status.json` as text (docs/commands.md). A stable shape: fields are added, never renamed. */
+/** The text of `status --json` and `/status.json` (docs/commands.md). Fields may be added, never renamed. */
 export function statusAsJson(status: JudgedStatus): string {
   return JSON.stringify(statusRecord(status), null, 2);
 }
 
-/** `/readyz` (docs/http.md): which lists are not as fresh as promised. */
+/** The body of `/readyz` (docs/http.md): the lists that are not as fresh as promised. */
 export function readinessOf({ judged, now }: JudgedStatus): {
   ready: boolean;
   lists: number;
@@ -23,73 +23,90 @@ export function readinessOf({ judged, now }: JudgedStatus): {
 }
 
 function statusRecord(status: JudgedStatus): unknown {
-  const { now, sent, config, gate, lease, leaseHeld, outage, schedules, webhook } = status;
+  const { now } = status;
   return {
     generated_at: new Date(now).toISOString(),
     healthy: status.healthy,
     database: status.databaseName,
     lists: status.judged.map((list) => listRecord(list, now)),
-    budget: {
-      window_hours: Math.floor(BUDGET_WINDOW_MS / HOUR),
-      limit: config.budget.perDay,
-      reserved: config.budget.reserved,
-      sent,
-      left: requestsLeft(config.budget, sent),
-      oldest_leaves_at: instant(status.oldestLeavesAt),
-    },
+    budget: budgetRecord(status),
     gate: {
       state: status.gateWord,
-      strikes: gate.strikes,
-      paused_until: instant(gate.pausedUntil),
-      cause: gate.cause,
+      strikes: status.gate.strikes,
+      paused_until: instant(status.gate.pausedUntil),
+      cause: status.gate.cause,
     },
-    lease:
-      lease === null || !leaseHeld
-        ? null
-        : {
-            command: lease.command,
-            host: lease.host,
-            pid: lease.pid,
-            acquired_at: instant(lease.acquiredAt),
-            heartbeat_at: instant(lease.heartbeatAt),
-            expires_at: instant(lease.expiresAt),
-          },
-    open_passes: status.openPasses.map(({ id, kind, requestedBy, requestedAt, startedAt, ordered }) => ({
-      id,
-      kind,
-      requested_by: requestedBy,
-      requested_at: instant(requestedAt),
-      started_at: instant(startedAt),
-      ordered,
-      waits:
-        ordered && startedAt !== null && status.orderWait !== null
-          ? { for: status.orderWait.kind, until: instant(status.orderWait.until) }
-          : null,
-    })),
+    lease: leaseRecord(status),
+    open_passes: status.openPasses.map((pass) => passRecord(pass, status.orderWait)),
     waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
-    schedules: schedules
-      .toSorted((a, b) => LIST_NAMES.indexOf(a.list) - LIST_NAMES.indexOf(b.list))
-      .map(({ list, expression, timezone, nextAt, dueSince }) => ({
-        list,
-        expression,
-        timezone,
-        next_at: instant(nextAt),
-        due_since: instant(dueSince),
-      })),
-    webhook:
-      webhook === null
-        ? null
-        : {
-            pending: webhook.pending,
-            failures: webhook.failures,
-            retry_at: instant(webhook.retryAt),
-            cause: webhook.cause,
-          },
-    outage:
-      outage === null
-        ? null
-        : { since: instant(outage.since), until: instant(outage.until), cause: outage.cause },
+    schedules: schedulesRecord(status),
+    webhook: webhookRecord(status),
+    outage: outageRecord(status),
   };
+}
+
+function budgetRecord({ config: { budget }, sent, oldestLeavesAt }: JudgedStatus): unknown {
+  return {
+    window_hours: Math.floor(BUDGET_WINDOW_MS / HOUR),
+    limit: budget.perDay,
+    reserved: budget.reserved,
+    sent,
+    left: requestsLeft(budget, sent),
+    oldest_leaves_at: instant(oldestLeavesAt),
+  };
+}
+
+function leaseRecord({ lease, leaseHeld }: JudgedStatus): unknown {
+  if (lease === null || !leaseHeld) return null;
+  return {
+    command: lease.command,
+    host: lease.host,
+    pid: lease.pid,
+    acquired_at: instant(lease.acquiredAt),
+    heartbeat_at: instant(lease.heartbeatAt),
+    expires_at: instant(lease.expiresAt),
+  };
+}
+
+function passRecord(
+  { id, kind, requestedBy, requestedAt, startedAt, ordered }: JudgedStatus['openPasses'][number],
+  orderWait: JudgedStatus['orderWait'],
+): unknown {
+  return {
+    id,
+    kind,
+    requested_by: requestedBy,
+    requested_at: instant(requestedAt),
+    started_at: instant(startedAt),
+    ordered,
+    waits:
+      ordered && startedAt !== null && orderWait !== null
+        ? { for: orderWait.kind, until: instant(orderWait.until) }
+        : null,
+  };
+}
+
+function schedulesRecord({ schedules }: JudgedStatus): unknown {
+  return schedules
+    .toSorted((a, b) => LIST_NAMES.indexOf(a.list) - LIST_NAMES.indexOf(b.list))
+    .map(({ list, expression, timezone, nextAt, dueSince }) => ({
+      list,
+      expression,
+      timezone,
+      next_at: instant(nextAt),
+      due_since: instant(dueSince),
+    }));
+}
+
+function webhookRecord({ webhook }: JudgedStatus): unknown {
+  if (webhook === null) return null;
+  const { pending, failures, retryAt, cause } = webhook;
+  return { pending, failures, retry_at: instant(retryAt), cause };
+}
+
+function outageRecord({ outage }: JudgedStatus): unknown {
+  if (outage === null) return null;
+  return { since: instant(outage.since), until: instant(outage.until), cause: outage.cause };
 }
 
 function listRecord(list: JudgedList, now: number): unknown {

@@ -9,16 +9,16 @@ import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf, type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 
-/** An outage that nobody looks after is no news any more so long after the next try was due. */
+/** Without a live writer an outage is ignored this many ms after its next attempt was due. */
 const OUTAGE_KEPT_MS = MINUTE;
 
-/** Stands for no process: none has this number. */
+/** No process has this id. */
 const NO_PID = -1;
 
-/** A list's status with what it means today. */
+/** A list's status and its freshness now. The list is stale if it is older than `promiseMs`. */
 export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly promiseMs: number };
 
-/** All that `status` shows, judged at one moment. `outage` is null where the one in the database is old news. */
+/** All that `status` shows, judged at one moment. `outage` is null if the stored one is out of date. */
 export interface JudgedStatus extends MirrorStatus {
   readonly now: number;
   readonly databaseName: string;
@@ -26,19 +26,22 @@ export interface JudgedStatus extends MirrorStatus {
   readonly judged: readonly JudgedList[];
   readonly gateWord: GateWord;
   readonly leaseHeld: boolean;
-  /** The lease's holder is a daemon, so the schedules are kept. */
+  /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
-  /** Why an order that was begun does not go on now; null where none is, or it does. */
+  /** Why a started order waits; null if no started order waits. */
   readonly orderWait: Wait | null;
-  /** What is due and does not fit the budget that scheduled work may use; the first of it fits about `until`. */
+  /** Due lists that do not fit the budget of scheduled work. The first of them fits at about `until`. */
   readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
-  /** How the deliveries to WEBHOOK_URL stand; null where there is none. */
+  /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
-  /** Everything is fresh, the gate is not shut and the service is within reach. */
+  /** Every list is fresh, no latest sweep failed, the gate is open, and there is no outage. */
   readonly healthy: boolean;
 }
 
-/** The process that looks. `isWriter`: a lease in its name is its own, not one that an earlier process of the same number left. */
+/**
+ * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an
+ * earlier process with the same id left it.
+ */
 export type Observer = Pick<Claimant, 'host' | 'pid' | 'isAlive'> & { readonly isWriter: boolean };
 
 export interface Circumstances {
@@ -49,7 +52,7 @@ export interface Circumstances {
   readonly self: Observer;
 }
 
-/** Holds what the mirror knows against what was promised. */
+/** Compares the mirror's status with the schedules' promises. */
 export function judge(
   status: MirrorStatus,
   { now, config, databaseName, self }: Circumstances,
@@ -63,10 +66,10 @@ export function judge(
   const { lease } = status;
   const leaseHeld =
     lease !== null && isValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
-  const oldNews =
+  const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
-  const outage = oldNews ? null : status.outage;
-  const kept = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null);
+  const outage = isOutdated ? null : status.outage;
+  const isKept = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null);
   return {
     ...status,
     now,
@@ -80,6 +83,6 @@ export function judge(
     orderWait: null,
     waiting: null,
     webhook: null,
-    healthy: kept && gateWord === 'open' && outage === null,
+    healthy: isKept && gateWord === 'open' && outage === null,
   };
 }

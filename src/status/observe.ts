@@ -3,7 +3,7 @@ import { type Mirror, targetOf } from '../mirror/mirror.ts';
 import { readAgenda } from '../sync/planning/agenda.ts';
 import { type Circumstances, judge, type JudgedStatus } from './judge.ts';
 
-/** Reads and judges everything that `status` and the endpoints show, from the database alone: it sends no request. */
+/** Reads and judges everything that `status` and the endpoints show. It only reads the database. */
 export async function readJudgedStatus(
   mirror: Mirror,
   circumstances: Omit<Circumstances, 'databaseName'>,
@@ -11,7 +11,7 @@ export async function readJudgedStatus(
   const { now, config } = circumstances;
   const webhook = config.webhook === null ? null : await readWebhook(mirror, targetOf(config.webhook.url));
   const judged = judge(await mirror.status(now), { ...circumstances, databaseName: mirror.name });
-  // Without a daemon no list and no order waits, because none would begin.
+  // Without a daemon no list and no order waits, because none would start.
   if (!judged.daemonRuns) return { ...judged, webhook };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = hasBegunOrder ? await mirror.wait(config.budget, now) : null;
@@ -28,7 +28,7 @@ async function readWaiting(
   { lists, config, now }: JudgedStatus,
 ): Promise<JudgedStatus['waiting']> {
   const running = new Set(lists.filter(({ sweep }) => sweep?.state === 'running').map(listId));
-  // How many lists wait does not depend on how often each changes, and reading that costs a query a list.
+  // The number of waiting lists does not depend on their change rates, and those would cost a query per list.
   const sweeps = { latest: () => mirror.sweeps.latest(), complete: () => Promise.resolve([]) };
   const isRunning = (key: ListKey): boolean => running.has(listId(key));
   const { waiting, until } = await readAgenda({ ...mirror, sweeps }, config.budget, isRunning, now);

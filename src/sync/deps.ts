@@ -6,7 +6,7 @@ import type { PassEvent } from './events.ts';
 
 export type { Client };
 
-/** What a sweep needs. */
+/** The dependencies of a sweep. */
 export interface SweepDeps {
   readonly client: Client;
   readonly mirror: Writer;

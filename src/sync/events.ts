@@ -1,6 +1,9 @@
 import type { ListKey } from '../core/lists.ts';
 
-/** What a pass tells of itself as it goes, for a progress display or a log. */
+/**
+ * What a pass reports while it runs, for a progress display or a log. `lacking`: rows without a field that
+ * the specification promises. `asking`: the service is asked for each suspect.
+ */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
   | { readonly kind: 'list-known'; readonly key: ListKey; readonly expectedItems: number | null }
@@ -20,19 +23,19 @@ export type PassEvent =
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 
-/** What has just become of rows, as it stands in the mirror from now on. */
+/** Rows by what a committed write did to them; each count covers that write alone. */
 export interface RowCounts {
   readonly inserted?: number;
   readonly changed?: number;
   readonly tombstoned?: number;
-  /** Could not be read. */
+  /** Rows that could not be read. */
   readonly rejected?: number;
 }
 
 /** How one list's sweep ended. */
 export interface ListReport {
   readonly key: ListKey;
-  /** `already`: this pass had completed it before it was interrupted. `skipped`: its inbox is itself suspected to be gone. */
+  /** `already`: this pass completed the list before it was interrupted. `skipped`: its inbox is a suspect. */
   readonly outcome: 'complete' | 'already' | 'skipped' | 'paused' | 'failed';
   readonly items: number;
   readonly inserted: number;

@@ -10,16 +10,20 @@ import type { ListReport } from './events.ts';
 import { asRecord } from './record.ts';
 import { sweepList } from './sweep.ts';
 
-/** At most this many lists are swept at a time: one for each request in flight, so that slow answers do not lower the rate. */
+/**
+ * At most this many lists are swept at a time: one for each request in flight, so that slow answers do not
+ * lower the rate.
+ */
 export const SIDE_BY_SIDE = IN_FLIGHT;
 
-/** How a pass ended. `stopped`: the error that ended it early; null if it ran to its end. */
+/** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
 export interface PassReport {
   readonly pass: Pass;
   readonly lists: readonly ListReport[];
   readonly stopped: unknown;
 }
 
+/** The figures of a list that the pass did not sweep to its end. */
 export const UNTOUCHED = {
   items: 0,
   inserted: 0,
@@ -31,8 +35,9 @@ export const UNTOUCHED = {
 };
 
 /**
- * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox, several at a time. Errors of the
- * service do not throw; the report has them, list by list.
+ * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox, several at a time.
+ * Errors of the service do not throw: the report has them, list by list.
+ * @param sideBySide at most this many lists at a time
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
 export async function runPass(
@@ -45,9 +50,9 @@ export async function runPass(
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
   const run = new PassRun(deps, spec, pass, sideBySide);
   try {
-    await run.all();
+    await run.sweepAll();
   } catch (error) {
-    // A wrong request ends the pass; after any other error it stays open for the next one to resume.
+    // A usage error ends the pass. After any other error it stays open, and the next pass resumes it.
     if (isMirrorError(error, 'USAGE'))
       await mirror.passes.end(
         pass.id,
@@ -57,7 +62,7 @@ export async function runPass(
     throw error;
   }
   const report = { pass, lists: run.reports, stopped: run.stopped };
-  // A pass that stopped short stays open: the next one of its kind, or the daemon, resumes it.
+  // A pass that stopped early stays open: the next one of its kind, or the daemon, resumes it.
   if (report.stopped === null) {
     const failed = report.lists
       .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
@@ -69,13 +74,13 @@ export async function runPass(
       clock.now(),
     );
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
-    // If this write fails too, the error that stopped the pass explains it.
+    // Ignore a failure of this write: the error that stopped the pass is reported.
     await mirror.passes.touch(pass.id, clock.now()).catch(() => undefined);
   }
   return report;
 }
 
-/** A pass under way. */
+/** A pass in progress. */
 class PassRun {
   readonly reports: ListReport[] = [];
   stopped: unknown = null;
@@ -92,7 +97,8 @@ class PassRun {
     this.#places = places;
   }
 
-  async all(): Promise<void> {
+  /** Sweeps `inboxes` if the spec names it or the mirror lacks the inbox, then the other lists. */
+  async sweepAll(): Promise<void> {
     const { mirror } = this.#deps;
     const { lists, inboxId } = this.#spec;
     let inboxes = await mirror.inboxes();
@@ -102,16 +108,16 @@ class PassRun {
       inboxes = await mirror.inboxes();
     }
     if (this.stopped !== null) return;
-    const wanted = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
-    if (inboxId !== null && wanted.length === 0) {
-      // Without the list of inboxes the inbox may exist; the report has the list's error.
+    const selected = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
+    if (inboxId !== null && selected.length === 0) {
+      // The list of inboxes could not be read: the inbox may exist. The report has the list's error.
       if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;
       throw unknownInbox(inboxId, inboxes);
     }
-    await this.#sweepAll(wanted);
+    await this.#sweepListsOf(selected);
   }
 
-  async #sweepAll(inboxes: readonly Inbox[]): Promise<void> {
+  async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
     const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
     const keys = keysOf(
       kinds,
@@ -154,7 +160,7 @@ class PassRun {
 
   #fail(key: ListKey, error: unknown): void {
     const reach = reachOf(error);
-    // The first error explains the stop; the other lists only follow it.
+    // Keep the first error only: the other lists fail because this one stops the pass.
     if (reach === 'pass' && this.stopped === null) {
       this.stopped = error;
       this.#halt.abort(new MirrorError('STOPPED', 'the pass was stopped'));
@@ -178,11 +184,12 @@ class PassRun {
   }
 }
 
-/** The error for an inbox that the service does not have; its message names those that it has. */
+/** The error for an inbox that the service does not have; its message names up to 10 of those that it has. */
 export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
   const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
   return new MirrorError(
     'USAGE',
-    `The service has no inbox ${inboxId}. It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
+    `The service has no inbox ${inboxId}. ` +
+      `It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
   );
 }

@@ -1,7 +1,7 @@
 import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import type { ListReport } from './events.ts';
 
-/** What a pass came to, as JSON in `sync_requests.report`: for whoever ordered it, in another process. */
+/** A pass's report as JSON in `sync_requests.report`, for the command that ordered it in another process. */
 export interface PassRecord {
   readonly lists: readonly (Omit<ListReport, 'error'> & { readonly error: ErrorRecord | null })[];
   readonly stopped: ErrorRecord | null;

@@ -5,12 +5,13 @@ import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { CallOptions, Client } from '../service/client.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 
-/** A sweep asks for its suspects one by one if there are at most this many; more would waste requests. */
+/** At most 20 suspects of a sweep are asked for; with more, none is, because each costs a request. */
 const MOST_ASKED = 20;
 
 /**
- * Asks the service for one suspect.
- * @returns the item if it is there, null if it is gone, `unknown` if it cannot be asked for or the answer leaves it open
+ * Asks the service for one suspect (docs/decisions/0010).
+ * @returns the item if it exists; null if it is gone; `unknown` if the service cannot be asked for it, or
+ *   if its answer proves neither
  */
 async function askFor(
   client: Client,
@@ -22,7 +23,7 @@ async function askFor(
   if (inboxId === null) return 'unknown';
   if (list === 'conversations') {
     const item = (await client.getConversation(inboxId, suspect.id, options))?.item ?? null;
-    // The service may answer with another conversation, because it also accepts thread ids.
+    // Compare the id: the service also accepts thread ids, so it may return another conversation.
     return item === null || item.id === suspect.id ? item : 'unknown';
   }
   if (!suspect.askBy) return 'unknown';
@@ -30,7 +31,11 @@ async function askFor(
   return items.find(({ id }) => id === suspect.id) ?? (complete ? null : 'unknown');
 }
 
-/** Closes a walk, then asks the service for each suspect if there are few enough. */
+/**
+ * Closes a sweep's walk, then asks the service for each suspect if there are at most 20.
+ * @param askedBefore an earlier run of this sweep had already read all pages
+ * @throws MirrorError
+ */
 export async function settleSuspects(
   deps: SweepDeps,
   sweep: Sweep,
@@ -53,8 +58,10 @@ export async function settleSuspects(
 }
 
 /**
- * True if the service cannot answer this kind of question: the suspects then wait for the next complete sweep. The sweep
- * pauses once for an outage, because it may pass; an item whose requests always fail must not keep its list incomplete.
+ * True if the service cannot answer for a suspect; the suspects then wait for the next complete sweep.
+ *
+ * A request that fails pauses the sweep once, because an outage may be the cause. The second time the sweep
+ * completes: an item whose requests always fail must not keep its list incomplete.
  */
 function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
   return (
@@ -69,7 +76,7 @@ async function settleOne(
   suspect: Suspect,
   { scheduled, tally }: { scheduled: boolean; tally: Tally },
 ): Promise<void> {
-  // A command's probes go before scheduled sweeps, but after another person's command.
+  // A probe has priority over scheduled sweeps, but not over a command's pages.
   const answer = await askFor(client, sweep, suspect, { reason: 'probe', scheduled, signal });
   if (answer === 'unknown') return;
   const changed = await mirror.suspects.settle(sweep, suspect, { found: answer, now: clock.now() });

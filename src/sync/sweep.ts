@@ -8,8 +8,9 @@ import { settleSuspects } from './suspects.ts';
 import { walk } from './walk.ts';
 
 /**
- * Sweeps one list to its end, from its open sweep's next page: applies every page, then settles the suspects.
- * @throws the error that stopped it; the sweep is then `paused` with its token, or `failed` if resuming would not help
+ * Sweeps one list to its end: applies every page from the open sweep's next one, then settles the suspects.
+ * @throws the error that stopped it. The sweep is then `paused` with its token, or `failed` if resuming it
+ *   would not help.
  */
 export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOptions): Promise<ListReport> {
   const { mirror, clock, onEvent } = deps;
@@ -36,7 +37,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   };
 }
 
-/** Ends a sweep that an error has stopped: as failed if the list is at fault, else paused. */
+/** Ends a sweep after an error: as `failed` if the error ends the list, else as `paused`. */
 async function suspend(mirror: Writer, sweep: Sweep, error: unknown, now: number): Promise<void> {
   if (isMirrorError(error, 'LEASE_LOST')) return;
   const state = reachOf(error) === 'list' ? 'failed' : 'paused';

@@ -5,13 +5,16 @@ import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { Page } from '../service/client.ts';
 import type { SweepDeps, Tally } from './deps.ts';
 
-/** A list with more pages than this is taken to be endless: no list has ten million rows. */
+/** A list of more than 100,000 pages counts as endless: no list has ten million rows. */
 const MOST_PAGES = 100_000;
 
-/** A walk restarts at the first page at most this often after a refused token. */
+/** A walk restarts at its first page at most twice after a refused token. */
 const MOST_RESTARTS = 2;
 
-/** Applies the list's pages, from the sweep's token to the last page. @throws MirrorError */
+/**
+ * Fetches and applies the list's pages, from the sweep's token to the last page. Adds to `tally`.
+ * @throws MirrorError
+ */
 export async function walk(
   { client, mirror, clock, onEvent, signal }: SweepDeps,
   opened: Sweep,
@@ -56,15 +59,17 @@ export async function walk(
 function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
   if (next === null) return;
   const problem = sweep.tokens.has(next)
-    ? 'gave a page token that it had given before'
+    ? 'returned the same page token twice'
     : items.length + rejects.length === 0
-      ? 'gave an empty page that says there are more'
+      ? 'returned an empty page with a next-page token'
       : sweep.pages + 1 >= MOST_PAGES
-        ? `went on past ${MOST_PAGES} pages`
+        ? `has more than ${MOST_PAGES} pages`
         : null;
   if (problem === null) return;
   throw new MirrorError(
     'ENDLESS_LIST',
-    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), so its end cannot be found. Every page read so far is kept and nothing is marked as deleted; the next pass starts at the first page.`,
+    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), ` +
+      'so its end cannot be found. Every page read so far is kept and nothing is marked as deleted; ' +
+      'the next pass starts at the first page.',
   );
 }

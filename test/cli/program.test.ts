@@ -167,7 +167,7 @@ test('Ctrl-C stops sync between pages with exit code 130; the next run reads onl
   const rest = await program.run('sync');
   expect(rest).toMatchObject({
     exitCode: 0,
-    stderr: expect.stringContaining('going on with an interrupted pass') as string,
+    stderr: expect.stringContaining('resuming an interrupted pass') as string,
   });
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });

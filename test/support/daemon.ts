@@ -30,7 +30,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** The defaults of the environment (DESIGN.md, "Environment"). */
+/** The defaults of the environment (.env.example). */
 export const SCHEDULES: Record<ListName, string> = {
   inboxes: '0 * * * *',
   users: '20 */6 * * *',

@@ -112,7 +112,7 @@ export function conversationColumns({
     assignee_type: assignee?.assignee_type ?? null,
     assignee_id: assignee?.assignee_id ?? null,
     thread_id: thread,
-    // SERVICE-NOTES.md: the first 11 hexadecimal digits are Unix milliseconds.
+    // The first 11 hexadecimal digits are Unix milliseconds (docs/service.md, "Ids and timestamps").
     thread_started_at: new Date(Number(`0x${thread.slice(0, 11)}`)).toISOString(),
     permalink: link,
   };

@@ -224,7 +224,7 @@ interface Remembered {
 }
 
 /**
- * Computes the expected changes (DESIGN.md, "Tables") from the whole service, once per sync.
+ * Computes the expected changes (docs/tables.md, "The history") from the whole service, once per sync.
  * It knows nothing of pages and sweeps.
  */
 class Reader {

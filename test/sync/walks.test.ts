@@ -33,11 +33,11 @@ function sweepsOf(
 describe('a list without an end', () => {
   const harms = {
     'repeats a token': {
-      message: 'gave a page token that it had given before',
+      message: 'returned the same page token twice',
       next: (given: string | null, first: string) => (given === null ? null : first),
     },
     'gives an empty page with a token': {
-      message: 'gave an empty page that says there are more',
+      message: 'returned an empty page with a next-page token',
       next: (given: string | null) => given,
     },
   };
@@ -93,7 +93,7 @@ describe('a list without an end', () => {
     await mirror.database.execute(`UPDATE sweeps SET pages = 99999 WHERE list = 'conversations'`);
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
       outcome: 'failed',
-      error: { code: 'ENDLESS_LIST', message: expect.stringContaining('went on past 100000 pages') },
+      error: { code: 'ENDLESS_LIST', message: expect.stringContaining('has more than 100000 pages') },
     });
   });
 });

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { EXIT, isMirrorError } from '../../core/errors.ts';
 import type { Io, Runner } from '../../session/terminal.ts';
 import type { Load } from '../../sync/planning/load.ts';
 
@@ -25,45 +24,16 @@ export function addStart(program: Command, run: Runner): void {
 
 async function runStart(io: Io, version: string): Promise<number> {
   const { createMetrics } = await import('../../daemon/http/metrics.ts');
-  const { serveEndpoints } = await import('../../daemon/http/listen.ts');
-  const { serveUntilStopped } = await import('../../daemon/standby.ts');
-  const { watchKey } = await import('../../daemon/watches/key-file.ts');
-  const { A_BUG, endInTime, logUncaught } = await import('../../daemon/watches/last-resort.ts');
+  const { runDaemon } = await import('../../daemon/run.ts');
   const { systemClock } = await import('../../session/clock.ts');
   const { openSession } = await import('../../session/session.ts');
   const { printPlan } = await import('../output/plan.ts');
   const metrics = createMetrics({ version, clock: systemClock() });
   const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
+  const { config, clock } = session;
+  const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
   try {
-    logUncaught(session);
-    for (const sentence of session.config.misspelt) session.log.warn(sentence);
-    endInTime(io, session);
-    const state = { active: false };
-    const endpoints = await serveEndpoints(session, {
-      metrics,
-      version,
-      role: () => (state.active ? 'active' : 'standby'),
-    });
-    watchKey(io, session);
-    const duty = {
-      begin: async (hasStoodBy: boolean) => {
-        state.active = true;
-        await endpoints.listen(hasStoodBy);
-      },
-      end: () => {
-        state.active = false;
-      },
-    };
-    const { config, clock } = session;
-    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
-    await serveUntilStopped(io, session, duty, { metrics, onPlan });
-    session.log.info('stopped');
-    return EXIT.done;
-  } catch (error) {
-    // What is known is told as a sentence, as every command does.
-    if (isMirrorError(error)) throw error;
-    session.log.fatal({ err: error }, A_BUG);
-    return EXIT.unexpected;
+    return await runDaemon(io, session, { version, metrics, onPlan });
   } finally {
     await session.close();
   }

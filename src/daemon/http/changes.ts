@@ -1,25 +1,29 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
 import { asNdjson } from '../../mirror/mirror.ts';
-import { within } from './shared-read.ts';
+import { withTimeout } from './shared-read.ts';
 
-/** A connection that says nothing for longer is cut. */
-const LONGEST_WAIT_S = 25;
-const MOST_AT_ONCE = 10_000;
+/** The greatest `wait`, in seconds. The server cuts a connection that is silent for 30 s. */
+const MAX_WAIT_S = 25;
+
+/** The greatest `limit`: changes in one answer. */
+const MAX_LIMIT = 10_000;
+
+/** A waiting request checks for a new change after this many ms. */
 const POLL_MS = 500;
 
-/** The other connections are for who asks how the daemon is. */
-const MOST_WAITING = 50;
+/** At most this many requests wait at a time. Other connections stay free for health checks and scrapes. */
+const MAX_WAITING = 50;
 
 export interface ChangesEndpointOptions {
   readonly clock: Pick<Clock, 'sleep' | 'monotonic'>;
   readonly changes: (afterId: number, filter: ChangeFilter, limit: number) => Promise<ChangeRecord[]>;
-  /** The id of the newest change; whoever waits asks again and again, so it is one read for all of them. */
+  /** The id of the newest change. All waiting clients share its reads. */
   readonly newest: () => Promise<number>;
-  /** Milliseconds of real time after which a database that has not answered is a 503. */
+  /** If the database does not answer within this many ms of real time, the answer is a 503. */
   readonly patienceMs: number;
 }
 
@@ -32,8 +36,8 @@ const whole = (least: number, most: number): z.ZodType<number, string> =>
 
 const QUERY = z.strictObject({
   since_id: whole(0, Number.MAX_SAFE_INTEGER).optional(),
-  limit: whole(1, MOST_AT_ONCE).optional(),
-  wait: whole(0, LONGEST_WAIT_S).optional(),
+  limit: whole(1, MAX_LIMIT).optional(),
+  wait: whole(0, MAX_WAIT_S).optional(),
   list: z.enum(LIST_NAMES).optional(),
   inbox_id: z.string().min(1).optional(),
   item_id: z.string().min(1).optional(),
@@ -41,8 +45,8 @@ const QUERY = z.strictObject({
 });
 
 /**
- * `GET /changes?since_id=`: the changes after that id, one JSON object a line (docs/http.md). Where there are none yet it waits for some, up to `wait`
- * seconds; nothing is an answer too.
+ * Adds `GET /changes?since_id=`: the changes after that id, one JSON object a line (docs/http.md). If there
+ * are none, the request waits for up to `wait` seconds; the answer may be empty.
  */
 export function addChangesEndpoint(
   server: FastifyInstance,
@@ -53,7 +57,7 @@ export function addChangesEndpoint(
     const read = QUERY.safeParse(request.query);
     if (!read.success) {
       const faults = read.error.issues.map(({ path, message }) => [...path, message].join(': '));
-      return await reply.code(400).send({ error: `This cannot be asked for: ${faults.join('; ')}.` });
+      return await reply.code(400).send({ error: `Invalid query: ${faults.join('; ')}.` });
     }
     const {
       since_id: sinceId = 0,
@@ -64,27 +68,27 @@ export function addChangesEndpoint(
       item_id: itemId,
       field,
     } = read.data;
-    const gone = new AbortController();
-    request.raw.once('close', () => gone.abort());
+    const closed = new AbortController();
+    request.raw.once('close', () => closed.abort());
     const after = (id: number): Promise<ChangeRecord[]> =>
-      within(patienceMs, changes(id, { list, inboxId, itemId, field }, limit));
-    const until = clock.monotonic() + wait * 1000;
+      withTimeout(patienceMs, changes(id, { list, inboxId, itemId, field }, limit));
+    const until = clock.monotonic() + wait * SECOND;
     let seen = sinceId;
     let found = await after(seen);
-    if (found.length === 0 && wait > 0 && waiting >= MOST_WAITING)
+    if (found.length === 0 && wait > 0 && waiting >= MAX_WAITING)
       return await reply
         .code(503)
         .header('retry-after', '5')
-        .send({ error: `${MOST_WAITING} others wait already; ask again later.` });
+        .send({ error: `${MAX_WAITING} clients wait already; retry later.` });
     waiting += 1;
     try {
       while (found.length === 0 && clock.monotonic() < until) {
-        await clock.sleep(Math.min(POLL_MS, until - clock.monotonic()), gone.signal).catch(() => undefined);
-        if (gone.signal.aborted) break;
+        await clock.sleep(Math.min(POLL_MS, until - clock.monotonic()), closed.signal).catch(() => undefined);
+        if (closed.signal.aborted) break;
         const last = await newest();
         if (last <= seen) continue;
         found = await after(seen);
-        // Those up to it were there before they were looked through: none was missed, none need be looked through again.
+        // The query ran after this id was read, so it missed no change up to it.
         seen = last;
       }
     } finally {

@@ -1,10 +1,11 @@
 import { Gauge, type Registry } from 'prom-client';
 import { requestsLeft } from '../../core/budget.ts';
+import { SECOND } from '../../core/clock.ts';
 import { GATE_WORDS } from '../../core/gate-state.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 
-/** What the gauges are set from when somebody asks for them. */
+/** The state that a scrape reads, from which the gauges are set. */
 export interface Scrape {
   readonly status: JudgedStatus;
   /** This process holds the lease. */
@@ -12,66 +13,90 @@ export interface Scrape {
   readonly databaseBytes: number;
 }
 
-/** Adds the gauges that tell the mirror's status; the function sets them all, and forgets lists that are gone. */
-export function createStatusGauges(registry: Registry): (scrape: Scrape) => void {
-  const plain = (name: string, help: string): Gauge =>
-    new Gauge({ name: `inbox_mirror_${name}`, help, registers: [registry] });
-  const labelled = <Label extends string>(name: string, labelNames: Label[], help: string): Gauge<Label> =>
-    new Gauge({ name: `inbox_mirror_${name}`, help, labelNames, registers: [registry] });
+type Update = (scrape: Scrape) => void;
 
-  const budgetLimit = plain('budget_limit', 'Requests that the account has in 24 hours.');
-  const budgetReserved = plain('budget_reserved', 'Requests of the budget that scheduled work leaves alone.');
-  const budgetUsed = plain('budget_used', 'Requests sent in the last 24 hours.');
-  const budgetLeft = plain('budget_left', 'Requests left, the reserved ones included.');
-  const age = labelled(
+/** Adds the gauges of the status. @returns a function that sets them all and drops lists that are gone */
+export function createStatusGauges(registry: Registry): Update {
+  const updates = [budgetGauges, listGauges, stateGauges].map((create) => create(registry));
+  return (scrape) => {
+    for (const update of updates) update(scrape);
+  };
+}
+
+function gauge<Label extends string = never>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: Label[] = [],
+): Gauge<Label> {
+  return new Gauge({ name: `inbox_mirror_${name}`, help, labelNames, registers: [registry] });
+}
+
+function budgetGauges(registry: Registry): Update {
+  const limit = gauge(registry, 'budget_limit', 'Requests that the account may send in 24 hours.');
+  const reserved = gauge(
+    registry,
+    'budget_reserved',
+    'Requests of the budget that scheduled work does not use.',
+  );
+  const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
+  const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
+  return ({ status: { config, sent } }) => {
+    limit.set(config.budget.perDay);
+    reserved.set(config.budget.reserved);
+    used.set(sent);
+    left.set(requestsLeft(config.budget, sent));
+  };
+}
+
+function listGauges(registry: Registry): Update {
+  const labels: ('list' | 'inbox_id')[] = ['list', 'inbox_id'];
+  const age = gauge(
+    registry,
     'list_age_seconds',
-    ['list', 'inbox_id'],
-    'Seconds since the last complete sweep; none where there was none.',
+    'Seconds since the last complete sweep; absent if there was none.',
+    labels,
   );
-  const fresh = labelled(
-    'list_fresh',
-    ['list', 'inbox_id'],
-    '1 where the list is as fresh as promised, 0 where it is not.',
-  );
-  const promise = labelled(
+  const fresh = gauge(registry, 'list_fresh', '1 if the list is as fresh as promised, else 0.', labels);
+  const promise = gauge(
+    registry,
     'list_promise_seconds',
+    'The age in seconds that a list of this kind may have by its schedule; the least among these lists.',
     ['list'],
-    'Seconds that a list of this kind may be old by its schedule, the shortest of them.',
   );
-  const rows = labelled('list_rows', ['list', 'inbox_id'], 'Rows of the last complete sweep.');
-  const gate = labelled('gate_state', ['state'], '1 for the state that the gate is in.');
-  const outage = plain('outage', '1 while the service is out of reach.');
-  const lease = plain('lease_held', '1 where this process is the one that writes.');
-  const orders = plain('orders_waiting', 'Orders of the command line that have not been begun.');
-  const webhookPending = plain(
-    'webhook_pending',
-    'Changes that the webhook has not taken yet; 0 where there is no webhook.',
-  );
-  const webhookFailures = plain('webhook_failures', 'Deliveries in a row that the webhook did not take.');
-  const bytes = plain('database_bytes', 'Bytes of the database file and its write-ahead log.');
-
-  return ({ status, isActive, databaseBytes }) => {
-    const { config, sent, gateWord, judged, openPasses } = status;
-    budgetLimit.set(config.budget.perDay);
-    budgetReserved.set(config.budget.reserved);
-    budgetUsed.set(sent);
-    budgetLeft.set(requestsLeft(config.budget, sent));
-    for (const gauge of [age, fresh, promise, rows]) gauge.reset();
+  const rows = gauge(registry, 'list_rows', 'Rows of the last complete sweep.', labels);
+  return ({ status: { judged, now } }) => {
+    for (const each of [age, fresh, promise, rows]) each.reset();
     const shortest = new Map<ListName, number>();
     for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known } of judged) {
-      const labels = { list, inbox_id: inboxId ?? '' };
-      fresh.set(labels, freshness === 'fresh' ? 1 : 0);
+      const of = { list, inbox_id: inboxId ?? '' };
+      fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));
-      if (completeAsOf !== null) age.set(labels, (status.now - completeAsOf.getTime()) / 1000);
-      if (known !== null) rows.set(labels, known);
+      if (completeAsOf !== null) age.set(of, (now - completeAsOf.getTime()) / SECOND);
+      if (known !== null) rows.set(of, known);
     }
-    for (const [list, promiseMs] of shortest) promise.set({ list }, promiseMs / 1000);
-    for (const state of GATE_WORDS) gate.set({ state }, state === gateWord ? 1 : 0);
+    for (const [list, promiseMs] of shortest) promise.set({ list }, promiseMs / SECOND);
+  };
+}
+
+/** The gate, the service, this process, its queues and the database. */
+function stateGauges(registry: Registry): Update {
+  const gate = gauge(registry, 'gate_state', '1 for the current state of the gate, 0 for the others.', [
+    'state',
+  ]);
+  const outage = gauge(registry, 'outage', '1 while the service is out of reach.');
+  const lease = gauge(registry, 'lease_held', '1 if this process is the one that writes.');
+  const orders = gauge(registry, 'orders_waiting', 'Orders of commands that have not started.');
+  const pending = gauge(registry, 'webhook_pending', 'Changes not yet delivered; 0 without a webhook.');
+  const failures = gauge(registry, 'webhook_failures', 'Failed webhook deliveries in a row.');
+  const bytes = gauge(registry, 'database_bytes', 'Bytes of the database on disk.');
+  return ({ status, isActive, databaseBytes }) => {
+    for (const state of GATE_WORDS) gate.set({ state }, state === status.gateWord ? 1 : 0);
     outage.set(status.outage === null ? 0 : 1);
     lease.set(isActive ? 1 : 0);
-    orders.set(openPasses.filter(({ ordered, startedAt }) => ordered && startedAt === null).length);
-    webhookPending.set(status.webhook?.pending ?? 0);
-    webhookFailures.set(status.webhook?.failures ?? 0);
+    orders.set(status.openPasses.filter(({ ordered, startedAt }) => ordered && startedAt === null).length);
+    pending.set(status.webhook?.pending ?? 0);
+    failures.set(status.webhook?.failures ?? 0);
     bytes.set(databaseBytes);
   };
 }

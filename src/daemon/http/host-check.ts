@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
 
 /**
- * True where a request's `Host` header names this daemon: a plain address, `localhost`, or one of `names` (lower case).
- * A page of another site whose name was made to point here (DNS rebinding) still sends its own name, and so learns nothing.
+ * True if a request's `Host` header names this daemon: an IP address, `localhost`, or one of `names` (lower
+ * case). A web page that points its own name at this address (DNS rebinding) still sends that name, and is
+ * refused.
  */
 export function isOurHost(header: string | undefined, names: readonly string[]): boolean {
   const parts = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:[\]]+))(?::\d*)?$/.exec(header?.trim() ?? '')?.groups;

@@ -1,18 +1,21 @@
 import { SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
 import { claimantOf } from '../../session/claim.ts';
 import type { Session } from '../../session/session.ts';
 import { readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';
 import { createEndpoints, type Endpoints, type Role } from './server.ts';
 
-const LISTEN_AGAIN_MS = 10 * SECOND;
+/** A stand-by that has taken over tries to open the endpoints once in this many ms. */
+const RETRY_MS = 10 * SECOND;
 
 /**
- * Opens the HTTP endpoints of a daemon that may yet have to stand by. `listen` is for when it holds the lease: where the port was taken it fails,
- * or, in a daemon that has stood by until another one died, tries again until the port is free.
+ * Opens the HTTP endpoints of a daemon that may still have to stand by. The caller calls `listen` each time
+ * the daemon gets the lease. If the port was in use, `listen` throws. In a daemon that has stood by, it
+ * retries until the port is free, because the daemon before it may still use the port.
  */
-export async function serveEndpoints(
+export async function openEndpoints(
   session: Session,
   { metrics, version, role }: { metrics: Metrics; version: string; role: () => Role },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
@@ -40,7 +43,7 @@ export async function serveEndpoints(
     listening = endpoints;
     log.info({ address }, 'answering /healthz, /readyz, /metrics, /status.json and /changes');
   };
-  // Beside an active daemon the port may be that one's.
+  // The active daemon may use the same port.
   let failure: unknown = null;
   await open().catch((error: unknown) => {
     failure = error;
@@ -49,16 +52,19 @@ export async function serveEndpoints(
     async listen(hasStoodBy) {
       if (listening !== null) return;
       if (!hasStoodBy) throw failure;
-      const again = setInterval(() => void retry(), LISTEN_AGAIN_MS);
+      const timer = setInterval(() => void retry(), RETRY_MS);
       const retry = async (): Promise<void> => {
         try {
           if (listening === null) await open();
-          clearInterval(again);
+          clearInterval(timer);
         } catch (error) {
-          log.warn({ cause: messageOf(error) }, 'the endpoints cannot be opened yet');
+          log.warn(
+            { cause: messageOf(error) },
+            `the endpoints cannot be opened; retrying in ${duration(RETRY_MS)}`,
+          );
         }
       };
-      defer(() => clearInterval(again));
+      defer(() => clearInterval(timer));
       await retry();
     },
   };

@@ -1,33 +1,34 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
 import type { Ended } from '../../session/session.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { createStatusGauges, type Scrape } from './gauges.ts';
 
-/** Those of a request that are told from the start; an alert on the first 429 needs the 0 before it. */
+/** Label values that exist from the start, with 0: an alert on the first 429 needs the 0 before it. */
 const KNOWN_STATUSES = ['200', '401', '403', '404', '429', '500', '502', '503', '504', 'none'];
 const SWEEP_OUTCOMES = ['complete', 'paused', 'failed'] as const;
 const ROW_OUTCOMES = ['inserted', 'changed', 'tombstoned', 'rejected'] as const;
 
-// Seconds. A request waits for the pace, or for hours when the budget is spent; a sweep is a page, or half a day's budget.
+// Seconds. The gate delays a request for the pace, or for hours if the budget is spent. A sweep takes one
+// page, or half a day's budget.
 const WAIT_BUCKETS = [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200];
 const REQUEST_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
 const SWEEP_BUCKETS = [1, 5, 15, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 
-/** What prom-client's gauges of the event loop say where two scrapes came too close to each other to measure anything between them. */
+/** prom-client's event-loop lag when two scrapes are too close together to measure anything. */
 const NO_LAG = /^nodejs_eventloop_lag_\w+ (nan|9223372036\.\d+)\n/gim;
 
-/** Looked at each 10 ms, as is the default, an idle process would be busy with that alone. */
+/** The event loop's lag is sampled once in this many ms. The default of 10 keeps an idle process busy. */
 const LOOP_PRECISION_MS = 100;
 
-/** What this process has done, in Prometheus' words (docs/http.md). */
+/** Counts the work of this process, in Prometheus' text format (docs/http.md). */
 export interface Metrics {
-  /** Of what `render` gives. */
+  /** The media type of `render`'s text. */
   readonly contentType: string;
   passEvent(event: PassEvent): void;
   requestEnded(ended: Ended): void;
-  /** Everything as text, the gauges as the status tells them. */
+  /** All metrics as text, with the gauges set from the status. */
   render(scrape: Scrape): Promise<string>;
 }
 
@@ -39,61 +40,79 @@ export function createMetrics({
   clock: Pick<Clock, 'monotonic'>;
 }): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
-  const noteStatus = createStatusGauges(registry);
-
-  const requests = new Counter({
-    name: 'inbox_mirror_requests_total',
-    help: 'Requests to the service by the status of their answer; none where no answer came.',
-    labelNames: ['status'],
-    registers,
-  });
-  const gateWait = new Histogram({
-    name: 'inbox_mirror_gate_wait_seconds',
-    help: 'How long the gate kept a request before it was sent.',
-    buckets: WAIT_BUCKETS,
-    registers,
-  });
-  const requestTime = new Histogram({
-    name: 'inbox_mirror_request_seconds',
-    help: 'How long a request took, from its start to the end of its answer.',
-    buckets: REQUEST_BUCKETS,
-    registers,
-  });
-  const pages = new Counter({
-    name: 'inbox_mirror_pages_total',
-    help: 'Pages applied to the mirror.',
-    labelNames: ['list'],
-    registers,
-  });
-  const rows = new Counter({
-    name: 'inbox_mirror_rows_total',
-    help: 'Rows by what became of them.',
-    labelNames: ['list', 'outcome'],
-    registers,
-  });
-  const sweepTime = new Histogram({
-    name: 'inbox_mirror_sweep_seconds',
-    help: 'How long a sweep took from its begin, or from where it was resumed, to its completion.',
-    labelNames: ['list'],
-    buckets: SWEEP_BUCKETS,
-    registers,
-  });
-  const sweeps = new Counter({
-    name: 'inbox_mirror_sweeps_total',
-    help: 'Sweeps by how they ended; paused ones go on later.',
-    labelNames: ['list', 'outcome'],
-    registers,
-  });
-  const info = new Gauge({
-    name: 'inbox_mirror_info',
-    help: 'Always 1; the label tells the version of inbox-mirror.',
-    labelNames: ['version'],
-    registers,
-  });
-
+  const setGauges = createStatusGauges(registry);
+  const { info, ...meters } = createMeters(registry);
   info.set({ version }, 1);
+  startAtZero(meters);
+  const { requests, gateWait, requestTime, pages, rows } = meters;
+  const sweeps = sweepTimer(meters, clock);
+  return {
+    contentType: registry.contentType,
+    passEvent(event) {
+      if (event.kind === 'list-begun') sweeps.begun(event.key);
+      else if (event.kind === 'page') pages.inc({ list: event.key.list });
+      else if (event.kind === 'rows') {
+        for (const outcome of ROW_OUTCOMES)
+          rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
+      } else if (event.kind === 'list-done') sweeps.ended(event.report);
+    },
+    requestEnded({ status, waitedMs, durationMs }) {
+      requests.inc({ status: status ?? 'none' });
+      gateWait.observe(waitedMs / SECOND);
+      requestTime.observe(durationMs / SECOND);
+    },
+    async render(scrape) {
+      setGauges(scrape);
+      return (await registry.metrics()).replaceAll(NO_LAG, '');
+    },
+  };
+}
+
+/** Adds the counters and histograms of requests, rows and sweeps, and the gauge of the version. */
+function createMeters(registry: Registry) {
+  const registers = [registry];
+  const counter = <Label extends string>(
+    name: string,
+    help: string,
+    ...labelNames: Label[]
+  ): Counter<Label> => new Counter({ name: `inbox_mirror_${name}`, help, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ): Histogram<Label> =>
+    new Histogram({ name: `inbox_mirror_${name}`, help, labelNames, buckets, registers });
+  return {
+    requests: counter('requests_total', 'Requests to the service by HTTP status; none: no answer.', 'status'),
+    gateWait: histogram('gate_wait_seconds', 'How long the gate delayed a request.', WAIT_BUCKETS),
+    requestTime: histogram(
+      'request_seconds',
+      'From the start of a request to the end of its answer.',
+      REQUEST_BUCKETS,
+    ),
+    pages: counter('pages_total', 'Pages applied to the mirror.', 'list'),
+    rows: counter('rows_total', 'Rows by outcome; unchanged rows are not counted.', 'list', 'outcome'),
+    sweepTime: histogram(
+      'sweep_seconds',
+      'Duration of complete sweeps, each from its start or its last resumption.',
+      SWEEP_BUCKETS,
+      'list',
+    ),
+    sweeps: counter('sweeps_total', 'Sweeps by outcome; paused ones are resumed later.', 'list', 'outcome'),
+    info: new Gauge({
+      name: 'inbox_mirror_info',
+      help: 'Always 1; the label is the version of inbox-mirror.',
+      labelNames: ['version'],
+      registers,
+    }),
+  };
+}
+
+type Meters = Omit<ReturnType<typeof createMeters>, 'info'>;
+
+function startAtZero({ requests, pages, rows, sweepTime, sweeps }: Meters): void {
   for (const status of KNOWN_STATUSES) requests.inc({ status }, 0);
   for (const list of LIST_NAMES) {
     pages.inc({ list }, 0);
@@ -101,42 +120,24 @@ export function createMetrics({
     for (const outcome of ROW_OUTCOMES) rows.inc({ list, outcome }, 0);
     for (const outcome of SWEEP_OUTCOMES) sweeps.inc({ list, outcome }, 0);
   }
+}
 
-  const begun = new Map<string, number>();
-
-  function sweepEnded({ key, outcome }: ListReport): void {
-    const { list } = key;
-    const seconds = secondsSince(key);
-    // What the pass had read before, or left out, is no sweep.
-    if (outcome === 'already' || outcome === 'skipped') return;
-    sweeps.inc({ list, outcome });
-    if (outcome === 'complete' && seconds !== null) sweepTime.observe({ list }, seconds);
-  }
-
-  function secondsSince(key: ListKey): number | null {
-    const at = begun.get(listId(key));
-    begun.delete(listId(key));
-    return at === undefined ? null : (clock.monotonic() - at) / 1000;
-  }
-
+/** Counts sweeps, and times those that complete. */
+function sweepTimer({ sweeps, sweepTime }: Meters, clock: Pick<Clock, 'monotonic'>) {
+  const startedAt = new Map<string, number>();
   return {
-    contentType: registry.contentType,
-    passEvent(event) {
-      if (event.kind === 'list-begun') begun.set(listId(event.key), clock.monotonic());
-      else if (event.kind === 'page') pages.inc({ list: event.key.list });
-      else if (event.kind === 'rows') {
-        for (const outcome of ROW_OUTCOMES)
-          rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
-      } else if (event.kind === 'list-done') sweepEnded(event.report);
+    begun(key: ListKey): void {
+      startedAt.set(listId(key), clock.monotonic());
     },
-    requestEnded({ status, waitedMs, durationMs }) {
-      requests.inc({ status: status ?? 'none' });
-      gateWait.observe(waitedMs / 1000);
-      requestTime.observe(durationMs / 1000);
-    },
-    async render(scrape) {
-      noteStatus(scrape);
-      return (await registry.metrics()).replaceAll(NO_LAG, '');
+    ended({ key, outcome }: ListReport): void {
+      const { list } = key;
+      const started = startedAt.get(listId(key));
+      startedAt.delete(listId(key));
+      // The pass swept such a list before its interruption, or left it out.
+      if (outcome === 'already' || outcome === 'skipped') return;
+      sweeps.inc({ list, outcome });
+      if (outcome === 'complete' && started !== undefined)
+        sweepTime.observe({ list }, (clock.monotonic() - started) / SECOND);
     },
   };
 }

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
@@ -9,13 +9,17 @@ import { isOurHost } from './host-check.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
 
-/** A health check must fail before its asker gives up; a scrape may take longer. */
-const PING_PATIENCE_MS = 2000;
-const STATUS_PATIENCE_MS = 5000;
+/** Milliseconds to wait for the database. `/healthz` must answer before its client gives up. */
+const PING_PATIENCE_MS = 2 * SECOND;
+const STATUS_PATIENCE_MS = 5 * SECOND;
 
-/** Requests are a line and a few headers: whoever takes longer to send them is broken or means harm. */
-const TIME_OUTS = { requestTimeout: 10_000, connectionTimeout: 30_000, keepAliveTimeout: 75_000 };
-const MOST_CONNECTIONS = 100;
+/** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
+const TIME_OUTS = {
+  requestTimeout: 10 * SECOND,
+  connectionTimeout: 30 * SECOND,
+  keepAliveTimeout: 75 * SECOND,
+};
+const MAX_CONNECTIONS = 100;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -32,16 +36,16 @@ export type Role = 'active' | 'standby';
 
 export interface EndpointsOptions {
   readonly host: string;
-  /** 0 takes any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Names beside `host` that a request's `Host` header may have, in lower case. */
+  /** Names, in lower case, that a request's `Host` header may have besides `host`. */
   readonly allowedHosts: readonly string[];
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
-  /** Asks the database something small. */
+  /** A small query that tests the database. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
   readonly databaseBytes: () => number | Promise<number>;
@@ -52,18 +56,21 @@ export interface EndpointsOptions {
 export interface Endpoints {
   /**
    * @returns the address, `http://127.0.0.1:8787`
-   * @throws MirrorError `CONFIG` where the address is taken or not ours
+   * @throws MirrorError `CONFIG` if the address is in use or not of this machine
    */
   listen(): Promise<string>;
-  /** Stops listening and cuts what is still connected. */
+  /** Stops listening and closes all connections. */
   close(): Promise<void>;
 }
 
-/** The daemon's read-only HTTP endpoints (docs/http.md). What the database cannot answer is a 503; nothing here can end the process. */
+/**
+ * The daemon's read-only HTTP endpoints (docs/http.md). If the database does not answer they return 503; no
+ * failure here ends the process.
+ */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, log } = options;
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
-  server.server.maxConnections = MOST_CONNECTIONS;
+  server.server.maxConnections = MAX_CONNECTIONS;
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   addRoutes(server, options);
   const newest = shareRead({
@@ -86,13 +93,15 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   };
 }
 
-function guard(server: FastifyInstance, ownNames: readonly string[], log: Log): void {
+function guard(server: FastifyInstance, hostNames: readonly string[], log: Log): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
-    if (!isOurHost(request.headers.host, ownNames)) {
-      const named = JSON.stringify(request.headers.host ?? '');
+    if (!isOurHost(request.headers.host, hostNames)) {
+      const name = JSON.stringify(request.headers.host ?? '');
       return await reply.code(421).send({
-        error: `This daemon does not answer to the host name ${named}. Where it should, add the name to HTTP_ALLOWED_HOSTS.`,
+        error:
+          `This daemon does not answer to the host name ${name}. ` +
+          'If it should, add the name to HTTP_ALLOWED_HOSTS.',
       });
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -102,14 +111,17 @@ function guard(server: FastifyInstance, ownNames: readonly string[], log: Log): 
     return undefined;
   });
   server.setNotFoundHandler(async (_request, reply) => {
-    return await reply.code(404).send({ error: 'There is no such endpoint; / lists those that there are.' });
+    return await reply.code(404).send({ error: 'There is no such endpoint; / lists all endpoints.' });
   });
   server.setErrorHandler(async (error, _request, reply) => {
-    // The shared read has logged it already.
+    // The shared read has already logged this.
     if (isMirrorError(error, 'DATABASE'))
       return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
     log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'an endpoint failed');
-    return await reply.code(500).type(JSON_TYPE).send({ error: 'This endpoint failed; the log says why.' });
+    return await reply
+      .code(500)
+      .type(JSON_TYPE)
+      .send({ error: 'This endpoint failed; the log has the cause.' });
   });
 }
 
@@ -125,7 +137,7 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
   server.get('/healthz', async (_request, reply) => {
     const process = {
       role: role(),
-      uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
+      uptime_seconds: Math.floor((clock.monotonic() - startedAt) / SECOND),
       version,
     };
     try {
@@ -156,10 +168,16 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
 function asListenError(error: unknown, host: string, port: number): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const problems: Record<string, string> = {
-    EADDRINUSE: `HTTP_PORT: ${host}:${port} is taken by another program, maybe by another inbox-mirror. Stop that one, or set HTTP_PORT to a free port (0 takes any)`,
-    EACCES: `HTTP_PORT: this user may not listen on ${host}:${port}. Set HTTP_PORT to a port from 1024 on`,
-    EADDRNOTAVAIL: `HTTP_HOST: ${host} is no address of this machine. Set HTTP_HOST to one that is, such as 127.0.0.1`,
-    ENOTFOUND: `HTTP_HOST: the name ${host} is not known. Set HTTP_HOST to an address of this machine, such as 127.0.0.1`,
+    EADDRINUSE:
+      `HTTP_PORT: another program, perhaps another inbox-mirror, listens on ${host}:${port}. ` +
+      'Stop that program, or set HTTP_PORT to a free port (0: any free port)',
+    EACCES: `HTTP_PORT: this user may not listen on ${host}:${port}. Set HTTP_PORT to 1024 or above`,
+    EADDRNOTAVAIL:
+      `HTTP_HOST: this machine has no address ${host}. ` +
+      'Set HTTP_HOST to one of its addresses, such as 127.0.0.1',
+    ENOTFOUND:
+      `HTTP_HOST: the name ${host} is unknown. ` +
+      'Set HTTP_HOST to an address of this machine, such as 127.0.0.1',
   };
   const problem = problems[code];
   return problem === undefined ? error : new MirrorError('CONFIG', `${problem}.`, { cause: error });

@@ -1,23 +1,24 @@
-import type { Clock } from '../../core/clock.ts';
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
+import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { Log } from '../../session/log.ts';
 
-/** Whoever asks again so soon gets the same answer. */
-const SHARED_MS = 1000;
+/** Clients share one result for this many ms. */
+const SHARED_MS = SECOND;
 
 export interface SharedReadOptions<Result> {
   readonly read: () => Promise<Result>;
-  /** Milliseconds of real time that whoever asks waits at most: it is a real client that waits. */
+  /** A client waits at most this many ms of real time, whatever `clock` shows. */
   readonly patienceMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 }
 
 /**
- * A read of the database for any number of clients: they share the one that is under way or younger than a second, so that a slow
- * database is not asked more and more. Its failure is logged once until it succeeds again.
- * @throws MirrorError `DATABASE` where it fails or takes too long
+ * A read of the database for any number of clients. They share the read that is under way or younger than a
+ * second, so a slow database does not receive ever more queries. A failure is logged once until a read
+ * succeeds.
+ * @throws MirrorError `DATABASE` if the read fails or takes too long
  */
 export function shareRead<Result>({
   read,
@@ -31,33 +32,35 @@ export function shareRead<Result>({
   function share(): Promise<Result> {
     const now = clock.monotonic();
     if (latest !== null && (!latest.done || now - latest.at < SHARED_MS)) return latest.result;
-    const own = { result: read(), at: now, done: false };
-    latest = own;
-    own.result.then(
-      () => (own.done = true),
+    const current = { result: read(), at: now, done: false };
+    latest = current;
+    current.result.then(
+      () => (current.done = true),
       () => (latest = null),
     );
-    return own.result;
+    return current.result;
   }
 
   return async () => {
     try {
-      const result = await within(patienceMs, share());
+      const result = await withTimeout(patienceMs, share());
       if (failing) log.info('the database answers the endpoints again');
       failing = false;
       return result;
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (!failing) log.error({ cause: message }, 'the database does not answer, so the endpoints say 503');
+      const cause = messageOf(error);
+      if (!failing) log.error({ cause }, 'the database does not answer; the endpoints return 503');
       failing = true;
       if (isMirrorError(error, 'DATABASE')) throw error;
-      throw new MirrorError('DATABASE', 'The database cannot be read; the log says why.', { cause: error });
+      throw new MirrorError('DATABASE', 'The database cannot be read; the log has the cause.', {
+        cause: error,
+      });
     }
   };
 }
 
-/** @throws MirrorError `DATABASE` where the work takes longer */
-export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+/** @throws MirrorError `DATABASE` if the work takes more than `ms` of real time */
+export async function withTimeout<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(

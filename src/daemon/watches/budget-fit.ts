@@ -8,7 +8,7 @@ import type { PlanningMirror } from '../../sync/planning/agenda.ts';
 import type { Cron } from '../../sync/planning/cron.ts';
 import { type Load, loadOf } from '../../sync/planning/load.ts';
 
-/** Until every list has been read once their sizes come in; from then on they grow slowly. */
+/** Milliseconds between two checks: until every list has been read once, and from then on. */
 const WHILE_UNKNOWN_MS = 10 * MINUTE;
 const EVERY_MS = 6 * HOUR;
 
@@ -22,8 +22,9 @@ export interface FitDeps {
 }
 
 /**
- * Tells when the schedules no longer fit the day's budget, as lists grow, or fit it again; and once every list has been read, whether they do. What the
- * plan at the start said (`printed`) is not said again. Until the signal; never rejects.
+ * Logs when growing lists no longer fit the day's budget, when they fit it again, and, once every list has
+ * been read, whether they fit. Does not repeat the plan `printed` at the start. Runs until the signal; never
+ * rejects.
  */
 export async function watchFit(
   { mirror, crons, budget, clock, log, signal }: FitDeps,
@@ -37,8 +38,8 @@ export async function watchFit(
       last = load;
     } catch (error) {
       if (signal.aborted) return;
-      // What matters to the mirror is said by whoever needs the database next.
-      log.debug({ cause: messageOf(error) }, 'whether the schedules fit cannot be told now');
+      // Debug only: the next operation that needs the database reports its failure.
+      log.debug({ cause: messageOf(error) }, 'cannot check whether the schedules fit the budget');
     }
   }
 }
@@ -54,7 +55,8 @@ function logFit(log: Log, load: Load): void {
     const ages = load.kinds.map(({ list, worstAgeMs }) => `${list} ${duration(worstAgeMs ?? 0)}`);
     log.warn(
       figures,
-      `the schedules want more requests a day than scheduled work may use; at the worst lists will be old: ${ages.join(', ')}`,
+      'the schedules need more requests a day than scheduled work may use; ' +
+        `lists will be up to this old: ${ages.join(', ')}`,
     );
   } else if (complete) log.info(figures, "the schedules fit the day's budget");
 }

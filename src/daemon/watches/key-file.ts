@@ -3,24 +3,25 @@ import { messageOf } from '../../core/errors.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
 
-/** A changed key file is seen so soon, without a signal. */
+/** The key file is read once in this many ms, so a new key needs no signal. */
 const KEY_POLL_MS = 10 * SECOND;
 
-/** SIGHUP reads the key file again; a file that changes is seen without it. */
-export function watchKey(io: Io, { keys, log, defer }: Session): void {
-  let said = '';
+/** Reads the key file again at SIGHUP and every 10 s, until the session closes. */
+export function watchKeyFile(io: Io, { keys, log, defer }: Session): void {
+  let loggedCause = '';
   const reload = (): void => {
     try {
-      if (keys.reload()) log.info('the API key is another one now');
-      said = '';
+      if (keys.reload()) log.info('the API key has changed');
+      loggedCause = '';
     } catch (error) {
       const cause = messageOf(error);
-      if (cause !== said) log.error({ cause }, 'the API key cannot be read again; the old one stays in use');
-      said = cause;
+      if (cause !== loggedCause)
+        log.error({ cause }, 'the API key cannot be reloaded; the previous key stays in use');
+      loggedCause = cause;
     }
   };
   const stop = io.onHangup?.(() => {
-    log.info('SIGHUP: reading the API key again');
+    log.info('SIGHUP: reloading the API key');
     reload();
   });
   if (stop !== undefined) defer(stop);

@@ -1,15 +1,15 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 
-/** A look takes milliseconds, and every wait for a lock in it ends within seconds. */
-export const STUCK_MS = 180_000;
-const POLL_MS = 10_000;
+/** A daemon is stuck when no tick ends for this many ms. A tick takes milliseconds, or seconds at a lock. */
+export const STUCK_MS = 3 * MINUTE;
+const POLL_MS = 10 * SECOND;
 
 /**
- * Waits until a daemon does not get through a look any more: a database that hangs and does not even fail would keep it so for ever, with its lease
- * renewed all the while.
- * @returns whether it is so; false where the signal came first
+ * Waits until the daemon no longer completes its ticks. A database that hangs without failing would
+ * block it for ever, while its lease is still renewed.
+ * @returns true if the daemon is stuck; false if the signal is aborted first
  */
-export async function becomesStuck(
+export async function waitUntilStuck(
   daemon: { readonly lastTickAt: number },
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<boolean> {

@@ -1,14 +1,14 @@
 import { Webhook } from 'standardwebhooks';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
-import { ago } from '../../core/humanize.ts';
+import { ago, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
 import { changeAsJson, targetOf } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 
-/** Posts a body; `status` is null where no answer came. Never rejects. */
+/** Posts a body. `status` is null if no answer arrived; `problem` then names the reason. Never rejects. */
 export type Post = (
   url: string,
   headers: Record<string, string>,
@@ -31,45 +31,53 @@ export interface WebhookDeps {
   readonly signal: AbortSignal;
 }
 
-/** Changes in one delivery, at the most. */
-const AT_ONCE = 100;
+/** At most this many changes in one delivery. */
+const MAX_CHANGES = 100;
+
+/** The HTTP status with which a receiver refuses a body as too large. */
 const TOO_LARGE = 413;
+
+/** Milliseconds between two checks for new changes, and before a retry after a failure of the database. */
 const POLL_MS = SECOND;
-const DATABASE_REST_MS = 30 * SECOND;
+const DATABASE_RETRY_MS = 30 * SECOND;
 
 /**
- * Delivers changes to the webhook as they are found, in order, each at least once, until the signal: what was not taken is sent again, also after a
- * restart, before anything later. `changes` is the outbox, so a sync neither waits for it nor knows of it. Never rejects.
+ * Delivers changes to the webhook in order, each at least once, until the signal. A delivery that was not
+ * accepted is sent again before any later change, also after a restart. The table `changes` is the outbox, so
+ * a sync never waits for the webhook. Never rejects.
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  // What a receiver finds too large it would find so for ever.
-  const size = { most: AT_ONCE };
+  // Shrinks for good when the receiver answers 413.
+  const size = { max: MAX_CHANGES };
   while (!signal.aborted) {
     let wait: number;
     try {
       wait = await deliverNext(deps, size);
     } catch (error) {
-      // What matters to the mirror is said by whoever needs the database next.
       if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
-      log.warn({ cause: messageOf(error) }, 'the webhook cannot be served');
-      wait = DATABASE_REST_MS;
+      // A warning only: the next operation that needs the database reports its failure.
+      log.warn(
+        { cause: messageOf(error) },
+        `webhook delivery is interrupted; retrying in ${duration(DATABASE_RETRY_MS)}`,
+      );
+      wait = DATABASE_RETRY_MS;
     }
     await clock.sleep(wait, signal).catch(() => undefined);
   }
 }
 
-/** @returns the milliseconds to wait before the next look */
+/** @returns the milliseconds to wait before the next call */
 async function deliverNext(
   { mirror, clock, log, post, webhook, signal }: WebhookDeps,
-  size: { most: number },
+  size: { max: number },
 ): Promise<number> {
   const target = targetOf(webhook.url);
   const before = (await mirror.deliveries.read(target)) ?? (await beginDelivery(mirror, target, clock.now()));
-  const rest = (before.retryAt?.getTime() ?? 0) - clock.now();
-  // A longer one is the work of a clock that was ahead.
-  if (rest > 0 && rest <= LONGEST_HINT) return Math.min(rest, MINUTE);
-  const changes = await mirror.history.after(before.lastId, {}, size.most);
+  const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
+  // A longer wait comes from a clock that was ahead.
+  if (wait > 0 && wait <= LONGEST_HINT) return Math.min(wait, MINUTE);
+  const changes = await mirror.history.after(before.lastId, {}, size.max);
   const [first] = changes;
   const last = changes.at(-1);
   if (first === undefined || last === undefined) return POLL_MS;
@@ -89,16 +97,16 @@ async function deliverNext(
     'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
   };
   const answer = await post(webhook.url, headers, body);
-  // Cut short by our own end: that is no failure of the receiver's.
+  // We aborted the request while stopping: do not count it as a failed delivery.
   if (answer.status === null && signal.aborted) return 0;
-  if (answer.status === TOO_LARGE) size.most = Math.ceil(changes.length / 2);
+  if (answer.status === TOO_LARGE) size.max = Math.ceil(changes.length / 2);
   const after = afterAnswer(before, answer, last.id, clock.now());
   await mirror.deliveries.write(target, after, clock.now());
-  note(log, before, after, clock.now());
+  logOutcome(log, before, after, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
 }
 
-/** To a new target the deliveries begin with the changes from now on. */
+/** A new target receives only changes from now on. */
 async function beginDelivery(mirror: WebhookDeps['mirror'], target: string, now: number): Promise<Delivery> {
   const begun = { lastId: await mirror.history.lastId(), failures: 0, retryAt: null, cause: null };
   await mirror.deliveries.write(target, begun, now);
@@ -118,17 +126,15 @@ function afterAnswer(
   return { ...before, failures, retryAt: new Date(now + wait), cause: problem ?? `HTTP ${status}` };
 }
 
-/** Says when it begins to fail and when that is over, not each time between. */
-function note(log: Log, before: Delivery, { failures, retryAt, cause, lastId }: Delivery, now: number): void {
-  if (failures === 1)
-    log.warn(
-      { cause },
-      `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}, then more and more seldom`,
-    );
-  else if (failures > 1)
-    log.debug(
-      { cause, failure: failures },
-      `the webhook did not take a delivery; it is sent again ${ago(retryAt, now)}`,
-    );
-  else if (before.failures > 0) log.info({ change: lastId }, 'the webhook takes deliveries again');
+/** Logs the first failure and the success that ends the failures; those between at debug only. */
+function logOutcome(
+  log: Log,
+  before: Delivery,
+  { failures, retryAt, cause, lastId }: Delivery,
+  now: number,
+): void {
+  const failed = `webhook delivery failed; retrying ${ago(retryAt, now)}`;
+  if (failures === 1) log.warn({ cause }, `${failed}, then less often`);
+  else if (failures > 1) log.debug({ cause, failure: failures }, failed);
+  else if (before.failures > 0) log.info({ change: lastId }, 'the webhook accepts deliveries again');
 }

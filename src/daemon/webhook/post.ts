@@ -1,15 +1,17 @@
 import got, { type Response } from 'got';
+import { SECOND } from '../../core/clock.ts';
 import type { Post } from './deliver.ts';
 
-const TIME_OUT_MS = 15_000;
+const TIME_OUT_MS = 15 * SECOND;
 
-/** Nobody reads the answer's body. */
+/** At most this many bytes of the answer's body are received; its content is ignored. */
 const LONGEST_BODY = 64 * 1024;
 
 /**
- * Posts by HTTP: no redirects, no retries of its own, 15 s in all. The answer's head counts, whatever becomes of its body: else who has taken a
- * delivery would get it again and again. The address may hold a token and stands in no problem's text.
- * @param cut ends it at once
+ * Posts by HTTP within 15 s, without redirects or retries. Only the head of the answer counts: a receiver
+ * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery again.
+ * No `problem` contains the address, because it may hold a token.
+ * @param cut aborts the request
  */
 export async function postByHttp(
   url: string,

@@ -70,7 +70,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     lookBack: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
     quickSince: iso(now - limits.gapMs - QUICK_ANSWER_MS - 2),
     cap: limits.cap,
-    own: JSON.stringify(limits.own.map(String)),
+    own: JSON.stringify(limits.ownIds.map(String)),
     unanswered: limits.unansweredMs,
     // The ledger's instants are whole milliseconds, so a gap by them can be one millisecond short.
     gap: limits.gapMs + 1,

@@ -17,7 +17,7 @@ export function readJsonBody({ body = '' }: SandboxRequest): Record<string, unkn
 }
 
 /**
- * Reads the fields of a multipart body or of a JSON body: spec §4.1 requires JSON, SERVICE-NOTES.md
+ * Reads the fields of a multipart body or of a JSON body: spec §4.1 requires JSON, docs/service.md reports
  * multipart. A field `name[]` is listed under `name`. Each field keeps its values in order.
  * @throws Refusal 400 if the body is neither
  */

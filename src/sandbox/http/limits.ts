@@ -1,7 +1,6 @@
+import { DAY, SECOND } from '../../core/clock.ts';
 import type { SandboxOptions } from '../options.ts';
 import { Refusal } from './messages.ts';
-
-const DAY_MS = 86_400_000;
 
 /**
  * The service's limits, read strictly (spec §8). They refuse a request that arrives less than 1/rate after
@@ -21,14 +20,14 @@ export class Limits {
   /** Records an arrival at `at` (ms). @throws Refusal 429 if it exceeds a limit */
   check(at: number): void {
     const { rate, perDay } = this.#options;
-    const gap = rate > 0 ? 1000 / rate : 0;
+    const gap = rate > 0 ? SECOND / rate : 0;
     const tooSoon = rate > 0 && this.#lastArrival !== null && at - this.#lastArrival < gap;
-    while (this.#counted.length > 0 && at - (this.#counted[0] ?? at) >= DAY_MS) this.#counted.shift();
+    while (this.#counted.length > 0 && at - (this.#counted[0] ?? at) >= DAY) this.#counted.shift();
     const capUsed = perDay > 0 && this.#counted.length >= perDay;
     this.record(at, !tooSoon && !capUsed);
     if (!tooSoon && !capUsed) return;
 
-    const wait = Math.max(gap, capUsed ? (this.#counted[0] ?? at) + DAY_MS - at : 0);
+    const wait = Math.max(gap, capUsed ? (this.#counted[0] ?? at) + DAY - at : 0);
     const limit = capUsed ? `${perDay} requests in 24 hours` : `${rate} requests per second`;
     throw new Refusal(429, `Too Many Requests: more than ${limit}`, this.#retryAfterHeader(at, wait));
   }
@@ -43,7 +42,7 @@ export class Limits {
   #retryAfterHeader(at: number, wait: number): Record<string, string> {
     const { retryAfter } = this.#options;
     if (retryAfter === null) return {};
-    if (retryAfter === 'seconds') return { 'retry-after': String(Math.ceil(wait / 1000)) };
-    return { 'retry-after': new Date(Math.ceil((at + wait) / 1000) * 1000).toUTCString() };
+    if (retryAfter === 'seconds') return { 'retry-after': String(Math.ceil(wait / SECOND)) };
+    return { 'retry-after': new Date(Math.ceil((at + wait) / SECOND) * SECOND).toUTCString() };
   }
 }

@@ -53,8 +53,8 @@ export function pageOf(
   return { ids, nextPage: more && last !== undefined ? writeToken(last, descending) : null };
 }
 
-// The form of the published sample cursor (SERVICE-NOTES.md, "sort_by"): "after id X". It needs no state on
-// the server, and it stays valid after row X is removed.
+// The form of a published sample cursor (docs/service.md): "after id X". It needs no state on the server, and
+// it stays valid after row X is removed.
 function writeToken(cursor: string, descending: boolean): string {
   return Buffer.from(
     JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' }),

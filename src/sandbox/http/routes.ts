@@ -7,7 +7,7 @@ import { pageOf, readPageRequest } from './paging.ts';
 import { createDraft, createNote, createTag, updateConversation } from './writes.ts';
 
 /**
- * Answers a request whose key and limits were checked (spec §4.3, SERVICE-NOTES.md).
+ * Answers a request whose key and limits were checked (spec §4, docs/service.md).
  * @throws Refusal 400 or 404
  */
 export function route(context: Context, request: SandboxRequest): SandboxAnswer | Promise<SandboxAnswer> {
@@ -69,7 +69,7 @@ function runOperation(
     case 'GET :inbox/conversations/:conversation': {
       const conversation = findConversation(inbox, item);
       const row = { ...context.wire.conversation(conversation), message_ids: messageIds(conversation) };
-      // A public client saw an array of one element here (SERVICE-NOTES.md, "Get a conversation").
+      // A public client received an array of one element here (docs/service.md).
       return jsonAnswer(200, { data: [row] });
     }
     case 'PATCH :inbox/conversations/:conversation':

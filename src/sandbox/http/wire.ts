@@ -20,7 +20,7 @@ function knowsRawJson(json: object): json is { rawJSON(text: string): ExactNumbe
   return 'rawJSON' in json;
 }
 
-/** Converts rows to the service's JSON. `idType` chooses the JSON type of ids (SERVICE-NOTES.md, "Ids"). */
+/** Converts rows to the service's JSON. `idType` chooses the JSON type of ids (docs/service.md). */
 export class Wire {
   /** Converts an id to a number if `idType` is `number`, else to a string. */
   readonly id: (id: string) => WireId;
@@ -60,7 +60,7 @@ export class Wire {
     public_permalink: conversation.public_permalink,
   });
 
-  /** Writes "unassigned" in one of four shapes: the right one is unknown. A conversation keeps its shape. */
+  /** Writes "unassigned" in one of four shapes: the service's is unknown. A conversation keeps its shape. */
   #assignee({ id, assignee }: SandboxConversation): object {
     if (assignee !== null) {
       return {

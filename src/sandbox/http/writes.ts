@@ -4,7 +4,7 @@ import { readFields, idAsText, isObject, readJsonBody } from './bodies.ts';
 import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
 
-// The operations of spec §4.4, with the bodies of SERVICE-NOTES.md. Each checks the whole request first.
+// The operations of spec §4.4, with the bodies of docs/service.md. Each checks the whole request first.
 
 /** Body: `{name, color_hexcode?, description?}`; answer: 200 with `data`. */
 export function createTag(

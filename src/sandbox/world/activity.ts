@@ -1,3 +1,4 @@
+import { HOUR } from '../../core/clock.ts';
 import type { SandboxOptions } from '../options.ts';
 import { inventThreadId } from './invent.ts';
 import { draw, pick, type Random, randomStream } from './random.ts';
@@ -69,9 +70,7 @@ export class Activity {
 
   // Independent events have exponentially distributed intervals.
   #nextInterval(): number {
-    return this.#eventsPerHour > 0
-      ? (-Math.log(1 - this.#timing()) * 3_600_000) / this.#eventsPerHour
-      : Infinity;
+    return this.#eventsPerHour > 0 ? (-Math.log(1 - this.#timing()) * HOUR) / this.#eventsPerHour : Infinity;
   }
 
   #applyEvent(at: number): void {

@@ -145,7 +145,7 @@ export function inventTag(random: Random, nth: number, now: number): WithoutId<S
   };
 }
 
-/** 16 hex digits; the first 11 are Unix milliseconds (SERVICE-NOTES.md, "A mail-provider thread id"). */
+/** 16 hex digits; the first 11 are Unix milliseconds (docs/service.md). */
 export function inventThreadId(random: Random, at: number): string {
   return (
     Math.floor(at).toString(16).padStart(11, '0') +

@@ -1,3 +1,4 @@
+import { HOUR } from '../../core/clock.ts';
 import type { SandboxConversation } from './rows.ts';
 
 export interface MessageIds {
@@ -15,7 +16,7 @@ export function messageIds({ id, gmail_thread_id: thread }: SandboxConversation)
   const startedAt = Number.parseInt(thread.slice(0, 11), 16);
   return Array.from({ length: count }, (_, nth) => ({
     hiver_message_id: String(BigInt(id) * 8n + BigInt(nth)),
-    gmail_message_id: (startedAt + nth * 5_400_000).toString(16).padStart(11, '0') + thread.slice(11),
+    gmail_message_id: (startedAt + nth * 1.5 * HOUR).toString(16).padStart(11, '0') + thread.slice(11),
   }));
 }
 

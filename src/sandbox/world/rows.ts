@@ -1,6 +1,6 @@
 import type { IdMap } from './ids.ts';
 
-// The world's rows, with the service's field names (spec §2, SERVICE-NOTES.md). Ids are text of digits here;
+// The world's rows, with the service's field names (spec §2, docs/service.md). Ids are text of digits here;
 // `Wire` chooses their JSON type. `created_at` and `updated_at` are epoch seconds.
 
 export interface SandboxUser {

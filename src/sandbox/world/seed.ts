@@ -1,17 +1,18 @@
+import { DAY, SECOND } from '../../core/clock.ts';
 import { conversationCounts, inboxCount, type SandboxOptions } from '../options.ts';
 import { inventThreadId } from './invent.ts';
 import { draw, pick, type Random, randomStream } from './random.ts';
 import type { SandboxAssignee, SandboxConversation, SandboxInbox } from './rows.ts';
 import { World } from './world.ts';
 
-const DAY_MS = 86_400_000;
+/** The seeded history covers 540 days. */
 const HISTORY_DAYS = 540;
-// With a fake clock that starts at 0, threads would otherwise start before 1970.
+/** The history ends in 2025 at the earliest: with a fake clock at 0, threads would start before 1970. */
 const EARLIEST_END = Date.UTC(2025, 0, 1);
 
 /** Returns the end (ms) of the seeded history: the start of today, so that one day gives the same data. */
 function endOfHistory(now: number): number {
-  return Math.max(EARLIEST_END, Math.floor(now / DAY_MS) * DAY_MS);
+  return Math.max(EARLIEST_END, Math.floor(now / DAY) * DAY);
 }
 
 /**
@@ -35,10 +36,10 @@ export function seedWorld(options: SandboxOptions): World {
     },
   });
   // The dates of the rows derive from `end`, not from the clock, so two runs on one day give the same rows.
-  const endSeconds = Math.floor(end / 1000);
+  const endSeconds = Math.floor(end / SECOND);
   for (let nth = 0; nth < inboxes; nth++) {
     const inbox = world.addInbox();
-    inbox.created_at = endSeconds - (DAY_MS / 1000) * HISTORY_DAYS - draw(random, 10_000_000);
+    inbox.created_at = endSeconds - (DAY / SECOND) * HISTORY_DAYS - draw(random, 10_000_000);
     inbox.updated_at = inbox.created_at + draw(random, endSeconds - inbox.created_at);
     seedUsers(world, random, inbox, options.usersPerInbox);
     for (let tags = 0; tags < options.tagsPerInbox; tags++) {
@@ -81,14 +82,14 @@ function seedConversations(
   const starts: { at: number; inbox: SandboxInbox }[] = [];
   for (const [nth, inbox] of inboxes.entries()) {
     for (let left = counts[nth] ?? 0; left > 0; left--)
-      starts.push({ at: end - HISTORY_DAYS * DAY_MS * random() ** 1.5, inbox });
+      starts.push({ at: end - HISTORY_DAYS * DAY * random() ** 1.5, inbox });
   }
   starts.sort((a, b) => a.at - b.at);
 
   let previous: { inbox: SandboxInbox; conversation: SandboxConversation } | null = null;
   for (const { at, inbox } of starts) {
     const fields = {
-      ...inventState(random, inbox, (end - at) / DAY_MS, closed),
+      ...inventState(random, inbox, (end - at) / DAY, closed),
       gmail_thread_id: inventThreadId(random, at),
     };
     // Share the previous conversation if another inbox has it; then clear it: at most two inboxes share one.

@@ -36,8 +36,8 @@ export class World {
   readonly #now: () => number;
   readonly #historyEnd: number;
   readonly #ids: Record<keyof WorldSize | 'others', IdSequence>;
-  #inboxesMade = 0;
-  #usersMade = 0;
+  #inboxesInvented = 0;
+  #usersInvented = 0;
 
   constructor({ random, now, historyEnd, size }: WorldOptions) {
     this.#random = random;
@@ -93,13 +93,18 @@ export class World {
 
   addInbox(partial: Partial<InboxFields> = {}): SandboxInbox {
     const id = partial.id ?? this.newId('inboxes');
-    const made = inventInbox(this.#random, this.#inboxesMade++, this.eventTime(), this.newId('others'));
+    const invented = inventInbox(
+      this.#random,
+      this.#inboxesInvented++,
+      this.eventTime(),
+      this.newId('others'),
+    );
     const lists = {
       users: new IdMap<SandboxUser>(),
       tags: new IdMap<SandboxTag>(),
       conversations: new IdMap<SandboxConversation>(),
     };
-    return add(this.inboxes, { id, ...made, ...partial, ...lists, notes: [], drafts: [] });
+    return add(this.inboxes, { id, ...invented, ...partial, ...lists, notes: [], drafts: [] });
   }
 
   /** Removes the inbox with all its lists; {@link restoreInbox} adds them again unchanged. */
@@ -115,8 +120,8 @@ export class World {
 
   addUser(inboxId: string, partial: Partial<SandboxUser> = {}): SandboxUser {
     const { users } = this.inbox(inboxId);
-    const made = inventUser(this.#random, this.#usersMade++);
-    return add(users, { id: partial.id ?? this.newId('users'), ...made, ...partial });
+    const invented = inventUser(this.#random, this.#usersInvented++);
+    return add(users, { id: partial.id ?? this.newId('users'), ...invented, ...partial });
   }
 
   removeUser(inboxId: string, id: string): SandboxUser {
@@ -125,8 +130,8 @@ export class World {
 
   addTag(inboxId: string, partial: Partial<SandboxTag> = {}): SandboxTag {
     const { tags } = this.inbox(inboxId);
-    const made = inventTag(this.#random, tags.size, this.eventTime());
-    return add(tags, { id: partial.id ?? this.newId('tags'), ...made, ...partial });
+    const invented = inventTag(this.#random, tags.size, this.eventTime());
+    return add(tags, { id: partial.id ?? this.newId('tags'), ...invented, ...partial });
   }
 
   removeTag(inboxId: string, id: string): SandboxTag {
@@ -187,9 +192,9 @@ function lowIdCount(rows: number): number {
   return Math.max(1, Math.floor(rows * 0.75));
 }
 
-function requireRow<T>(rows: ReadonlyMap<string, T>, id: string, what: string): T {
+function requireRow<T>(rows: ReadonlyMap<string, T>, id: string, description: string): T {
   const row = rows.get(id);
-  if (row === undefined) throw new RangeError(`no ${what} has the id ${id}`);
+  if (row === undefined) throw new RangeError(`no ${description} has the id ${id}`);
   return row;
 }
 
@@ -201,8 +206,8 @@ function add<T extends { id: string }>(rows: Map<string, T>, row: T): T {
   return row;
 }
 
-function remove<T>(rows: Map<string, T>, id: string, what: string): T {
-  const row = requireRow(rows, id, what);
+function remove<T>(rows: Map<string, T>, id: string, description: string): T {
+  const row = requireRow(rows, id, description);
   rows.delete(id);
   return row;
 }

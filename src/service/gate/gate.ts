@@ -4,7 +4,7 @@ import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retr
 import { type Answer, NoAnswer } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
 import { gaveUp, keyRefused } from './errors.ts';
-import { type Passenger, type Slot, Turnstile, type TurnstileOptions } from './turnstile.ts';
+import { type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
 const TRIES = 4;
@@ -32,13 +32,13 @@ export interface Ended {
 }
 
 /** One call of the client, which may cost several requests. */
-export interface Call extends Passenger {
+export interface Call extends SlotRequest {
   /** At most this many requests for the call, the retries included. A check uses 1. */
   readonly tries?: number;
 }
 
 /** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */
-export type Passed<Result> = {
+export type CallOutcome<Result> = {
   readonly requestId: number;
   readonly attempts: number;
   readonly answer: Answer;
@@ -63,7 +63,7 @@ export interface Gate {
     call: Call,
     send: () => Promise<Answer>,
     read: (answer: Answer) => Reading<Result>,
-  ): Promise<Passed<Result>>;
+  ): Promise<CallOutcome<Result>>;
 }
 
 export function createGate(options: GateOptions): Gate {
@@ -82,27 +82,28 @@ class OneGate {
     this.#turnstile = new Turnstile(options);
   }
 
-  async request<Result>(call: Call, exchange: Exchange<Result>): Promise<Passed<Result>> {
+  async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
     let failedSince = Number.POSITIVE_INFINITY;
     for (let attempts = 1; ; attempts += 1) {
-      const arrivedAt = clock.monotonic();
-      const { slot, sent } = await this.#turnstile.pass(call, (taken) =>
-        this.#sendIn(taken, taken.start - arrivedAt, exchange),
+      const queuedAt = clock.monotonic();
+      const { slot, sent } = await this.#turnstile.enter(call, (granted) =>
+        this.#sendIn(granted, granted.start - queuedAt, exchange),
       );
       const ended = await sent;
-      const passed = { requestId: slot.id, attempts };
+      const request = { requestId: slot.id, attempts };
       if (ended.kind === 'good')
-        return { ...passed, answer: ended.answer, ok: true, result: ended.reading.result };
-      if (ended.kind === 'refused') return { ...passed, answer: ended.answer, ok: false };
-      throwHopeless(ended);
+        return { ...request, answer: ended.answer, ok: true, result: ended.reading.result };
+      if (ended.kind === 'refused') return { ...request, answer: ended.answer, ok: false };
+      throwIfHopeless(ended);
       failedSince = Math.min(failedSince, clock.monotonic());
       await this.#waitForRetry(call, ended, attempts, failedSince);
     }
   }
 
   /**
-   * Waits as long as a failed request must wait before its retry; a 429 waits in the turnstile, as every request does.
+   * Waits before the retry of a failed request. After a 429 it does not wait: the turnstile waits out the
+   * pause, for this request as for every other.
    * @throws MirrorError if the call may not be retried
    */
   async #waitForRetry(
@@ -144,7 +145,7 @@ class OneGate {
     const status = ended.kind === 'lost' ? null : ended.answer.status;
     await ledger.settle(slot.id, {
       status,
-      durationMs: at - slot.notedAt,
+      durationMs: at - slot.recordedAt,
       items: ended.kind === 'good' ? ended.reading.items : null,
       error: ended.kind === 'good' ? null : ended.cause,
     });
@@ -173,8 +174,8 @@ class OneGate {
 
 type Failure = Exclude<Attempt<unknown>, { kind: 'good' }>;
 
-/** @throws the error of an attempt that no retry can mend */
-function throwHopeless(ended: Failure): void {
+/** @throws the error of an attempt, if a retry would not help */
+function throwIfHopeless(ended: Failure): void {
   if (ended.kind === 'wrong') throw ended.error;
   if (ended.kind === 'unauthorised') throw keyRefused(ended.cause, ended.answer.status);
   if (ended.kind === 'lost' && !(ended.error instanceof NoAnswer)) throw ended.error;

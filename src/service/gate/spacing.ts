@@ -1,8 +1,8 @@
-/** Before 10 answers are in, every request waits for the last answer; then the seen round trips count. */
+/** Until 10 answers are in, every request waits for the last answer. Then measured round trips count. */
 const TRUSTED_AFTER = 10;
-/** The latest 50 round trips count. */
+/** The last 50 round trips count. */
 const REMEMBERED = 50;
-/** The slack is 20 spreads divided by the round trips seen: simulated, one early arrival in a million. */
+/** The slack is 20 spreads divided by the measured round trips. Simulated: one early arrival in a million. */
 const UNSEEN = 20;
 /** The smallest and the largest margin for uncertain round trips, in milliseconds. */
 const MARGIN_MS = { least: 20, most: 500 };
@@ -14,7 +14,7 @@ export function unansweredMs(gapMs: number): number {
   return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
-/** Keeps any two ARRIVALS at the service at least a gap apart (DESIGN.md, "The gate"). */
+/** Keeps any two ARRIVALS at the service at least a gap apart (docs/decisions/0011). */
 export interface Spacing {
   /** When the next request may start, in monotonic ms; infinite while it must wait for the last answer. */
   earliest(): number;
@@ -48,9 +48,9 @@ export function spaceByArrival(gapMs: number): Spacing {
       const fastest = Math.min(...roundTrips);
       const spread = Math.max(...roundTrips) - fastest;
       const slack = (spread * UNSEEN) / roundTrips.length;
-      const surely = Math.max(0, fastest - within(slack, MARGIN_MS));
+      const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
       return Math.max(
-        Math.min(lastStart + gapMs + within(spread + slack, MARGIN_MS), answer - surely + gapMs),
+        Math.min(lastStart + gapMs + clamp(spread + slack, MARGIN_MS), answer - sureTrip + gapMs),
         unknownUntil,
       );
     },
@@ -71,6 +71,6 @@ export function spaceByArrival(gapMs: number): Spacing {
   };
 }
 
-function within(value: number, { least, most }: { least: number; most: number }): number {
+function clamp(value: number, { least, most }: { least: number; most: number }): number {
   return Math.min(Math.max(value, least), most);
 }

@@ -17,8 +17,8 @@ export const IN_FLIGHT = 4;
 /** The ledger follows the wall clock when the clock is set by more than this many milliseconds. */
 const WALL_JUMP_MS = SECOND;
 
-/** A waiting call asks the ledger again after at most this long: a person may open the gate or set the clock. */
-const LONGEST_NAP_MS = MINUTE;
+/** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
+const LEDGER_POLL_MS = MINUTE;
 
 export interface TurnstileOptions {
   readonly ledger: Ledger;
@@ -29,34 +29,37 @@ export interface TurnstileOptions {
   readonly patienceMs?: number;
 }
 
-/** What the turnstile needs to know of a request that wants to leave. */
-export interface Passenger {
+/** A request that waits for a slot. */
+export interface SlotRequest {
   readonly entry: RequestEntry;
-  /** True if scheduled work needs the request: it may not use the reserve. Default: the reason is `schedule`. */
+  /** True if scheduled work needs the request, which then may not use the reserve. Default: by `reason`. */
   readonly scheduled?: boolean;
   /** Cancels the request while it waits. A sent request is always read. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A request in the ledger. `start` is when it leaves, `notedAt` the ledger's instant; both are monotonic. */
+/** A request in the ledger. `start`: when it leaves; `recordedAt`: its time in the ledger; monotonic ms. */
 export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
   readonly probe: boolean;
   readonly key: string;
   readonly start: number;
-  readonly notedAt: number;
+  readonly recordedAt: number;
 }
 
-/** Lets requests leave one by one: in order of priority, spaced by arrival, and each with its row in the ledger. */
+/** Lets requests leave one by one, in order of priority, spaced by arrival, each with a row in the ledger. */
 export class Turnstile {
   readonly #options: TurnstileOptions;
   readonly #gapMs: number;
   readonly #spacing: ReturnType<typeof spaceByArrival>;
-  readonly #line = new Bottleneck({ maxConcurrent: 1 });
+  readonly #queue = new Bottleneck({ maxConcurrent: 1 });
   readonly #inFlight = new Set<Promise<unknown>>();
-  /** This process's ledger ids, each with the monotonic time until which other processes keep away from it. */
-  readonly #own = new Map<number, number>();
+  /**
+   * This process's recent ledger ids, with the monotonic time until which the ledger keeps other processes'
+   * requests away from them.
+   */
+  readonly #spacedUntil = new Map<number, number>();
   #lastBoot: number | null = null;
 
   constructor(options: TurnstileOptions) {
@@ -66,42 +69,42 @@ export class Turnstile {
   }
 
   /**
-   * Waits for a slot, then starts `send` in it. A cancelled request stops waiting at once.
-   * @returns what `send` does; the promise settles when the request has left, not when it is answered
+   * Waits for a slot, then calls `send` in it. A cancelled request stops waiting at once.
+   * @returns the slot and the promise of `send`, as soon as the request has left
    * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT` or `GATE_PAUSED`
    * @throws the signal's reason
    */
-  async pass<Result>(
-    passenger: Passenger,
+  async enter<Result>(
+    request: SlotRequest,
     send: (slot: Slot) => Promise<Result>,
   ): Promise<{ slot: Slot; sent: Promise<Result> }> {
-    const { entry, signal } = passenger;
+    const { entry, signal } = request;
     signal?.throwIfAborted();
     const hasTurn = new AbortController();
-    const turn = this.#line.schedule({ priority: PRIORITY[entry.reason] }, async () => {
+    const turn = this.#queue.schedule({ priority: PRIORITY[entry.reason] }, async () => {
       hasTurn.abort();
-      const slot = await this.#takeSlot(passenger);
+      const slot = await this.#waitForSlot(request);
       const sent = send(slot);
-      const place: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(place));
-      this.#inFlight.add(place);
+      const ended: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(ended));
+      this.#inFlight.add(ended);
       return { slot, sent };
     });
     return await unlessAborted(turn, signal, hasTurn.signal);
   }
 
-  /** Notes when a request was answered (monotonic ms), for the spacing of the next. */
+  /** Records when a request was answered (monotonic ms), for the spacing of the next. */
   answered(slot: Slot, at: number): void {
     this.#spacing.answered(slot.start, at);
     this.#keepOthersAway(slot, at);
   }
 
-  /** Notes that a request ended without an answer: the service may yet receive it. */
+  /** Records that a request ended without an answer: the service may still receive it. */
   lost(slot: Slot, at: number): void {
     this.#spacing.lost(slot.start);
     this.#keepOthersAway(slot, at);
   }
 
-  /** Reads the wall clock, after the ledger has followed any setting of it. */
+  /** Reads the wall clock. If the clock was set, the ledger follows first (docs/decisions/0003). */
   async wallClock(): Promise<number> {
     const { clock, ledger } = this.#options;
     for (;;) {
@@ -121,33 +124,33 @@ export class Turnstile {
     if (until !== null && isLong) throw gatePaused(state.cause ?? '429', state.strikes, until, now);
   }
 
-  /** Waits until a request may leave and records it in the ledger. Runs only at the head of the line. */
-  async #takeSlot({ entry, scheduled = entry.reason === 'schedule', signal }: Passenger): Promise<Slot> {
+  /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
+  async #waitForSlot({ entry, scheduled = entry.reason === 'schedule', signal }: SlotRequest): Promise<Slot> {
     const { ledger, clock, budget, key } = this.#options;
     const cap = scheduled ? scheduledCap(budget) : budget.perDay;
     for (;;) {
       await this.#untilSpaced(signal);
       const now = await this.wallClock();
-      const notedAt = clock.monotonic();
+      const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
-      const limits = { ...spaces, cap, key: fingerprint, own: this.#ownIds() };
+      const limits = { ...spaces, cap, key: fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const start = clock.monotonic();
         this.#spacing.started(start);
-        this.#own.set(grant.id, Number.POSITIVE_INFINITY);
-        return { id: grant.id, probe: grant.probe, key: fingerprint, start, notedAt };
+        this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
+        return { id: grant.id, probe: grant.probe, key: fingerprint, start, recordedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
       if (grant.because === 'key')
         throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
       if (grant.because === 'pause') await this.refuseLongPause(now);
-      await clock.sleep(Math.min(grant.waitMs, LONGEST_NAP_MS), signal);
+      await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
   }
 
-  /** Waits until this process's own requests leave room for the next: in number and in time. */
+  /** Waits until this process may start another request, by their number in flight and by the spacing. */
   async #untilSpaced(signal: AbortSignal | undefined): Promise<void> {
     for (;;) {
       signal?.throwIfAborted();
@@ -155,34 +158,34 @@ export class Turnstile {
       const early = earliest - this.#options.clock.monotonic();
       if (this.#inFlight.size >= IN_FLIGHT || earliest === Number.POSITIVE_INFINITY)
         await unlessAborted(Promise.race(this.#inFlight), signal);
-      else if (early > 0) await this.#nap(early, signal);
+      else if (early > 0) await this.#sleep(early, signal);
       else return;
     }
   }
 
-  /** Sleeps for `ms`, or until the next answer if that is earlier: it can bring the next start forward. */
-  async #nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Sleeps for `ms`, or until an answer arrives earlier: the answer can bring the next start forward. */
+  async #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const { clock } = this.#options;
     if (this.#inFlight.size === 0) {
       await clock.sleep(ms, signal);
       return;
     }
-    const woken = new AbortController();
-    const either = signal === undefined ? woken.signal : AbortSignal.any([signal, woken.signal]);
+    const wake = new AbortController();
+    const either = signal === undefined ? wake.signal : AbortSignal.any([signal, wake.signal]);
     const asleep = clock.sleep(ms, either).catch(() => signal?.throwIfAborted());
     await Promise.race([asleep, ...this.#inFlight]);
-    woken.abort();
+    wake.abort();
     await asleep;
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
-    this.#own.set(id, Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs)) + 50);
+    this.#spacedUntil.set(id, Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs)) + 50);
   }
 
   #ownIds(): number[] {
     const now = this.#options.clock.monotonic();
-    for (const [id, until] of this.#own) if (until < now) this.#own.delete(id);
-    return [...this.#own.keys()];
+    for (const [id, until] of this.#spacedUntil) if (until < now) this.#spacedUntil.delete(id);
+    return [...this.#spacedUntil.keys()];
   }
 }
 

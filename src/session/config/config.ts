@@ -13,28 +13,28 @@ import {
   readWebhook,
 } from './variables.ts';
 
-/** Everything that the environment says, checked (DESIGN.md, "Environment"). */
+/** The environment's variables, read and checked (.env.example). */
 export interface Config {
-  /** Without a slash at its end; null where no command that talks to the service was asked for. */
+  /** Without a trailing slash. Null if it is not set and the command does not call the service. */
   readonly apiUrl: string | null;
   readonly key: string | null;
   readonly databaseUrl: string;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
-  /** In which time zone the views cut days. */
+  /** The time zone in which days begin and end, for the views. */
   readonly reportTimezone: string;
   readonly http: {
     readonly host: string;
     readonly port: number;
-    /** Further names under which the endpoints may be asked for, in lower case. */
+    /** Further host names that a request to the endpoints may use, in lower case. */
     readonly allowedHosts: readonly string[];
   };
-  /** Where changes are delivered to; null where nowhere. */
+  /** The receiver of changes; null if there is none. */
   readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
-  /** A sentence for each variable that looks like a slip of one of these, and so does nothing. */
+  /** A sentence for each variable that looks misspelt and has no effect. */
   readonly misspelt: readonly string[];
 }
 
@@ -43,9 +43,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * Reads and checks every variable.
- * @param folder relative paths start here
- * @param needs `service`: the command talks to the service, and so needs address and key
- * @throws MirrorError `CONFIG`, which names every wrong variable at once and never shows the key
+ * @param folder the start of relative paths
+ * @param needs `service`: the command calls the service, so that address and key are required
+ * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
 export function readConfig(environment: Environment, folder: string, needs: { service: boolean }): Config {
   const faults: string[] = [];
@@ -87,7 +87,7 @@ export function readConfig(environment: Environment, folder: string, needs: { se
   return Object.freeze({ ...config, misspelt });
 }
 
-/** The environment, and the names that are read from it: so the known names need no list of their own. */
+/** The environment, and the set of the names that are read from it: the program keeps no list of names. */
 function observed(environment: Environment): { env: Environment; known: Set<string> } {
   const known = new Set<string>();
   const env = new Proxy(environment, {
@@ -111,7 +111,7 @@ function readBudget(read: Read, faults: string[]): Budget {
     }),
     perDay: readNumber(read, 'REQUESTS_PER_DAY', { fallback: 5000, least: 1, most }),
     reserved: readNumber(read, 'REQUESTS_RESERVED', { fallback: 250, least: 0, most }),
-    // How the service answers a limit outside this range is not known (spec §4.2, §4.3).
+    // The service's answer to a limit outside this range is unknown (spec §4.2, §4.3).
     pageSize: readNumber(read, 'PAGE_SIZE', { fallback: 100, least: 10, most: 100 }),
   };
   const { perDay, reserved } = budget;

@@ -5,7 +5,7 @@ import { messageOf, MirrorError } from '../../core/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The process's environment over the `.env` file in `folder`, where there is one. */
+/** The variables of the `.env` file in `folder`, if it exists; those of `env` override them. */
 export function readEnvironment(env: Environment, folder: string): Environment {
   const file = join(folder, '.env');
   if (!existsSync(file)) return env;
@@ -15,6 +15,11 @@ export function readEnvironment(env: Environment, folder: string): Environment {
     throw new MirrorError('CONFIG', `Cannot read ${file}: ${messageOf(error)}.`, { cause: error });
   }
 }
+
+/**
+ * Reads one variable, or returns `fallback` if it is blank. If `parse` returns undefined, the variable has a
+ * fault, which reports `expected`.
+ */
 export type Read = <Value>(
   name: string,
   fallback: Value,
@@ -36,6 +41,7 @@ export function configError(faults: readonly string[], misspelt: readonly string
   const list = [...faults, ...misspelt].map((fault) => `  ${fault}`).join('\n');
   return new MirrorError(
     'CONFIG',
-    `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\nSet them in the environment or in a file .env; .env.example lists all with their defaults.`,
+    `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\n` +
+      'Set the variables in the environment or in a file .env; .env.example lists all with their defaults.',
   );
 }

@@ -1,14 +1,15 @@
 import leven from 'leven';
 
-/** More than these and a name is rather another program's: `HTTP_PROXY` is three from `HTTP_PORT`. */
+/** A misspelt name differs by at most this many characters: `HTTP_PROXY` is three from `HTTP_PORT`. */
 const MOST_SLIPS = 2;
 
-/** So nobody else's variables begin; with REQUESTS_ those of Python's do. */
+/** Prefixes that only this program uses. `REQUESTS_` alone is missing: Python's requests library uses it. */
 const OURS = /^(INBOX_API|REQUESTS_PER|SCHEDULE)_/;
 
 /**
- * A sentence for each variable that is set and not known, but looks as if one of ours was meant. Never a value: it may be a secret.
- * @param known every name that is read
+ * A sentence for each variable that is set and unknown, but looks like one of this program's. It never shows
+ * the value, which may be a secret.
+ * @param known every name that the program reads
  */
 export function misspeltVariables(
   env: Readonly<Record<string, string | undefined>>,
@@ -22,9 +23,9 @@ export function misspeltVariables(
         .filter(({ slips }) => slips <= MOST_SLIPS)
         .sort((one, next) => one.slips - next.slips);
       if (closest !== undefined)
-        return [`${name} is set, but no such variable is read; perhaps ${closest.other} is meant`];
+        return [`${name} is set, but the program reads no such variable; did you mean ${closest.other}?`];
       return OURS.test(name)
-        ? [`${name} is set, but no such variable is read; .env.example lists those that are`]
+        ? [`${name} is set, but the program reads no such variable; .env.example lists all`]
         : [];
     });
 }

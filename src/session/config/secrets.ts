@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configError, type Environment } from './environment.ts';
 
-/** What a variable says, or the file that the variable NAME_FILE names: so that a secret need not stand in the environment. Empty where neither is set. */
+/**
+ * Reads a secret from the variable `name`, or from the file that NAME_FILE names.
+ * @returns the text, empty if neither is set, and the name of the variable that was read
+ */
 export function readSecret(
   env: Environment,
   folder: string,
@@ -40,7 +43,7 @@ export function readKey(env: Environment, folder: string, needed: boolean, fault
   return key;
 }
 
-/** The key as it stands now, where it lies in a file; null where none is set. @throws MirrorError `CONFIG` */
+/** Reads the key again, in case its file has changed. Null if none is set. @throws MirrorError `CONFIG` */
 export function rereadKey(env: Environment, folder: string): string | null {
   const faults: string[] = [];
   const key = readKey(env, folder, true, faults);

@@ -28,7 +28,7 @@ export function readSchedule(read: Read, name: string, fallback: string): string
     fallback,
     'a cron expression of five fields, or six with seconds, such as "*/15 * * * *"',
     (text) =>
-      // node-cron also takes nicknames such as @daily, which say less than they seem to: five or six fields it is.
+      // node-cron also accepts nicknames such as @daily, which do not name their moment; they are refused.
       isCron(text) && /^(\S+\s+){4,5}\S+$/.test(text) ? text : undefined,
   );
 }
@@ -45,7 +45,7 @@ export function readHostNames(read: Read, name: string): readonly string[] {
   );
 }
 
-/** Address and secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+/** Address and secret of the receiver. Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
 export function readWebhook(
   read: Read,
   { text: secret, name }: { text: string; name: string },
@@ -71,7 +71,8 @@ export function readWebhook(
   if (url === null && secret === '') return null;
   if (bytes < 24 || bytes > 64)
     faults.push(
-      `${name}: expected whsec_ and 24 to 64 bytes in base64 (\`echo whsec_$(openssl rand -base64 32)\` makes one); its value is not shown here`,
+      `${name}: expected whsec_ and 24 to 64 bytes in base64 ` +
+        '(`echo whsec_$(openssl rand -base64 32)` makes one); its value is not shown here',
     );
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');
@@ -93,7 +94,7 @@ function isTimezone(text: string): boolean {
   }
 }
 
-/** A number within its bounds; whole unless the variable says otherwise. */
+/** A number from `least` to `most`; a whole number unless `isWhole` is false. */
 export function readNumber(
   read: Read,
   name: string,

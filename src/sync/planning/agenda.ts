@@ -19,7 +19,11 @@ export interface AgendaMirror extends PlanningMirror {
   readonly budget: Pick<BudgetUse, 'sentToday' | 'leavesWindowAt'>;
 }
 
-/** The lists that are due: those to sweep now, in order, and those that wait for the day's budget until about `until`. */
+/**
+ * The agenda: the lists that are due at this moment. `start` has those to sweep now, in order; `waiting` has
+ * those that wait for budget, until about `until`. The daemon follows it; `status` prints what waits. Compare
+ * `load.ts` (all schedules, on average) and `planner.ts` (the choice, without a database).
+ */
 export interface Agenda {
   readonly start: readonly ListKey[];
   readonly waiting: readonly { readonly key: ListKey; readonly requests: number }[];
@@ -28,12 +32,12 @@ export interface Agenda {
   readonly left: number;
 }
 
-/** A list that is older than this goes first, whatever its index. */
+/** A list older than 24 hours comes first, whatever its index. */
 export const MAX_AGE_HOURS = 24;
 
 /**
  * Reads which lists are due and chooses those that fit the budget of scheduled work (docs/decisions/0002).
- * @param isBusy lists that are being swept already; their remaining requests count as used
+ * @param isBusy true for a list that is being swept; its remaining requests count as used
  */
 export async function readAgenda(
   mirror: AgendaMirror,
@@ -44,25 +48,25 @@ export async function readAgenda(
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
   const candidates: Candidate[] = [];
-  let busy = 0;
+  let committed = 0;
   for (const key of await sweepableLists(mirror)) {
-    const own = sweeps.get(listId(key)) ?? [];
-    if (isBusy(key)) busy += remainingCost(own, budget);
-    else if (isDue(own, dueSince.get(key.list) ?? null))
-      candidates.push(await candidateOf(mirror, key, own, budget, now));
+    const latest = sweeps.get(listId(key)) ?? [];
+    if (isBusy(key)) committed += remainingCost(latest, budget);
+    else if (isDue(latest, dueSince.get(key.list) ?? null))
+      candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
   const cap = scheduledCap(budget);
-  const left = cap - (await mirror.budget.sentToday(now)) - busy;
-  const { start, waiting, lacking } = choose(candidates, { left, cap });
+  const left = cap - (await mirror.budget.sentToday(now)) - committed;
+  const { start, waiting, shortfall } = choose(candidates, { left, cap });
   return {
     start: start.map(({ key }) => key),
     waiting: waiting.map(({ key, cost }) => ({ key, requests: cost })),
-    until: lacking === 0 ? null : await mirror.budget.leavesWindowAt(lacking, now),
+    until: shortfall === 0 ? null : await mirror.budget.leavesWindowAt(shortfall, now),
     left,
   };
 }
 
-/** All lists but those of inboxes that are suspects. */
+/** All lists, without those of suspected inboxes. */
 export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]> {
   const inboxes = (await mirror.inboxes()).filter(({ suspect }) => !suspect);
   return keysOf(
@@ -71,10 +75,10 @@ export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]>
   );
 }
 
-/** A list is due if no sweep of it has ended since its last slot, successfully or not. */
-function isDue(own: readonly LatestSweep[], dueSince: Date | null): boolean {
+/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
+function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
   if (dueSince === null) return false;
-  return !own.some(
+  return !latest.some(
     ({ state, finishedAt }) =>
       (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
@@ -83,27 +87,31 @@ function isDue(own: readonly LatestSweep[], dueSince: Date | null): boolean {
 async function candidateOf(
   mirror: PlanningMirror,
   key: ListKey,
-  own: readonly LatestSweep[],
+  latest: readonly LatestSweep[],
   budget: Budget,
   now: number,
 ): Promise<Candidate> {
-  const completeAsOf = openAndComplete(own).complete?.finishedAt?.getTime();
+  const completeAsOf = openAndComplete(latest).complete?.finishedAt?.getTime();
   return {
     key,
     ageHours: completeAsOf === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now - completeAsOf) / HOUR,
-    cost: remainingCost(own, budget),
+    cost: remainingCost(latest, budget),
     rate: changeRate(key.list, observations(await mirror.sweeps.complete(key), now)),
     maxAgeHours: MAX_AGE_HOURS,
   };
 }
 
-/** Requests that a sweep will cost: the pages of the last complete one, less those that an open one has read. */
-export function remainingCost(own: readonly LatestSweep[], budget: Pick<Budget, 'pageSize'>): number {
-  const { open, complete } = openAndComplete(own);
+/**
+ * Requests that a list's next sweep will cost: the pages of its last complete sweep, less those that an open
+ * sweep has read. At least 1.
+ * @param latest the list's newest sweep of each state
+ */
+export function remainingCost(latest: readonly LatestSweep[], budget: Pick<Budget, 'pageSize'>): number {
+  const { open, complete } = openAndComplete(latest);
   return Math.max(1, pagesFor(complete?.items ?? 0, budget) - (open?.pages ?? 0));
 }
 
-/** How many rows each complete sweep changed since the one before. The first one has none before it. */
+/** The changes that each complete sweep found since the one before; none for the oldest one. */
 export function observations(
   newestFirst: readonly { finishedAt: Date; changes: number }[],
   now: number,

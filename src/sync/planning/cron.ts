@@ -1,4 +1,5 @@
 import { createTask, parse, type ScheduledTask } from 'node-cron';
+import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
 export interface Cron {
@@ -8,34 +9,38 @@ export interface Cron {
   next(after: number): number;
 }
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-
-/** Every zone is a multiple of this away from UTC: its hours begin on one, and its minutes differ from UTC's by whole quarters. */
+/** Each zone differs from UTC by a multiple of 15 minutes, so each zone's hours begin at a UTC quarter. */
 const QUARTER = 15 * MINUTE;
-const NEARLY_A_DAY = 20 * 60 * MINUTE;
-const ASKED_AGAIN = 6 * 60 * MINUTE;
 
-/** The rarest slot there is: a 29 February that is a certain day of the week, at the worst 40 years off. */
-const FARTHEST = 41 * 366 * 24 * 60 * MINUTE;
+/** Shorter than any day, since the shortest has 23 hours. */
+const NEARLY_A_DAY = 20 * HOUR;
+
+/** The search tests at most every 6 hours whether it can skip days: one test costs as much as a quarter. */
+const DAY_TEST_EVERY = 6 * HOUR;
+
+/** The rarest slot is a 29 February that falls on a given weekday: at most 40 years away. */
+const FARTHEST = 41 * 366 * DAY;
+
+/** Each schedule remembers the answers of its last 64 searches. */
 const REMEMBERED = 64;
 
 /**
- * node-cron reads the expression and says whether an instant is a slot. The next slot is searched for here: node-cron 4.6 counts from the machine's
- * clock alone, and on the day on which the clock is set back it leaves the repeated hour out.
- * @param expression five fields, or six with seconds; checked before (`readConfig`)
+ * The slots of a schedule. node-cron reads the expression and tests instants. This file searches for the next
+ * slot (docs/decisions/0001): node-cron 4.6 searches from the machine's clock only, and omits the repeated
+ * hour of the day on which the clock is set back.
+ * @param expression five fields, or six with seconds; checked by `readConfig`
  */
 export function cronOf(expression: string, timezone: string): Cron {
   const name = `${timezone} ${expression}`;
-  const cron = made.get(name) ?? makeCron(expression, timezone);
-  made.set(name, cron);
+  const cron = crons.get(name) ?? createCron(expression, timezone);
+  crons.set(name, cron);
   return cron;
 }
 
-/** What was searched for once is known to whoever asks for the same schedule again. */
-const made = new Map<string, Cron>();
+/** One object for each schedule, so that all callers share what it remembers. */
+const crons = new Map<string, Cron>();
 
-function makeCron(expression: string, timezone: string): Cron {
+function createCron(expression: string, timezone: string): Cron {
   const fields = expression.trim().split(/\s+/);
   const [seconds, minutes, ...rest] = fields.length === 5 ? ['0', ...fields] : fields;
   const task = (...parts: (string | undefined)[]): ScheduledTask =>
@@ -44,7 +49,7 @@ function makeCron(expression: string, timezone: string): Cron {
   const hour = task('*', '*', ...rest);
   const day = task('*', '*', '*', ...rest.slice(1));
   const parsed = parse([seconds, minutes, ...rest].join(' '));
-  /** Milliseconds into a quarter of an hour at which a slot can lie. */
+  /** Milliseconds from the start of a quarter at which a slot can be. */
   const offsets = [
     ...new Set(
       parsed.minute.flatMap((minute) =>
@@ -57,9 +62,9 @@ function makeCron(expression: string, timezone: string): Cron {
   function search(after: number): number {
     const first = floorTo(after, QUARTER);
     for (let quarter = first; quarter < after + FARTHEST; quarter += QUARTER) {
-      // A day has 23 hours at the least: one of the schedule's cannot begin and end between two moments so near. To ask costs as much as a quarter
-      // does, so it is asked now and then.
-      if (quarter === first || quarter % ASKED_AGAIN === 0) {
+      // No whole day fits between two instants 20 hours apart. If the schedule excludes the days of both,
+      // there is no slot between them.
+      if (quarter === first || quarter % DAY_TEST_EVERY === 0) {
         while (
           !day.match(new Date(quarter)) &&
           !day.match(new Date(quarter + NEARLY_A_DAY)) &&
@@ -67,7 +72,7 @@ function makeCron(expression: string, timezone: string): Cron {
         )
           quarter += NEARLY_A_DAY;
       }
-      // Where the hour is none of the schedule's, no minute of it need be looked at.
+      // Skip a quarter of an hour that the schedule excludes. With one offset this test would save nothing.
       if (offsets.length > 1 && !hour.match(new Date(quarter))) continue;
       const found = offsets
         .map((offset) => quarter + offset)
@@ -81,8 +86,8 @@ function makeCron(expression: string, timezone: string): Cron {
     expression,
     timezone,
     next(after) {
-      const same = known.find((span) => span.after <= after && after < span.next);
-      if (same !== undefined) return same.next;
+      const remembered = known.find((span) => span.after <= after && after < span.next);
+      if (remembered !== undefined) return remembered.next;
       const next = search(after);
       known.unshift({ after, next });
       known.length = Math.min(known.length, REMEMBERED);

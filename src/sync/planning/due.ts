@@ -3,14 +3,23 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
 import type { Cron } from './cron.ts';
 
-/** A long absence is one missed slot; which of thousands was the last need not be known to the second. */
-const SLOTS_LOOKED_AT = 1000;
-const LONG_AGO = 8000 * HOUR;
+/**
+ * After an absence at most 1000 slots are stepped through. If more have passed, `dueSince` is earlier than
+ * the last slot, and the list is due all the same.
+ */
+const MOST_SLOTS = 1000;
+
+/** Milliseconds: the search for a new schedule's past slots ends about this long ago. */
+const SEARCH_BACK_MS = 8000 * HOUR;
 
 /**
- * Notes in SQL which kinds of list have become due by `now` (epoch ms). A slot that passed while nobody looked is made good once; a schedule that
- * is different is due at its next slot, and one that is new has been due since its last: what a command has read since then is not read again.
- * @returns whether any became due
+ * Writes to `schedules` which kinds of list have become due by `now` (epoch ms).
+ *
+ * - All slots that passed since the last call make a list due once.
+ * - A changed schedule becomes due at its next slot.
+ * - A new schedule has been due since its last slot, so a list that a command has read since then is not due.
+ *
+ * @returns true if any kind became due
  */
 export async function markDue(
   schedules: Pick<Schedules, 'all' | 'write'>,
@@ -29,7 +38,7 @@ export async function markDue(
   return due;
 }
 
-/** The schedule as it stands at `now`; the very same object where nothing is different. */
+/** The schedule at `now`. Returns the object `before` itself if nothing differs. */
 function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: number): Schedule {
   const { expression, timezone } = cron;
   const nextAt = new Date(cron.next(now));
@@ -37,7 +46,7 @@ function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: nu
   const same = before.expression === expression && before.timezone === timezone;
   if (same && before.nextAt.getTime() <= now)
     return { ...before, nextAt, ...lastSlots(cron, before.nextAt.getTime(), before.dueSince, now) };
-  // Due in the future, or at a slot beyond the next one: the work of a clock that was ahead.
+  // A clock that was ahead wrote an instant in the future, or a slot beyond the next one: correct it.
   const dueSince = notAfter(now, before.dueSince);
   if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
   return { list, expression, timezone, nextAt, dueSince, dueBefore: notAfter(now, before.dueBefore) };
@@ -49,19 +58,19 @@ function notAfter(now: number, slot: Date | null): Date | null {
 
 type LastSlots = Pick<Schedule, 'dueSince' | 'dueBefore'>;
 
-/** The last two slots up to `now`, or where the schedule has had none for ages an instant of long ago. */
+/** The last two slots up to `now`; an instant long ago replaces a slot that the search does not find. */
 function slotsBefore(cron: Cron, now: number): LastSlots {
   let back = HOUR;
-  while (back < LONG_AGO && cron.next(cron.next(now - back)) > now) back *= 2;
+  while (back < SEARCH_BACK_MS && cron.next(cron.next(now - back)) > now) back *= 2;
   const longAgo = new Date(now - back);
   const first = cron.next(now - back);
   return first > now ? { dueSince: longAgo, dueBefore: longAgo } : lastSlots(cron, first, longAgo, now);
 }
 
-/** From the slot `first` on, which `before` preceded. */
+/** The last two slots up to `now`. @param first a slot before `now` @param before the slot before `first` */
 function lastSlots(cron: Cron, first: number, before: Date | null, now: number): LastSlots {
   let slots = { dueSince: new Date(first), dueBefore: before };
-  for (let looked = 0; looked < SLOTS_LOOKED_AT; looked += 1) {
+  for (let steps = 0; steps < MOST_SLOTS; steps += 1) {
     const next = cron.next(slots.dueSince.getTime());
     if (next > now) break;
     slots = { dueSince: new Date(next), dueBefore: slots.dueSince };

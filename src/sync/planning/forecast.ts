@@ -3,19 +3,22 @@ import { DAY, SECOND } from '../../core/clock.ts';
 import { INBOXES, keysOf, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 
-/** What a full resync would cost, by the size of the lists when they were last complete. */
+/**
+ * The forecast: requests and time of one resync, before a person starts it. It assumes that each list has as
+ * many rows as in its last complete sweep. Compare `load.ts` (all schedules, day after day).
+ */
 export interface Forecast {
   readonly lists: readonly { readonly key: ListKey; readonly requests: number; readonly known: boolean }[];
   readonly requests: number;
-  /** False if a list was never read to its end: only its first page is counted. */
+  /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
   readonly sentToday: number;
   readonly perDay: number;
-  /** Milliseconds from now to the end of the resync, by the rate or, where it binds, by the day's budget. */
+  /** Milliseconds from now to the end of the resync: limited by the rate, or by the day's budget. */
   readonly lastsMs: number;
 }
 
-/** Forecasts a resync of `lists`: `ceil(rows / page size)` requests a list, at least 1. */
+/** Forecasts a resync of `lists`, of one inbox or (`inboxId` null) of all. Sends no request. */
 export async function forecastResync(
   mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
   { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
@@ -50,7 +53,7 @@ function durationOf(requests: number, budget: Budget, sentToday: number): number
   const atFullRate = (count: number): number => (count / budget.perSecond) * SECOND;
   const left = requestsLeft(budget, sentToday);
   if (requests <= left) return atFullRate(requests);
-  // Requests beyond today's budget wait until as many have left the window: at most a day for each budget's worth.
+  // Requests beyond today's budget wait for others to leave the window: at most a day for each full budget.
   const daysWaited = Math.ceil((requests - left) / budget.perDay);
   return daysWaited * DAY + atFullRate((requests - left) % budget.perDay);
 }

@@ -1,12 +1,14 @@
+import { MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
 import { type Cron, cronOf } from './cron.ts';
 
-/** How a list stands against its promise. */
+/** A list against its promise: not older, older, or never complete. */
 export type Freshness = 'fresh' | 'stale' | 'never';
 
-/** No promise is shorter: a schedule by the second is a wish. */
-const SHORTEST_MS = 120_000;
+/** Milliseconds of the shortest promise: no service can be read completely every second. */
+const SHORTEST_MS = 2 * MINUTE;
 
+/** The slots of each kind of list. @param schedules cron expressions, checked */
 export function cronsOf(
   schedules: Readonly<Record<ListName, string>>,
   timezone: string,
@@ -16,8 +18,9 @@ export function cronsOf(
 }
 
 /**
- * Milliseconds that a list may be old: from when it was complete to the second slot after that, so that one pass under way or one missed slot is no
- * alarm. A schedule for office hours so promises little for a night, and much for a morning.
+ * The age in ms up to which a list is fresh: from its last complete sweep to the second slot after that. The
+ * second, so that neither a sweep in progress nor one missed slot raises an alarm. With a schedule for office
+ * hours a list may therefore be old at night, but not during the day (docs/decisions/0001).
  */
 export function promiseOf(cron: Cron, completeAsOf: Date | null, now: number): number {
   const since = completeAsOf?.getTime() ?? now;

@@ -6,13 +6,16 @@ import type { Cron } from './cron.ts';
 import { changeRate } from './planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
 
-/** The schedules' load on the day's budget. */
+/**
+ * The load: the requests a day that all schedules together need, against the budget. `start` prints it as its
+ * plan. Compare `forecast.ts` (one resync) and `agenda.ts` (the lists to sweep now).
+ */
 export interface Load {
   readonly kinds: readonly KindLoad[];
-  /** Requests a day that the schedules need, and those that scheduled work may use. */
+  /** Requests a day that the schedules need, and requests a day that scheduled work may use. */
   readonly wanted: number;
   readonly available: number;
-  /** False if a list was never read to its end: only its first page is counted. */
+  /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
 }
 
@@ -20,7 +23,7 @@ export interface Load {
 export interface KindLoad {
   readonly list: ListName;
   readonly cron: Cron;
-  /** The next slots, epoch ms. */
+  /** The next three slots, epoch ms. */
   readonly next: readonly number[];
   readonly lists: number;
   readonly requestsPerPass: number;
@@ -29,14 +32,14 @@ export interface KindLoad {
   readonly worstAgeMs: number | null;
 }
 
-/** This many slots are shown. */
-const SHOWN = 3;
+/** Each schedule lists its next 3 slots. */
+const NEXT_SLOTS = 3;
 
-/** Slots a day are averaged over this many days, or this many slots if they come first. */
+/** Slots a day are an average over the next 28 days, or over 300 slots if those end earlier. */
 const DAYS_COUNTED = 28;
 const SLOTS_COUNTED = 300;
 
-/** Works out what a pass of each schedule costs, and whether all of them fit the budget. Sends no request. */
+/** Computes the requests of each schedule's passes, and whether all of them fit the budget. */
 export async function loadOf(
   mirror: PlanningMirror,
   crons: Readonly<Record<ListName, Cron>>,
@@ -45,12 +48,12 @@ export async function loadOf(
 ): Promise<Load> {
   const lists = await plannedLists(mirror, budget, now);
   const kinds = LIST_NAMES.map((list) => {
-    const own = lists.filter(({ key }) => key.list === list);
-    const requestsPerPass = own.reduce((sum, { cost }) => sum + cost, 0);
+    const ofKind = lists.filter(({ key }) => key.list === list);
+    const requestsPerPass = ofKind.reduce((sum, { cost }) => sum + cost, 0);
     return {
       list,
       cron: crons[list],
-      lists: own.length,
+      lists: ofKind.length,
       requestsPerPass,
       passesPerDay: slotsPerDay(crons[list], now),
       next: nextSlots(crons[list], now),
@@ -87,7 +90,7 @@ async function plannedLists(
 
 function nextSlots(cron: Cron, now: number): number[] {
   const slots: number[] = [];
-  for (let at = cron.next(now); slots.length < SHOWN; at = cron.next(at)) slots.push(at);
+  for (let at = cron.next(now); slots.length < NEXT_SLOTS; at = cron.next(at)) slots.push(at);
   return slots;
 }
 

@@ -1,37 +1,41 @@
 import type { ListKey, ListName } from '../../core/lists.ts';
 
-/** What one complete sweep of a list found: rows that were new, different or gone, over how many hours since the one before. */
+/** The changes that one complete sweep found: rows that were new, different or gone. */
 export interface Observation {
   readonly changes: number;
+  /** Hours between this sweep and the one before. */
   readonly hours: number;
-  /** Hours since then. */
+  /** Hours from this sweep until now. */
   readonly hoursAgo: number;
 }
 
-/** A list that is due, with what the planner weighs. Single pages of a list are to become candidates beside it (DESIGN.md, "Planning"). */
+/** A list that is due, with the figures that the planner compares. */
 export interface Candidate {
   readonly key: ListKey;
-  /** Hours since its last complete sweep; infinite where there was none. */
+  /** Hours since its last complete sweep; infinite if it has none. */
   readonly ageHours: number;
-  /** Requests that its sweep will cost: pages of the last one, less those that an open sweep has read already. */
+  /** Requests that its sweep will still cost. */
   readonly cost: number;
-  /** Changed rows per hour, see {@link changeRate}. */
+  /** Changed rows an hour, see {@link changeRate}. */
   readonly rate: number;
-  /** Beyond this age it goes before everything else. */
+  /** From this age on it is overdue: it comes before every list that is not. */
   readonly maxAgeHours: number;
 }
 
-/** What may be swept now, in order; what waits for budget, in order; and how many requests must leave the window before the first of those fits. */
+/**
+ * Candidates to sweep now, and candidates that wait for budget, both in order. `shortfall`: the requests that
+ * must leave the budget's window before the first waiting one fits; 0 if none waits.
+ */
 export interface Choice<Chosen extends Candidate> {
   readonly start: readonly Chosen[];
   readonly waiting: readonly Chosen[];
-  readonly lacking: number;
+  readonly shortfall: number;
 }
 
-/** Observations lose a factor e of their weight in this time. */
+/** An observation's weight falls by a factor of e every 7 days. */
 const MEMORY_HOURS = 7 * 24;
 
-/** Gamma priors of the change rate, as changes seen in so many hours: what a list of this kind does before anything is known of it. */
+/** Gamma priors of the change rate, as changes in a number of hours: they apply to a list without sweeps. */
 const PRIOR: Record<ListName, { changes: number; hours: number }> = {
   inboxes: { changes: 0.1, hours: 24 },
   users: { changes: 0.2, hours: 24 },
@@ -39,17 +43,20 @@ const PRIOR: Record<ListName, { changes: number; hours: number }> = {
   conversations: { changes: 4, hours: 1 },
 };
 
-/** How much a stale row matters, by kind of list: nothing is found in an inbox that nobody knows of. */
+/** The weight of a stale row, by kind of list. Inboxes count double: an unknown inbox hides all its lists. */
 const WEIGHT: Record<ListName, number> = { inboxes: 2, users: 1, tags: 1, conversations: 1 };
 
-/** A list that costs more than this share of the day's budget would wait for ever: it begins when half a day's is free, and pauses on the way. */
+/**
+ * A list that costs more than 80 % of the scheduled budget starts when half of that budget is free, and
+ * pauses on the way. It would otherwise wait for ever.
+ */
 const LARGE = 0.8;
 const ENOUGH_FOR_LARGE = 0.5;
 
-/** What costs so little beside the list that waits may go ahead of it. */
+/** A list may start before the waiting one if it costs at most 1/50 of it. */
 const SMALL = 1 / 50;
 
-/** Changed rows per hour: the Gamma posterior's mean, with exponential forgetting (DESIGN.md, "Planning"). */
+/** Changed rows an hour: the mean of the Gamma posterior; old observations weigh exponentially less. */
 export function changeRate(list: ListName, observations: readonly Observation[]): number {
   let { changes, hours } = PRIOR[list];
   for (const observation of observations) {
@@ -61,16 +68,17 @@ export function changeRate(list: ListName, observations: readonly Observation[])
 }
 
 /**
- * The greedy index of a list: `w (T - (1 - exp(-l T)) / l) / k`, with T the hours since its last complete sweep, l its change rate and k its
- * cost in requests (Kolobov et al. 2019, harmonic staleness). Infinite for a list beyond its `maxAge`, or never read.
+ * The greedy index of a list: `w (T - (1 - exp(-l T)) / l) / k`. w is the weight of its kind, T the hours
+ * since its last complete sweep, l its change rate, k its cost in requests (Kolobov et al. 2019, harmonic
+ * staleness). Infinite for a list that is overdue or was never read.
  */
 export function urgency({ key, ageHours, cost, rate, maxAgeHours }: Candidate): number {
   if (isOverdue({ ageHours, maxAgeHours })) return Number.POSITIVE_INFINITY;
   return (WEIGHT[key.list] * (ageHours + Math.expm1(-rate * ageHours) / rate)) / Math.max(1, cost);
 }
 
-/** Greatest index first; of those beyond their age the oldest. */
-function inOrder<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
+/** Sorts by index, greatest first; overdue candidates by age, oldest first. */
+function byUrgency<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
   return candidates
     .map((candidate) => ({ candidate, index: urgency(candidate) }))
     .toSorted(
@@ -80,8 +88,9 @@ function inOrder<Weighed extends Candidate>(candidates: readonly Weighed[]): Wei
 }
 
 /**
- * Takes candidates in order as long as they fit into the `left` of `cap` requests. After the first that does not fit nothing goes that would
- * make it wait longer, but what is small beside it, as long as it is within its age.
+ * The planner: chooses the candidates that start now, in order, while they fit into the `left` of `cap`
+ * requests. Once a candidate does not fit, only much smaller ones (at most 1/50 of its cost) may still start,
+ * and only until it is overdue. Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
  */
 export function choose<Due extends Candidate>(
   candidates: readonly Due[],
@@ -90,20 +99,20 @@ export function choose<Due extends Candidate>(
   const start: Due[] = [];
   const waiting: Due[] = [];
   let free = left;
-  let lacking = 0;
-  for (const candidate of inOrder(candidates)) {
+  let shortfall = 0;
+  for (const candidate of byUrgency(candidates)) {
     const needed = candidate.cost > LARGE * cap ? ENOUGH_FOR_LARGE * cap : candidate.cost;
     const [first] = waiting;
-    const mayGo = first === undefined || (!isOverdue(first) && candidate.cost <= first.cost * SMALL);
-    if (mayGo && needed <= free) {
+    const mayStart = first === undefined || (!isOverdue(first) && candidate.cost <= first.cost * SMALL);
+    if (mayStart && needed <= free) {
       start.push(candidate);
       free -= candidate.cost;
     } else {
-      if (first === undefined) lacking = Math.ceil(needed - free);
+      if (first === undefined) shortfall = Math.ceil(needed - free);
       waiting.push(candidate);
     }
   }
-  return { start, waiting, lacking };
+  return { start, waiting, shortfall };
 }
 
 function isOverdue({ ageHours, maxAgeHours }: Pick<Candidate, 'ageHours' | 'maxAgeHours'>): boolean {

@@ -187,7 +187,7 @@ test('a daemon whose lease another process takes over stands by and does not tak
   database
     .prepare(`UPDATE leases SET holder = 'another', pid = 1, expires_at = ?`)
     .run(new Date(Date.now() + 20_000).toISOString());
-  await daemon.said(/has taken the mirror over/);
+  await daemon.said(/^another process took over the mirror/);
   await daemon.said(/standing by/);
   expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
     holder: 'another',

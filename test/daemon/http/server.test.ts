@@ -128,7 +128,7 @@ test('/ lists the endpoints, and an unknown path answers 404 with a sentence', a
   for (const path of PATHS) expect(index.body).toContain(path);
   const missing = await ask('/admin?x=1');
   expect(missing.status).toBe(404);
-  expect(missing.json).toEqual({ error: 'There is no such endpoint; / lists those that there are.' });
+  expect(missing.json).toEqual({ error: 'There is no such endpoint; / lists all endpoints.' });
 });
 
 test.each(PATHS)('HEAD %s returns the headers of GET and no body', async (path) => {
@@ -210,11 +210,15 @@ test('the host name in HTTP_HOST is accepted', async () => {
 });
 
 test.each([
-  ['a taken port', (port: number) => ({ host: '127.0.0.1', port }), /HTTP_PORT: 127\.0\.0\.1:\d+ is taken/],
+  [
+    'a taken port',
+    (port: number) => ({ host: '127.0.0.1', port }),
+    /HTTP_PORT: another program.* listens on 127\.0\.0\.1:\d+\./,
+  ],
   [
     'an address of another machine',
     () => ({ host: '192.0.2.1', port: 0 }),
-    /HTTP_HOST: 192\.0\.2\.1 is no address of this machine/,
+    /HTTP_HOST: this machine has no address 192\.0\.2\.1\./,
   ],
 ])('%s is a configuration error that names the variable', async (_what, where, message) => {
   const { url, clock, metrics, status } = await served();
@@ -252,7 +256,7 @@ test('a closed database makes every endpoint answer 503 without a stack trace', 
   for (const path of ['/healthz', '/readyz', '/metrics', '/status.json']) {
     const { status, body } = await ask(path);
     expect(status, path).toBe(503);
-    expect(body, path).toContain('The database cannot be read; the log says why.');
+    expect(body, path).toContain('The database cannot be read; the log has the cause.');
     expect(body, path).not.toMatch(/\.ts|node_modules| at /);
   }
   expect((await ask('/')).status).toBe(200);

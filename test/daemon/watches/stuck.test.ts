@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { becomesStuck, STUCK_MS } from '../../../src/daemon/watches/stuck.ts';
+import { waitUntilStuck, STUCK_MS } from '../../../src/daemon/watches/stuck.ts';
 import { daemonHouse, HOUR, MINUTE } from '../../support/daemon.ts';
 
 const SMALL = { sandbox: { conversations: [25] } };
@@ -10,7 +10,7 @@ test('a daemon is stuck after minutes without its database, but not in hours wit
   const { daemon, database, stop } = await house.start();
   const over = new AbortController();
   let verdict: boolean | null = null;
-  const watched = becomesStuck(daemon, { clock, signal: over.signal }).then((stuck) => (verdict = stuck));
+  const watched = waitUntilStuck(daemon, { clock, signal: over.signal }).then((stuck) => (verdict = stuck));
   await clock.sleep(3 * HOUR);
   expect(verdict).toBeNull();
 
@@ -30,7 +30,7 @@ test('a daemon is stuck after minutes without its database, but not in hours wit
 test('a stopped daemon is not stuck', async () => {
   const { clock } = await daemonHouse(SMALL);
   const over = new AbortController();
-  const watched = becomesStuck({ lastTickAt: clock.monotonic() }, { clock, signal: over.signal });
+  const watched = waitUntilStuck({ lastTickAt: clock.monotonic() }, { clock, signal: over.signal });
   over.abort();
   expect(await watched).toBe(false);
 });

@@ -8,11 +8,11 @@ import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { readBody } from '../../../src/service/envelope.ts';
 import {
+  type CallOutcome,
   createGate,
   type Gate,
   type GateEvent,
   type GateOptions,
-  type Passed,
 } from '../../../src/service/gate/gate.ts';
 import { type Answer, type Http, NoAnswer } from '../../../src/service/http.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -129,7 +129,7 @@ export interface Process {
   /** Resolves when the gate has reported `count` events. */
   reported(count: number): Promise<void>;
   /** Sends one request through the gate. */
-  ask(options?: AskOptions): Promise<Passed<unknown>>;
+  ask(options?: AskOptions): Promise<CallOutcome<unknown>>;
 }
 
 export interface Bench {

@@ -85,8 +85,8 @@ describe('the planner', () => {
   test('starts all due lists in the order of the index if all of them fit', () => {
     fc.assert(
       fc.property(candidates, (due) => {
-        const { start, waiting, lacking } = choose(due, { left: 10_000, cap: 10_000 });
-        expect([start.length, waiting.length, lacking]).toEqual([due.length, 0, 0]);
+        const { start, waiting, shortfall } = choose(due, { left: 10_000, cap: 10_000 });
+        expect([start.length, waiting.length, shortfall]).toEqual([due.length, 0, 0]);
         const indices = start.map(urgency);
         expect(indices).toEqual(indices.toSorted((a, b) => (a === b ? 0 : b - a)));
       }),
@@ -100,14 +100,14 @@ describe('the planner', () => {
         fc.integer({ min: -20, max: 300 }),
         fc.integer({ min: 1, max: 300 }),
         (due, left, cap) => {
-          const { start, waiting, lacking } = choose(due, { left, cap });
+          const { start, waiting, shortfall } = choose(due, { left, cap });
           expect(start.length + waiting.length).toBe(due.length);
           const large = start.findIndex(({ cost }) => cost > LARGE * cap);
           const fits = large < 0 ? start : start.slice(0, large);
           expect(fits.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(Math.max(0, left));
           // A started list that is too large gets all that is left: no list starts after it.
           if (large >= 0 && start[large]!.cost > left) expect(start).toHaveLength(large + 1);
-          expect(lacking > 0).toBe(waiting.length > 0);
+          expect(shortfall > 0).toBe(waiting.length > 0);
         },
       ),
     );
@@ -136,18 +136,18 @@ describe('the planner', () => {
     expect(choose([waits, small, middling], limits)).toMatchObject({
       start: [small],
       waiting: [waits, middling],
-      lacking: 50,
+      shortfall: 50,
     });
     expect(choose([{ ...waits, ageHours: 24 }, small, middling], limits)).toMatchObject({
       start: [],
-      lacking: 50,
+      shortfall: 50,
     });
   });
 
   test('starts a list too large for any day once half of the day budget is free', () => {
     const large = candidate({ cost: 1000 });
-    expect(choose([large], { left: 49, cap: 100 })).toMatchObject({ start: [], lacking: 1 });
-    expect(choose([large], { left: 50, cap: 100 })).toMatchObject({ start: [large], lacking: 0 });
+    expect(choose([large], { left: 49, cap: 100 })).toMatchObject({ start: [], shortfall: 1 });
+    expect(choose([large], { left: 50, cap: 100 })).toMatchObject({ start: [large], shortfall: 0 });
   });
 
   test('starves no list in the long run, whatever its cost and its change rate', () => {

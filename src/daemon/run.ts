@@ -1,0 +1,52 @@
+import { EXIT, isMirrorError } from '../core/errors.ts';
+import type { Session } from '../session/session.ts';
+import type { Io } from '../session/terminal.ts';
+import { openEndpoints } from './http/listen.ts';
+import type { Role } from './http/server.ts';
+import type { ServeOptions } from './serve.ts';
+import { serveUntilStopped } from './standby.ts';
+import { watchKeyFile } from './watches/key-file.ts';
+import { BUG_MESSAGE, limitStopTime, logUncaught } from './watches/last-resort.ts';
+
+export interface RunOptions extends ServeOptions {
+  readonly version: string;
+}
+
+/**
+ * The daemon's life, from the open session to the stop. Everything that it acquires is released in reverse
+ * order when the caller closes the session.
+ * @returns the exit code; an unknown error is a bug, which is logged
+ * @throws MirrorError for the command to print as a sentence
+ */
+export async function runDaemon(
+  io: Io,
+  session: Session,
+  { version, metrics, onPlan }: RunOptions,
+): Promise<number> {
+  const { config, log } = session;
+  try {
+    logUncaught(session);
+    for (const warning of config.misspelt) log.warn(warning);
+    limitStopTime(io, session);
+    let role: Role = 'standby';
+    const endpoints = await openEndpoints(session, { metrics, version, role: () => role });
+    watchKeyFile(io, session);
+    await serveUntilStopped(io, session, {
+      metrics,
+      onPlan,
+      onActive: async (hasStoodBy) => {
+        role = 'active';
+        await endpoints.listen(hasStoodBy);
+      },
+      onStandby: () => {
+        role = 'standby';
+      },
+    });
+    log.info('stopped');
+    return EXIT.done;
+  } catch (error) {
+    if (isMirrorError(error)) throw error;
+    log.fatal({ err: error }, BUG_MESSAGE);
+    return EXIT.unexpected;
+  }
+}

@@ -185,7 +185,7 @@ describe('the house', () => {
       (file) => !/^src\/(database|mirror|query)\//.test(file) && linesOf(file).some((line) => sql.test(line)),
     );
     // The demo runs what a person would ask, and two texts show a person what to ask.
-    const examples = ['src/cli/commands/demo.ts', 'src/cli/definitions/query.ts', 'src/cli/pass/outcome.ts'];
+    const examples = ['src/cli/commands/demo.ts', 'src/cli/commands/query.ts', 'src/cli/pass/outcome.ts'];
     expect(strangers.toSorted()).toEqual(examples);
   });
 

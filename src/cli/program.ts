@@ -1,19 +1,23 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
 import { type Io, paint, printLine, type Runner, wrapped } from '../session/terminal.ts';
-import { addChanges } from './definitions/changes.ts';
-import { addDemo } from './definitions/demo.ts';
-import { addDoctor } from './definitions/doctor.ts';
-import { addLookup } from './definitions/lookup.ts';
-import { addQuery } from './definitions/query.ts';
-import { addResync } from './definitions/resync.ts';
-import { addSandbox } from './definitions/sandbox.ts';
-import { addStart } from './definitions/start.ts';
-import { addStatus } from './definitions/status.ts';
-import { addSync } from './definitions/sync.ts';
-import { addTables } from './definitions/tables.ts';
+import { addChanges } from './commands/changes.ts';
+import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addLookup } from './commands/lookup.ts';
+import { addQuery } from './commands/query.ts';
+import { addResync } from './commands/resync.ts';
+import { addSandbox } from './commands/sandbox.ts';
+import { addStart } from './commands/start.ts';
+import { addStatus } from './commands/status.ts';
+import { addSync } from './commands/sync.ts';
+import { addTables } from './commands/tables.ts';
 
-/** The whole program: arguments in, exit code out. Known errors print a sentence, bugs print a stack; neither prints the key. */
+/**
+ * Runs the command that the arguments name. A known error prints a sentence, a bug prints a stack; neither
+ * prints the key.
+ * @returns the exit code
+ */
 export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {
   let exitCode: number = EXIT.done;
   const run: Runner = async (work) => {
@@ -28,7 +32,9 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
     .showHelpAfterError('(add --help for usage)')
     .addHelpText(
       'after',
-      '\nExit codes: 0 done, 1 unexpected, 2 bad usage or configuration, 3 key refused,\n4 stopped short but resumable, 5 status: stale or parked, 130 interrupted.\nWith no account: inbox-mirror demo',
+      '\nExit codes: 0 done, 1 failed, 2 bad usage, configuration or SQL, 3 key refused,\n' +
+        '4 stopped early but resumable, 5 status: not healthy, 130 interrupted.\n' +
+        'To try the program without an account: inbox-mirror demo',
     );
   for (const add of [
     addStart,
@@ -58,9 +64,13 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
 function describeError(io: Io, error: unknown): string {
   if (isMirrorError(error)) {
     const lines = `${paint(io.stderr, 'red', 'error:')} ${error.message}`.split('\n');
-    // What is set in, an excerpt of SQL with a caret under it, must stay as it is.
+    // Wrapping would move the caret under an excerpt of SQL. Both lines are indented.
     return lines.map((line) => (line.startsWith(' ') ? line : wrapped(io.stderr, line))).join('\n');
   }
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `${paint(io.stderr, 'red', 'unexpected error:')} ${detail}\nThis is a bug; nothing that was applied is lost. Please report it with the lines above.`;
+  return (
+    `${paint(io.stderr, 'red', 'unexpected error:')} ${detail}\n` +
+    'This is a bug. The mirror keeps every page that it has applied. ' +
+    'Please report the bug with the lines above.'
+  );
 }

@@ -32,15 +32,20 @@ export interface Session {
   claim(command: string): Promise<Claim>;
   /** Adds a release that the session runs when it closes. Releases run in reverse order. */
   defer(release: Release): void;
+  /** Sends log lines and gate events to the display, until the function that it returns is called. */
+  attach(display: Display): () => void;
   close(): Promise<void>;
 }
 
 type Release = () => unknown;
 
+/** Shows what a session does. While none is attached, log lines go to stderr. */
+export interface Display {
+  writeLog(line: string): void;
+  gateEvent(event: GateEvent): void;
+}
+
 export interface SessionOptions {
-  /** Writes log lines, for example above a progress display. Default: to stderr. */
-  readonly writeLog?: (line: string) => void;
-  readonly onGateEvent?: (event: GateEvent) => void;
   readonly onEnded?: (ended: Ended) => void;
   /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
@@ -52,12 +57,26 @@ const CLOCK_POLL_MS = MINUTE;
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 
+/** Opens a session for a command's work, and closes it when the work ends or fails. @throws MirrorError */
+export async function withSession<Result>(
+  io: Io,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const session = await openSession(io);
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
 /** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const config = readConfig(environment, io.cwd, { service: true });
   const keys = openKeys(config, () => rereadKey(environment, io.cwd));
-  const log = commandLog(io, config, keys, options.writeLog);
+  const { screen, attach } = openScreen(io);
+  const log = commandLog(io, config, keys, screen);
   const releases: Release[] = [];
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
@@ -69,14 +88,14 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const clock = await followServerClock(mirror, defer);
     await mirror.keepViewSettings(config, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
-    const client = openClient({ config, keys, mirror, clock, log, defer }, options);
+    const client = openClient({ config, keys, mirror, clock, log, defer }, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
       defer(() => claimed.release());
       return claimed;
     };
-    return { config, clock, log, keys, mirror, client, claim, defer, close };
+    return { config, clock, log, keys, mirror, client, claim, defer, attach, close };
   } catch (error) {
     await close();
     throw error;
@@ -97,8 +116,9 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
 }
 
 function openClient(
-  { config, keys, mirror, clock, log, defer }: Omit<Session, 'client' | 'claim' | 'close'>,
-  { unattended, onGateEvent, onEnded }: SessionOptions,
+  { config, keys, mirror, clock, log, defer }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
+  screen: Display,
+  { unattended, onEnded }: SessionOptions,
 ): Client {
   const http = connect(config.apiUrl ?? '', keys.current);
   defer(() => http.close());
@@ -110,7 +130,7 @@ function openClient(
     patienceMs: PATIENCE_MS,
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
-      onGateEvent?.(event);
+      screen.gateEvent(event);
     },
     ...(onEnded === undefined ? {} : { onEnded }),
   });
@@ -123,19 +143,28 @@ function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
   return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
 }
 
-/** A command's log on stderr: sentences on a terminal, otherwise JSON. */
-function commandLog(
-  io: Io,
-  config: Pick<Config, 'logLevel' | 'webhook'>,
-  keys: Keys,
-  write?: (line: string) => void,
-): Log {
-  const writeLine = write ?? ((line: string) => io.stderr.write(line));
+/** Forwards to the attached display. */
+function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
+  const plain: Display = { writeLog: (line) => io.stderr.write(line), gateEvent: () => undefined };
+  let shown = plain;
+  return {
+    screen: { writeLog: (line) => shown.writeLog(line), gateEvent: (event) => shown.gateEvent(event) },
+    attach(display) {
+      shown = display;
+      return () => {
+        shown = plain;
+      };
+    },
+  };
+}
+
+/** A command's log on the screen: sentences on a terminal, otherwise JSON. */
+function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
   return createLog({
     level: config.logLevel,
     keys: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
-    write: (line) => writeLine(wrapped(io.stderr, line, 11)),
+    write: (line) => screen.writeLog(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),
   });

@@ -24,6 +24,9 @@ export interface Io {
   readonly onHangup?: (listener: () => void) => () => void;
 }
 
+/** The two streams that a command prints to. */
+export type Streams = Pick<Io, 'stdout' | 'stderr'>;
+
 /** Runs a command's work and sets the exit code. Only `work` imports heavy modules: `--help` loads none. */
 export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
 

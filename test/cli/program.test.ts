@@ -21,8 +21,21 @@ test('--help names every command, and an unknown command or list exits 2', async
   const program = await testProgram();
   const help = await program.run('--help');
   expect(help.exitCode).toBe(0);
-  for (const command of ['sync', 'resync', 'status', 'query', 'doctor', 'lookup', 'sandbox', 'demo'])
-    expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+  const [, commands = ''] = /\nCommands:\n((?: .*\n)+)/.exec(help.stdout) ?? [];
+  expect(Array.from(commands.matchAll(/^ {2}(\w+)/gm), ([, name]) => name)).toEqual([
+    'start',
+    'sync',
+    'resync',
+    'status',
+    'query',
+    'tables',
+    'changes',
+    'doctor',
+    'lookup',
+    'sandbox',
+    'demo',
+    'help',
+  ]);
   expect(await program.run('syncc')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('sync') as string,
@@ -148,7 +161,7 @@ test('Ctrl-C stops sync between pages with exit code 130; the next run reads onl
   const stopped = await program.runUntil(() => program.sandbox.arrivals.length === 4, 'sync');
   expect(stopped).toMatchObject({
     exitCode: 130,
-    stderr: expect.stringContaining('Run the same command again to go on') as string,
+    stderr: expect.stringContaining('Run the same command again to resume.') as string,
   });
   expect(program.sandbox.arrivals.length).toBeLessThan(SMALL_REQUESTS);
   const rest = await program.run('sync');
@@ -176,7 +189,7 @@ test('a full sync ends an interrupted narrower sync, whose next run reads every 
   await program.run('sync');
   const before = program.sandbox.arrivals.length;
   await program.runUntil(() => program.sandbox.arrivals.length === before + 1, 'sync', 'conversations');
-  expect((await program.run('status')).stdout).toContain('inbox-mirror sync conversations, begun');
+  expect((await program.run('status')).stdout).toContain('inbox-mirror sync conversations, started');
   expect((await program.run('sync')).exitCode).toBe(0);
   expect((await program.run('status')).stdout).not.toContain('sync conversations');
   const sent = program.sandbox.arrivals.length;
@@ -229,7 +242,7 @@ test('resync --dry-run prints a forecast and sends no request; resync reads ever
     sent_today: SMALL_REQUESTS,
   });
   expect((await program.run('resync', '--dry-run')).stdout).toContain(
-    `takes ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
+    `costs ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
   );
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
   expect((await program.run('resync')).exitCode).toBe(0);
@@ -342,7 +355,7 @@ test('demo overwrites the database of an earlier demo and no other database', as
   await program.run('sync');
   expect(await program.run('demo', '--database', 'mirror.db')).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining('left alone') as string,
+    stderr: expect.stringContaining('does not overwrite it') as string,
   });
   expect(
     (await program.run('query', 'SELECT count(*) AS n FROM conversations', '--format', 'csv')).stdout,

@@ -142,7 +142,7 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   playDaemon(program);
   const { stdout, exitCode } = await program.run('status');
   expect(stdout).toMatch(
-    /^service {2}out of reach for 12 min( \d+ s)?, tried again in 3 min( \d+ s)? \(connection refused\)$/m,
+    /^service {2}out of reach for 12 min( \d+ s)?, next attempt in 3 min( \d+ s)? \(connection refused\)$/m,
   );
   expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags now$/m);
   expect(exitCode).toBe(5);
@@ -169,7 +169,7 @@ test('`status` shows what a webhook has not accepted, and when the daemon retrie
   database.close();
   const { stdout } = await program.run('status');
   expect(stdout).toMatch(
-    /^webhook {2}2 changes to deliver, not taken 3 times, tried again in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
+    /^webhook {2}2 changes to deliver, failed 3 times, next attempt in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
   );
   expect(stdout).not.toContain('t0p');
 });

@@ -1,21 +1,23 @@
+import { type Command, Option } from 'commander';
 import type { Clock } from '../../core/clock.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
-import type { ListName } from '../../core/lists.ts';
-import type { ChangeFilter, ChangeRecord, History } from '../../mirror/history/read.ts';
-import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
-import { systemClock } from '../../session/clock.ts';
-import { openReader } from '../../session/reader.ts';
-import { type Format, type Io, printLine, writePaced } from '../../session/terminal.ts';
+import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { ChangeFilter, History } from '../../mirror/history/read.ts';
+import type { Format, Io, Runner } from '../../session/terminal.ts';
 import { parseSince } from '../arguments.ts';
-import { asCsv } from '../output/cells.ts';
-import { CHANGE_COLUMNS, changeTable } from '../output/change-table.ts';
+import { formatOption, inboxOption } from '../options.ts';
+import type { ChangePrinter } from '../output/changes.ts';
 
-const AT_ONCE = 1000;
-const SHOWN_IN_A_TABLE = 100;
+/** At most 1,000 changes a query. */
+const BATCH = 1000;
+
+/** At most 100 changes in a table, if neither a beginning nor a limit is given. */
+const TABLE_ROWS = 100;
+
+/** `--follow` queries the mirror twice a second. */
 const POLL_MS = 500;
 
-/** The options as words. */
-export interface ChangesOptions {
+interface ChangesOptions {
   readonly follow?: boolean;
   readonly since?: string;
   readonly sinceId?: string;
@@ -27,20 +29,54 @@ export interface ChangesOptions {
   readonly format: Format;
 }
 
-/** Prints changes, and with `--follow` goes on until it is stopped. @returns the exit code */
-export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+export function addChanges(program: Command, run: Runner): void {
+  program
+    .command('changes')
+    .summary('print what changed, with an id to resume from')
+    .description(
+      'Prints every difference between two sightings of an item, oldest first. ' +
+        'Without --since, --since-id or --limit, a table shows the newest 100.',
+    )
+    .option(
+      '--follow',
+      'continue with new changes until Ctrl-C; without --since, --since-id or --limit, print only those',
+    )
+    .option(
+      '--since <time>',
+      'only changes seen since then: 2026-11-21, 2026-11-21T08:00:00Z, or 30m, 2h, 7d ago',
+    )
+    .option(
+      '--since-id <id>',
+      'only changes after this id; store the last id to resume without loss or repeat',
+    )
+    .addOption(new Option('--list <list>', 'only this kind of list').choices(LIST_NAMES))
+    .addOption(inboxOption())
+    .option('--item <id>', 'only this conversation, tag, user or inbox')
+    .option('--field <name>', 'only this field: status, assignee_id, tags, presence …')
+    .option('--limit <n>', 'at most this many, not counting those of --follow')
+    .addOption(formatOption())
+    .addHelpText(
+      'after',
+      '\nExamples:\n' +
+        '  inbox-mirror changes --list conversations --field status --since 2h\n' +
+        '  inbox-mirror changes --follow --since-id 4711 --format ndjson | my-consumer',
+    )
+    .action((options: ChangesOptions) => run((io) => runChanges(io, options)));
+}
+
+async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+  const { systemClock } = await import('../../session/clock.ts');
+  const { openReader } = await import('../../session/reader.ts');
+  const { changePrinter } = await import('../output/changes.ts');
   const clock = systemClock();
-  const wanted = readOptions(options, clock.now());
+  const request = parseOptions(options, clock.now());
   const { mirror } = await openReader(io);
   try {
-    const printer = printerOf(io, options.format);
-    const next = await printPast(mirror.history, wanted, printer);
+    const { history } = mirror;
+    const printer = changePrinter(io, options.format);
+    const lastId = await printStored(history, request, printer);
     if (options.follow)
-      await printNew(
-        { history: mirror.history, clock, signal: io.signal },
-        { ...wanted, afterId: next },
-        printer,
-      );
+      await printNew({ history, clock, signal: io.signal }, request.filter, lastId, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -48,21 +84,21 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   }
 }
 
-interface Wanted {
+interface Request {
   readonly filter: ChangeFilter;
-  /** Null where no place to begin at was named. */
+  /** Null: no beginning was given. */
   readonly afterId: number | null;
   readonly limit: number | null;
   readonly onlyNew: boolean;
   readonly inTable: boolean;
 }
 
-function readOptions(options: ChangesOptions, now: number): Wanted {
-  const { follow: follows = false, since, sinceId, limit, list, inbox, item, field, format } = options;
-  if (follows && format === 'json')
+function parseOptions(options: ChangesOptions, now: number): Request {
+  const { follow = false, since, sinceId, limit, list, inbox, item, field, format } = options;
+  if (follow && format === 'json')
     throw new MirrorError(
       'USAGE',
-      'A JSON list that never ends is no JSON: with --follow use --format ndjson.',
+      '--follow cannot print JSON, because the list would never end. Use --format ndjson.',
     );
   return {
     filter: {
@@ -74,7 +110,7 @@ function readOptions(options: ChangesOptions, now: number): Wanted {
     },
     afterId: sinceId === undefined ? (since === undefined ? null : 0) : wholeNumber('--since-id', sinceId),
     limit: limit === undefined ? null : wholeNumber('--limit', limit),
-    onlyNew: follows && since === undefined && sinceId === undefined && limit === undefined,
+    onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
     inTable: format === 'table',
   };
 }
@@ -85,74 +121,43 @@ function wholeNumber(name: string, text: string): number {
   return Number(text);
 }
 
-/** Prints what is there already. @returns the id after which to go on */
-async function printPast(
+/** Prints the changes that the mirror has now. @returns the id after which `--follow` continues */
+async function printStored(
   history: History,
-  { filter, afterId, limit, onlyNew, inTable }: Wanted,
-  printer: Printer,
+  { filter, afterId, limit, onlyNew, inTable }: Request,
+  printer: ChangePrinter,
 ): Promise<number> {
-  // Read first: what comes meanwhile is printed by whoever follows, not lost.
-  const last = await history.lastId();
-  if (onlyNew) return last;
+  // Read the last id first, so that `--follow` also prints the changes that arrive meanwhile.
+  const lastId = await history.lastId();
+  if (onlyNew) return lastId;
   if (afterId === null && (limit !== null || inTable)) {
-    const newest = await history.newest(filter, limit ?? SHOWN_IN_A_TABLE);
+    const newest = await history.newest(filter, limit ?? TABLE_ROWS);
     await printer.print(newest);
-    return Math.max(last, newest.at(-1)?.id ?? 0);
+    return Math.max(lastId, newest.at(-1)?.id ?? 0);
   }
   let after = afterId ?? 0;
   let left = limit ?? Number.POSITIVE_INFINITY;
   while (left > 0) {
-    const changes = await history.after(after, filter, Math.min(AT_ONCE, left));
+    const changes = await history.after(after, filter, Math.min(BATCH, left));
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
     left -= changes.length;
-    if (changes.length < AT_ONCE) break;
+    if (changes.length < BATCH) break;
   }
   return after;
 }
 
+/** Prints new changes until the signal is aborted. */
 async function printNew(
   { history, clock, signal }: { history: History; clock: Clock; signal: AbortSignal },
-  { filter, afterId }: Wanted & { readonly afterId: number },
-  printer: Printer,
+  filter: ChangeFilter,
+  afterId: number,
+  printer: ChangePrinter,
 ): Promise<void> {
   for (let after = afterId; !signal.aborted;) {
-    const changes = await history.after(after, filter, AT_ONCE);
+    const changes = await history.after(after, filter, BATCH);
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
-    if (changes.length < AT_ONCE) await clock.sleep(POLL_MS, signal).catch(() => undefined);
+    if (changes.length < BATCH) await clock.sleep(POLL_MS, signal).catch(() => undefined);
   }
-}
-
-/** Prints changes as they come; a reader that is slower than the mirror is waited for. */
-interface Printer {
-  print(changes: readonly ChangeRecord[]): Promise<void>;
-  end(): Promise<void>;
-}
-
-function printerOf({ stdout: output, signal }: Io, format: Format): Printer {
-  let printed = 0;
-  const begin = (first: string, other: string): string => (printed === 0 ? first : other);
-  const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
-    ndjson: asNdjson,
-    csv: (changes) =>
-      begin(asCsv([CHANGE_COLUMNS]), '') +
-      asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
-    json: (changes) =>
-      begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
-    table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
-  };
-  return {
-    async print(changes) {
-      if (changes.length === 0) return;
-      const text = forms[format](changes);
-      printed += changes.length;
-      await writePaced(output, text, signal);
-    },
-    async end() {
-      if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS]));
-      else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
-    },
-  };
 }

@@ -1,39 +1,54 @@
 import { existsSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
-import { openReadOnly } from '../../query/open.ts';
-import { createSandbox, type Sandbox } from '../../sandbox/sandbox.ts';
-import { type Io, paint, printLine } from '../../session/terminal.ts';
-import { printRows } from '../output/rows.ts';
-import { runPassCommand } from '../pass/run.ts';
+import { LIST_NAMES } from '../../core/lists.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { type Io, paint, printLine, type Runner } from '../../session/terminal.ts';
 
-/** As fast as lets a person read along; the real service allows 1 a second. */
+/** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
 const CHANGES = 25;
+
+/** The demo's passes carry this name, which tells its file from a real mirror. */
 const COMMAND = 'inbox-mirror demo';
-const ALL_LISTS = ['inboxes', 'users', 'tags', 'conversations'] as const;
 
 const QUESTIONS = [
   {
-    asks: 'How much is open, and where?',
-    sql: `SELECT inbox, open, pending, closed, unassigned FROM backlog_now ORDER BY open DESC, inbox`,
+    question: 'How much is open, and where?',
+    sql: 'SELECT inbox, open, pending, closed, unassigned FROM backlog_now ORDER BY open DESC, inbox',
   },
   {
-    asks: 'Who has the most open work?',
-    sql: `SELECT assignee, assignee_id, inbox, open, pending FROM assignee_workload ORDER BY open DESC, assignee LIMIT 5`,
+    question: 'Who has the most open work?',
+    sql:
+      'SELECT assignee, assignee_id, inbox, open, pending FROM assignee_workload ' +
+      'ORDER BY open DESC, assignee LIMIT 5',
   },
   {
-    asks: 'Which tags are used most?',
+    question: 'Which tags are used most?',
     sql: `SELECT tag, sum(conversations) AS conversations, sum(not_closed) AS not_closed FROM tag_volume
 GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
   },
 ];
 
-const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation, field, coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
+const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation, field,
+  coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
 FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversations' ORDER BY changes.id`;
 
-/** The whole program in a quarter of a minute, on invented data. @returns the exit code */
-export async function runDemo(io: Io, file: string): Promise<number> {
+export function addDemo(program: Command, run: Runner): void {
+  program
+    .command('demo')
+    .summary('try it with invented data; needs no account')
+    .description(
+      'Mirrors the sandbox into demo.db, runs three queries, changes the data, ' +
+        'syncs again and prints the changes. Takes about 10 seconds.',
+    )
+    .option('--database <file>', 'the file to write; an earlier demo in it is replaced', 'demo.db')
+    .action(({ database }: { database: string }) => run((io) => runDemo(io, database)));
+}
+
+async function runDemo(io: Io, file: string): Promise<number> {
+  const { createSandbox } = await import('../../sandbox/sandbox.ts');
   const path = resolve(io.cwd, file);
   await clearEarlierDemo(path);
   const sandbox = createSandbox({ conversations: [420, 260, 90], rate: REQUESTS_PER_SECOND, seed: 7 });
@@ -42,13 +57,13 @@ export async function runDemo(io: Io, file: string): Promise<number> {
     const demo: Io = { ...io, env: demoEnvironment(path, server.url) };
     heading(io, '1. Mirror the sandbox, a stand-in of the service, into SQLite');
     await sync(demo);
-    heading(io, '2. Ask the copy in SQL');
-    for (const { asks, sql } of QUESTIONS) await ask(io, path, asks, sql);
-    heading(io, `3. Let ${CHANGES} things happen at the service, and sync again`);
-    changeSomething(sandbox);
+    heading(io, '2. Query the copy in SQL');
+    for (const { question, sql } of QUESTIONS) await answer(io, path, question, sql);
+    heading(io, `3. Make ${CHANGES} changes at the service, and sync again`);
+    changeData(sandbox);
     await sync(demo);
-    await ask(io, path, 'What changed?', LATEST_CHANGES);
-    heading(io, '4. Go on');
+    await answer(io, path, 'What changed?', LATEST_CHANGES);
+    heading(io, '4. Next steps');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
   } finally {
@@ -56,26 +71,31 @@ export async function runDemo(io: Io, file: string): Promise<number> {
   }
 }
 
-/** Makes room for the demo's file. @throws MirrorError `USAGE` where anything but an earlier demo lies there: a real mirror has a history to lose */
+/**
+ * Deletes the file of an earlier demo.
+ * @throws MirrorError `USAGE` for any other file, because a real mirror has a history to lose
+ */
 async function clearEarlierDemo(path: string): Promise<void> {
   if (existsSync(path) && !(await isDemo(path))) {
     throw new MirrorError(
       'USAGE',
-      `${path} exists and is not the file of an earlier demo, so it is left alone. Name another with --database.`,
+      `${path} exists and is not from an earlier demo, so the demo does not overwrite it. ` +
+        'Name another file with --database.',
     );
   }
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
 async function isDemo(path: string): Promise<boolean> {
+  const { openReadOnly } = await import('../../query/open.ts');
   try {
     const mirror = await openReadOnly(`file:${path}`);
     try {
       const { rows } = await mirror.query(
         `SELECT count(*), sum(requested_by = '${COMMAND}') FROM sync_requests`,
       );
-      const [[all, ours] = []] = await Array.fromAsync(rows);
-      return all === ours && all !== 0;
+      const [[all, byDemo] = []] = await Array.fromAsync(rows);
+      return all === byDemo && all !== 0;
     } finally {
       await mirror.close();
     }
@@ -84,8 +104,8 @@ async function isDemo(path: string): Promise<boolean> {
   }
 }
 
-/** The account's usual life, and a conversation that goes: to see a tombstone, too. */
-function changeSomething({ world, applyEvents }: Sandbox): void {
+/** Plays usual changes, and removes one conversation, which gets a tombstone. */
+function changeData({ world, applyEvents }: Sandbox): void {
   applyEvents(CHANGES - 1);
   const [busiest] = world.inboxes.values();
   const [oldest] = busiest?.conversations.keys() ?? [];
@@ -103,18 +123,23 @@ function demoEnvironment(path: string, url: string): Io['env'] {
 }
 
 async function sync(io: Io): Promise<void> {
-  const spec = { kind: 'sync', lists: ALL_LISTS, inboxId: null, acceptDeletes: false } as const;
-  const exitCode = await runPassCommand(io, { spec, command: COMMAND, json: false });
+  const { withSession } = await import('../../session/session.ts');
+  const { runPassCommand } = await import('../pass/run.ts');
+  const scope = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
+  const command = { spec: { ...scope, requestedBy: COMMAND }, json: false, detach: false };
+  const exitCode = await withSession(io, (session) => runPassCommand(io, session, command));
   io.signal.throwIfAborted();
   if (exitCode !== EXIT.done)
-    throw new MirrorError('SERVICE_DOWN', 'The demo stopped short; the lines above say why. Run it again.');
+    throw new MirrorError('SERVICE_DOWN', 'The demo stopped early; the lines above show why. Run it again.');
 }
 
-async function ask(io: Io, path: string, question: string, sql: string): Promise<void> {
+async function answer(io: Io, path: string, question: string, sql: string): Promise<void> {
+  const { openReadOnly } = await import('../../query/open.ts');
+  const { printRows } = await import('../output/rows.ts');
   printLine(io.stdout, `${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
   const mirror = await openReadOnly(`file:${path}`);
   try {
-    await printRows(io, await mirror.query(sql), 'table');
+    await printRows(io, await mirror.query(sql), 'table', io.signal);
   } finally {
     await mirror.close();
   }
@@ -127,10 +152,11 @@ function heading(io: Io, text: string): void {
 
 function nextSteps(file: string): string {
   return [
-    `The copy is in ${file}. Ask it more:`,
+    `The copy is in ${file}. Query it again:`,
     `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM unassigned_age LIMIT 5"`,
     `  DATABASE_URL=file:${file} npx inbox-mirror tables`,
-    `or open it with any SQLite program. For your own inboxes, put INBOX_API_URL and INBOX_API_KEY into .env and run:`,
+    'or open it with any SQLite program. ' +
+      'For your own inboxes, put INBOX_API_URL and INBOX_API_KEY into .env and run:',
     '  npx inbox-mirror sync',
   ].join('\n');
 }

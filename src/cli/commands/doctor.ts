@@ -1,11 +1,18 @@
+import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
-import { openSession, type Session } from '../../session/session.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import type { Session } from '../../session/session.ts';
+import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
+import { jsonOption } from '../options.ts';
 
-/** The service's clock and ours may differ by this much before it is worth a word: its `Date` has whole seconds. */
+/** Warns of a clock that differs by more than 5 s from the service's, whose `Date` has whole seconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
+
+interface DoctorOptions {
+  readonly resetGate?: boolean;
+  readonly json?: boolean;
+}
 
 interface Check {
   readonly name: string;
@@ -13,11 +20,21 @@ interface Check {
   readonly message: string;
 }
 
-/** Checks what a sync needs, in the order in which it needs it. @returns the exit code of the first failure, or 0 */
-export async function runDoctor(
-  io: Io,
-  { resetGate, json }: { resetGate: boolean; json: boolean },
-): Promise<number> {
+export function addDoctor(program: Command, run: Runner): void {
+  program
+    .command('doctor')
+    .summary('check configuration, database, service and clock')
+    .description(
+      'Checks everything that a sync needs, with one request, and prints how to correct each fault.',
+    )
+    .option('--reset-gate', 'open the gate: end its pause or breaker')
+    .addOption(jsonOption())
+    .action((options: DoctorOptions) => run((io) => runDoctor(io, options)));
+}
+
+/** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
+async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOptions): Promise<number> {
+  const { openSession } = await import('../../session/session.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
@@ -27,7 +44,7 @@ export async function runDoctor(
     checks.push({
       name: 'configuration',
       verdict: 'ok',
-      message: `complete; key given, address ${config.apiUrl ?? ''}`,
+      message: `complete; key set, address ${config.apiUrl ?? ''}`,
     });
     for (const message of config.misspelt)
       checks.push({ name: 'configuration', verdict: 'warning', message });
@@ -94,21 +111,24 @@ async function checkService({ client, clock, mirror }: Session, signal: AbortSig
     {
       name: 'service',
       verdict: 'ok',
-      message: `answers in ${duration(took)}, takes the key, and lists ${inboxes < 10 ? plural(inboxes, 'inbox') : 'at least 10 inboxes'}`,
+      message:
+        `answers in ${duration(took)}, accepts the key, and lists ` +
+        (inboxes < 10 ? plural(inboxes, 'inbox') : 'at least 10 inboxes'),
     },
   ];
   if (serviceTime === null)
-    return [...checks, { name: 'clock', verdict: 'skipped', message: 'the service does not say its time' }];
-  const off = clock.now() - serviceTime.getTime();
-  const wrong = Math.abs(off) > CLOCK_TOLERANCE_MS + took;
-  const message = wrong
-    ? `${mirror.provider === 'sqlite' ? 'this machine' : "the database's server"} is ${duration(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} the service; set its clock`
-    : 'agrees with the service';
-  return [...checks, { name: 'clock', verdict: wrong ? 'warning' : 'ok', message }];
+    return [...checks, { name: 'clock', verdict: 'skipped', message: 'the service sends no time' }];
+  const aheadMs = clock.now() - serviceTime.getTime();
+  if (Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS + took)
+    return [...checks, { name: 'clock', verdict: 'ok', message: 'agrees with the service' }];
+  const machine = mirror.provider === 'sqlite' ? 'this machine' : "the database's server";
+  const difference = `${duration(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+  const message = `${machine} is ${difference} the service; set its clock`;
+  return [...checks, { name: 'clock', verdict: 'warning', message }];
 }
 
 function asLine(io: Io, { name, verdict, message }: Check): string {
   const colour = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const;
-  const line = `${paint(io.stdout, colour[verdict], verdict.padEnd(8))} ${name.padEnd(14)} ${message.replaceAll('\n', '\n' + ' '.repeat(24))}`;
-  return wrapped(io.stdout, line, 24);
+  const head = `${paint(io.stdout, colour[verdict], verdict.padEnd(8))} ${name.padEnd(14)}`;
+  return wrapped(io.stdout, `${head} ${message.replaceAll('\n', `\n${' '.repeat(24)}`)}`, 24);
 }

@@ -1,55 +1,75 @@
+import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { openSession } from '../../session/session.ts';
-import { type Io, printLine } from '../../session/terminal.ts';
-import { renderTable } from '../output/table.ts';
+import { type Io, printLine, type Runner } from '../../session/terminal.ts';
+import { inboxOption, jsonOption } from '../options.ts';
 
-export interface Lookup {
+interface LookupOptions {
+  readonly inbox: string;
+  readonly json?: boolean;
+}
+
+export function addLookup(program: Command, run: Runner): void {
+  const lookup = program
+    .command('lookup')
+    .summary('search the service for a user or a tag')
+    .description('Sends one search request to the service. Does not change the mirror.');
+  lookup
+    .command('user')
+    .description('Finds a user of an inbox by e-mail address.')
+    .addOption(inboxOption('the inbox to search').makeOptionMandatory())
+    .requiredOption('--email <address>', 'the whole e-mail address')
+    .addOption(jsonOption())
+    .action(({ inbox, email, json = false }: LookupOptions & { readonly email: string }) =>
+      run((io) => printMatches(io, { list: 'users', inboxId: inbox, term: email, json })),
+    );
+  lookup
+    .command('tag')
+    .description('Finds tags of an inbox by name. The service decides whether a part of the name is enough.')
+    .addOption(inboxOption('the inbox to search').makeOptionMandatory())
+    .requiredOption('--name <name>', 'the name to search for')
+    .addOption(jsonOption())
+    .action(({ inbox, name, json = false }: LookupOptions & { readonly name: string }) =>
+      run((io) => printMatches(io, { list: 'tags', inboxId: inbox, term: name, json })),
+    );
+}
+
+interface Lookup {
   readonly list: 'users' | 'tags';
   readonly inboxId: string;
   /** E-mail address of a user, name of a tag. */
-  readonly by: string;
+  readonly term: string;
   readonly json: boolean;
 }
 
-/** Asks the service's search and prints what it found. @returns the exit code */
-export async function lookUp(io: Io, { list, inboxId, by, json }: Lookup): Promise<number> {
-  const session = await openSession(io);
-  try {
+async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Promise<number> {
+  const { withSession } = await import('../../session/session.ts');
+  return await withSession(io, async ({ client }) => {
     const options = { reason: 'manual', signal: io.signal } as const;
-    const { items: found, complete } = await session.client.search({ list, inboxId }, by, options);
-    printLine(
-      io.stdout,
-      json
-        ? JSON.stringify(
-            found.map(({ raw }) => parseExact(raw)),
-            null,
-            2,
-          )
-        : asTable(io, list, found),
-    );
+    const { items, complete } = await client.search({ list, inboxId }, term, options);
+    printLine(io.stdout, json ? asJson(items) : await asTable(io, list, items));
     if (!complete)
-      printLine(io.stderr, 'warning: the service has more results than it gave on the first page.');
+      printLine(io.stderr, 'warning: this is only the first page of results; the service has more.');
     return EXIT.done;
-  } finally {
-    await session.close();
-  }
+  });
 }
 
-function asTable(io: Io, list: Lookup['list'], found: readonly Item[]): string {
-  const columns = ['id', ...Object.keys(COLUMNS[list])];
-  const rows = found.map((item) => [
-    item.id,
-    ...columns.slice(1).map((column) => String(item.columns[column] ?? '')),
-  ]);
-  const summary = `(${plural(found.length, list === 'users' ? 'user' : 'tag')})`;
-  return rows.length === 0
-    ? summary
-    : `${renderTable(
-        io.stdout,
-        columns.map((title) => ({ title })),
-        rows,
-      )}\n${summary}`;
+function asJson(items: readonly Item[]): string {
+  return JSON.stringify(
+    items.map(({ raw }) => parseExact(raw)),
+    null,
+    2,
+  );
+}
+
+async function asTable(io: Io, list: Lookup['list'], items: readonly Item[]): Promise<string> {
+  const summary = `(${plural(items.length, list === 'users' ? 'user' : 'tag')})`;
+  if (items.length === 0) return summary;
+  const names = Object.keys(COLUMNS[list]);
+  const titles = ['id', ...names].map((title) => ({ title }));
+  const rows = items.map(({ id, columns }) => [id, ...names.map((name) => String(columns[name] ?? ''))]);
+  const { renderTable } = await import('../output/table.ts');
+  return `${renderTable(io.stdout, titles, rows)}\n${summary}`;
 }

@@ -1,33 +1,57 @@
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
+import type { Command } from 'commander';
 import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
-import { openReadOnly } from '../../query/open.ts';
-import { readerConfig } from '../../session/reader.ts';
-import type { Format, Io } from '../../session/terminal.ts';
+import type { Format, Io, Runner } from '../../session/terminal.ts';
 import { parseTimeout } from '../arguments.ts';
+import { formatOption } from '../options.ts';
 
-/** The options as words. */
-export interface QueryOptions {
+interface QueryOptions {
   readonly format: Format;
   readonly timeout?: string;
 }
 
-/** Runs one query and prints its rows, until it is stopped or its time is over. @returns the exit code */
-export async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {
-  const most = timeout === undefined ? null : parseTimeout(timeout);
+export function addQuery(program: Command, run: Runner): void {
+  program
+    .command('query')
+    .summary('run read-only SQL on the mirror')
+    .description(
+      'Runs one SQL query over a connection that cannot write, and prints its rows. ' +
+        '`inbox-mirror tables` prints the tables and views.',
+    )
+    .argument('<sql>', 'the query in quotes; - reads it from stdin')
+    .addOption(formatOption())
+    .option(
+      '--timeout <time>',
+      'stop the query, printing included, after this time: 30, 30s, 2m, 1h (default: none)',
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n' +
+        '  inbox-mirror query "SELECT status, count(*) FROM conversations WHERE deleted_at IS NULL ' +
+        'GROUP BY status"\n' +
+        '  inbox-mirror query - --format csv --timeout 2m < report.sql > report.csv',
+    )
+    .action((sql: string, options: QueryOptions) => run((io) => runQuery(io, sql, options)));
+}
+
+async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {
+  const limitMs = timeout === undefined ? null : parseTimeout(timeout);
+  const { openReadOnly } = await import('../../query/open.ts');
+  const { readerConfig } = await import('../../session/reader.ts');
   const config = readerConfig(io);
   const sql = argument === '-' ? await unlessAborted(text(process.stdin), io.signal) : argument;
   const late = new AbortController();
-  const timer = most === null ? undefined : setTimeout(() => late.abort(tooLate(timeout ?? '')), most);
+  const timer = limitMs === null ? undefined : setTimeout(() => late.abort(tooLate(timeout ?? '')), limitMs);
   const signal = AbortSignal.any([io.signal, late.signal]);
   try {
     const mirror = await openReadOnly(config.databaseUrl, signal);
     try {
-      const asked = mirror.query(sql);
-      // Loaded while the database is at work.
-      const [{ printRows }, result] = await Promise.all([import('../output/rows.ts'), asked]);
-      // As bin/memory.cjs, but now that all is loaded: it would cost the thread's start.
+      const querying = mirror.query(sql);
+      // Loads while the database runs the query.
+      const [{ printRows }, result] = await Promise.all([import('../output/rows.ts'), querying]);
+      // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
       await printRows(io, result, format, signal);
       return EXIT.done;
@@ -43,6 +67,6 @@ function tooLate(timeout: string): MirrorError {
   const length = /\d$/.test(timeout) ? `${timeout}s` : timeout;
   return new MirrorError(
     'DATABASE',
-    `The query was stopped: it took longer than ${length} (--timeout). What it had printed is not all.`,
+    `The query was stopped: it took longer than ${length} (--timeout). The output is incomplete.`,
   );
 }

@@ -1,10 +1,10 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
-import { createSandbox } from '../../sandbox/sandbox.ts';
-import { type Io, printLine } from '../../session/terminal.ts';
+import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
+import { type Io, printLine, type Runner } from '../../session/terminal.ts';
 
-/** The options of `inbox-mirror sandbox`, as given. */
-export interface SandboxCommand {
+interface SandboxFlags {
   readonly port: number;
   readonly host: string;
   readonly key: string;
@@ -24,8 +24,83 @@ export interface SandboxCommand {
   readonly retryAfter: 'none' | 'seconds' | 'date';
 }
 
-/** Serves the stand-in service until the program is asked to stop. */
-export async function serveSandbox(io: Io, options: SandboxCommand): Promise<number> {
+export function addSandbox(program: Command, run: Runner): void {
+  const defaults = SANDBOX_DEFAULTS;
+  program
+    .command('sandbox')
+    .summary('serve a local stand-in of the service')
+    .description(
+      'Serves a stand-in of the service from memory, with invented data and the limits of the service. ' +
+        'Runs until Ctrl-C.',
+    )
+    .option('--port <n>', 'port to listen on; 0: any free port', wholeNumber(0, 65_535), 8788)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--key <key>', 'the only accepted API key', defaults.key)
+    .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0, 2 ** 31), defaults.seed)
+    .option('--inboxes <n>', 'number of inboxes', wholeNumber(0, 10_000), 4)
+    .option('--conversations <n>', 'conversations per inbox, on average', wholeNumber(0, 1_000_000), 50)
+    .option('--users <n>', 'users per inbox', wholeNumber(0, 10_000), defaults.usersPerInbox)
+    .option('--tags <n>', 'tags per inbox', wholeNumber(0, 10_000), defaults.tagsPerInbox)
+    .option('--rate <n>', 'limit of requests per second; 0: none', decimal(0, 1_000_000), defaults.rate)
+    .option(
+      '--per-day <n>',
+      'limit of requests in 24 hours; 0: none',
+      wholeNumber(0, 1_000_000_000),
+      defaults.perDay,
+    )
+    .option('--latency <ms>', 'shortest round trip', decimal(0, 60_000), defaults.latencyMs)
+    .option(
+      '--jitter <ms>',
+      'random addition to a round trip, at most',
+      decimal(0, 60_000),
+      defaults.jitterMs,
+    )
+    .option(
+      '--activity <n>',
+      'changes per hour in all inboxes',
+      decimal(0, 10_000_000),
+      defaults.activityPerHour,
+    )
+    .option('--error-rate <share>', 'share of requests answered with 500', decimal(0, 1), defaults.errorRate)
+    .addOption(
+      new Option('--envelope <form>', 'where answers hold the results of a list: in data, or at the top')
+        .choices(['data', 'top'])
+        .default(defaults.envelope),
+    )
+    .addOption(
+      new Option('--id-type <type>', 'JSON type of ids; mixed: numbers in conversations, else strings')
+        .choices(['string', 'number', 'mixed'])
+        .default(defaults.idType),
+    )
+    .addOption(
+      new Option('--retry-after <form>', 'form of the Retry-After header on a 429')
+        .choices(['none', 'seconds', 'date'])
+        .default('none'),
+    )
+    .addHelpText('after', '\nExample:\n  inbox-mirror sandbox --conversations 500 --activity 600')
+    .action((options: SandboxFlags) => run((io) => serveSandbox(io, options)));
+}
+
+function decimal(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d*\.?\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`expected a number from ${least} to ${most}.`);
+    return value;
+  };
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  const parse = decimal(least, most);
+  return (text) => {
+    const value = parse(text);
+    if (!Number.isInteger(value)) throw new InvalidArgumentError('expected a whole number.');
+    return value;
+  };
+}
+
+async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
+  const { createSandbox } = await import('../../sandbox/sandbox.ts');
   const sandbox = createSandbox({
     key: options.key,
     seed: options.seed,
@@ -47,21 +122,17 @@ export async function serveSandbox(io: Io, options: SandboxCommand): Promise<num
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new MirrorError(
       'USAGE',
-      `Cannot listen on ${options.host} port ${options.port} (${reason}). Choose another with --port.`,
+      `Cannot listen on ${options.host} port ${options.port} (${reason}). Choose another port with --port.`,
       { cause: error },
     );
   });
   const inboxes = [...sandbox.world.inboxes.values()];
   const rows = inboxes.reduce((sum, inbox) => sum + inbox.conversations.size, 0);
-  printLine(
-    io.stdout,
-    `The sandbox serves ${plural(inboxes.length, 'inbox')} with ${plural(rows, 'conversation')} at ${server.url}\n`,
-  );
-  printLine(
-    io.stdout,
-    `In another terminal:\n  INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key} npx inbox-mirror sync\n`,
-  );
-  printLine(io.stdout, 'Ctrl-C stops it; its data is gone then.');
+  const data = `${plural(inboxes.length, 'inbox')} with ${plural(rows, 'conversation')}`;
+  const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
+  printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
+  printLine(io.stdout, `In another terminal:\n  ${variables} npx inbox-mirror sync\n`);
+  printLine(io.stdout, 'Ctrl-C stops it and discards its data.');
   await new Promise<void>((resolve) => {
     if (io.signal.aborted) resolve();
     else io.signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,13 +1,33 @@
-import { createMetrics } from '../../daemon/http/metrics.ts';
-import { runDaemon } from '../../daemon/run.ts';
-import { systemClock } from '../../session/clock.ts';
-import { openSession } from '../../session/session.ts';
-import type { Io } from '../../session/terminal.ts';
+import type { Command } from 'commander';
+import type { Io, Runner } from '../../session/terminal.ts';
 import type { Load } from '../../sync/planning/load.ts';
-import { printPlan } from '../output/plan.ts';
 
-/** Runs the daemon until it is stopped, and prints its plan at the start. @returns the exit code */
-export async function runStart(io: Io, version: string): Promise<number> {
+export function addStart(program: Command, run: Runner): void {
+  program
+    .command('start')
+    .summary('run the daemon, which keeps the mirror fresh')
+    .description(
+      'Prints its plan, then reads the lists on their schedules, within the budget, until it is stopped. ' +
+        'Carries out the orders of `sync` and `resync`, and serves HTTP on HTTP_HOST and HTTP_PORT. ' +
+        'A second daemon on the same mirror stands by, and takes over when the first one ends. ' +
+        'Run it under a service manager: it stays in the foreground.',
+    )
+    .addHelpText(
+      'after',
+      '\nSignals: SIGTERM or SIGINT stops it after the current page, a second one stops it at once.\n' +
+        'SIGHUP makes it read INBOX_API_KEY_FILE again.\n' +
+        'See docs/deploy.md for systemd, Docker and Kubernetes, docs/http.md for the endpoints,\n' +
+        'docs/logging.md for the log.',
+    )
+    .action(() => run((io) => runStart(io, program.version() ?? '')));
+}
+
+async function runStart(io: Io, version: string): Promise<number> {
+  const { createMetrics } = await import('../../daemon/http/metrics.ts');
+  const { runDaemon } = await import('../../daemon/run.ts');
+  const { systemClock } = await import('../../session/clock.ts');
+  const { openSession } = await import('../../session/session.ts');
+  const { printPlan } = await import('../output/plan.ts');
   const metrics = createMetrics({ version, clock: systemClock() });
   const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
   const { config, clock } = session;

@@ -1,12 +1,25 @@
+import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
-import { describe, type Described } from '../../query/tables.ts';
-import { readerConfig } from '../../session/reader.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import type { Described } from '../../query/tables.ts';
+import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
+import { jsonOption } from '../options.ts';
 
-/** Prints tables and views as they stand in this mirror. What the program does not know (a view of the user's own) has no sentence. @returns the exit code */
-export async function listTables(io: Io, { json }: { json: boolean }): Promise<number> {
-  const config = readerConfig(io);
-  const described = await describe(config.databaseUrl);
+export function addTables(program: Command, run: Runner): void {
+  program
+    .command('tables')
+    .summary('print the tables and views with their columns')
+    .description(
+      'Prints the tables and views of the mirror, each with a description and its columns. ' +
+        'Tables and views of your own have no description. See also docs/tables.md and docs/sql.md.',
+    )
+    .addOption(jsonOption())
+    .action(({ json = false }: { json?: boolean }) => run((io) => printTables(io, json)));
+}
+
+async function printTables(io: Io, json: boolean): Promise<number> {
+  const { describe } = await import('../../query/tables.ts');
+  const { readerConfig } = await import('../../session/reader.ts');
+  const described = await describe(readerConfig(io).databaseUrl);
   if (json) printLine(io.stdout, JSON.stringify(described, null, 2));
   else for (const one of described) printLine(io.stdout, asText(io, one));
   return EXIT.done;
@@ -14,5 +27,8 @@ export async function listTables(io: Io, { json }: { json: boolean }): Promise<n
 
 function asText(io: Io, { name, kind, description, columns }: Described): string {
   const title = `${paint(io.stdout, 'bold', name)}${kind === 'view' ? ' (view)' : ''}`;
-  return `${wrapped(io.stdout, `${title}  ${description}`)}\n${wrapped(io.stdout, `    ${columns.join(', ')}`, 4)}\n`;
+  return (
+    `${wrapped(io.stdout, `${title}  ${description}`)}\n` +
+    `${wrapped(io.stdout, `    ${columns.join(', ')}`, 4)}\n`
+  );
 }

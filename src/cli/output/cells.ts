@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { parseExact } from '../../core/json.ts';
 import type { Cell } from '../../query/result.ts';
 
-/** A cell in words of SQL. */
+/** A cell as SQL writes it: `NULL`, `x'0a'` for bytes, else its plain text. */
 export function asText(cell: Cell): string {
   return cell === null
     ? 'NULL'
@@ -11,17 +11,17 @@ export function asText(cell: Cell): string {
       : String(cell);
 }
 
-/** A JSON column as JSON with its every digit; what JSON has no form for, as text. */
+/** A cell as a JSON value. JSON columns keep every digit; a value that JSON cannot hold becomes text. */
 export function asJson(cell: Cell, isJson: boolean): unknown {
   if (isJson && typeof cell === 'string') return parseExact(cell);
-  const hasForm =
+  const fitsJson =
     typeof cell === 'number'
       ? Number.isFinite(cell)
       : typeof cell !== 'bigint' && !(cell instanceof Uint8Array);
-  return hasForm ? cell : asText(cell);
+  return fitsJson ? cell : asText(cell);
 }
 
-/** Rows as CSV. NULL is an empty cell, an empty text is `""`: programs that tell them apart read them so. */
+/** Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two. */
 export function asCsv(rows: readonly (readonly (string | number | null)[])[]): string {
   return stringify([...rows], { quoted_match: /^$/ });
 }

@@ -4,7 +4,7 @@ import { changeAsJson } from '../../mirror/mirror.ts';
 import { type Output, paint } from '../../session/terminal.ts';
 import { renderTable } from './table.ts';
 
-/** The fields of a change, as every format names them. */
+/** The names of a change's fields in every format. */
 export const CHANGE_COLUMNS = [
   'id',
   'observed_at',
@@ -20,15 +20,15 @@ export const CHANGE_COLUMNS = [
 type Fields = Record<(typeof CHANGE_COLUMNS)[number], string>;
 
 /**
- * Changes for a person, aligned in themselves. On a terminal that is too narrow for nine columns each takes two lines.
- * @param titled whether these are the first ones; what follows has no titles again
+ * Changes as an aligned table. On a terminal too narrow for nine columns, each change fills two lines.
+ * @param titled whether to print the column titles: only above the first changes
  */
 export function changeTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
   const rows = changes.map((change) =>
     Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))),
   );
   const titles = CHANGE_COLUMNS.map((title) => ({ title }));
-  // The titles set the least widths, in colours or not.
+  // Measure without colours.
   const plain = renderTable({ write: () => undefined }, titles, rows);
   if (
     output.isTTY === true &&
@@ -41,9 +41,10 @@ export function changeTable(output: Output, changes: readonly ChangeRecord[], ti
 
 function onTwoLines(output: Output, row: readonly string[]): string {
   const fields = Object.fromEntries(CHANGE_COLUMNS.map((name, index) => [name, row[index] ?? ''])) as Fields;
-  // As the log names lists: without a word more, as long ids would not fit into 80 columns. Nor would milliseconds.
+  // Ids are long: short list names and whole seconds make the line fit into 80 columns.
   const list = fields.inbox_id === '' ? fields.list : `${fields.list}/${fields.inbox_id}`;
   const values = `${fields.old_value || '(none)'} → ${fields.new_value || '(none)'}`;
   const at = fields.observed_at.replace(/\.\d+Z$/, 'Z');
-  return `${paint(output, 'dim', `${fields.id}  ${at}`)}  ${list} ${fields.item_id}\n    ${paint(output, 'bold', fields.field)}  ${values}`;
+  const head = `${paint(output, 'dim', `${fields.id}  ${at}`)}  ${list} ${fields.item_id}`;
+  return `${head}\n    ${paint(output, 'bold', fields.field)}  ${values}`;
 }

@@ -4,11 +4,11 @@ import type { KindLoad, Load } from '../../sync/planning/load.ts';
 import { renderTable } from './table.ts';
 
 /**
- * Prints each schedule with its next slots (three where the terminal is wide enough), the requests that a pass costs, and
- * whether the schedules fit the day's budget.
- * @param timezone of the schedules: the slots are printed in it
+ * Prints each schedule with the requests that a pass costs and its next slots: three if the terminal is wide
+ * enough. Then prints whether the schedules fit the day's budget.
+ * @param timezone of the schedules, and of the printed slots
  */
-export function printPlan(output: Output, outlook: Load, timezone: string, now: number): void {
+export function printPlan(output: Output, load: Load, timezone: string, now: number): void {
   const columns = [
     { title: 'list' },
     { title: 'schedule' },
@@ -21,7 +21,7 @@ export function printPlan(output: Output, outlook: Load, timezone: string, now: 
     renderTable(
       output,
       columns,
-      outlook.kinds.map((kind) => [
+      load.kinds.map((kind) => [
         kind.list,
         kind.cron.expression,
         kind.next
@@ -36,22 +36,25 @@ export function printPlan(output: Output, outlook: Load, timezone: string, now: 
   // A narrow terminal has no room for three slots.
   printLine(output, [3, 2].map(tableOf).find((table) => wrapped(output, table) === table) ?? tableOf(1));
   printLine(output, '');
-  for (const line of verdict(output, outlook)) printLine(output, wrapped(output, line));
+  for (const line of verdict(output, load)) printLine(output, wrapped(output, line));
 }
 
 function verdict(output: Output, { kinds, wanted, available, complete }: Load): string[] {
-  const sum = `${count(Math.round(wanted))} requests a day of the ${count(available)} that scheduled work may use`;
+  const needed = count(Math.round(wanted));
+  const sum = `${needed} requests a day of the ${count(available)} that scheduled work may use`;
   const unknown = complete
     ? []
-    : ['Some lists were never read to their end: what they cost is known after the first pass.'];
+    : ['Some lists were never read to their end; their cost is known after the first pass.'];
   if (wanted <= available && !complete)
-    return [`As far as is known the schedules need about ${sum}.`, ...unknown];
+    return [`As far as is known, the schedules need about ${sum}.`, ...unknown];
   if (wanted <= available) return [`The schedules need about ${sum}: they fit.`];
   const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
   return [
-    `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ${count(Math.round(wanted - available))} too many.`,
-    `What they will really give, at the worst: ${ages.join(', ')}.`,
-    'Nothing breaks: what is most worth reading goes first. Longer intervals (SCHEDULE_…) make a promise that can be kept.',
+    `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ` +
+      `${count(Math.round(wanted - available))} too many.`,
+    `The greatest ages to expect: ${ages.join(', ')}.`,
+    'Nothing breaks: the most urgent lists are read first. ' +
+      'Longer intervals (SCHEDULE_…) are promises that the budget can keep.',
     ...unknown,
   ];
 }
@@ -60,7 +63,7 @@ function ageInWords({ list, worstAgeMs }: KindLoad): string {
   return `${list} ${duration(worstAgeMs ?? 0)} old`;
 }
 
-/** `14:20` today, with its day otherwise, by the schedules' wall clock. */
+/** `14:20` for today, `2026-11-22 14:20` for another day, in the schedules' time zone. */
 function wallClock(at: number, now: number, timeZone: string): string {
   const day = (instant: number): string => new Intl.DateTimeFormat('en-CA', { timeZone }).format(instant);
   const time = new Intl.DateTimeFormat('en-GB', {

@@ -2,15 +2,18 @@ import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
 import { plural } from '../../core/humanize.ts';
 import type { Cell, QueryResult } from '../../query/result.ts';
-import { type Io, type Output, paint, printLine } from '../../session/terminal.ts';
+import { type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
 import { asText } from './cells.ts';
 import { renderTable } from './table.ts';
 
-/** What anybody can read, and what the table's layout can bear. */
+/** At most this many rows in a table: all are in memory while it is laid out. */
 const MOST_ROWS = 10_000;
 
-/** Prints rows under their titles. On a terminal cells are cut to its width; where the columns do not fit even so, each row is a block of lines. */
-export async function printTable(io: Io, { columns, rows }: QueryResult): Promise<void> {
+/**
+ * Prints rows under their titles. On a terminal, cells are cut to its width. If the columns still do not fit,
+ * each row becomes a block of lines.
+ */
+export async function printTable({ stdout, stderr }: Streams, { columns, rows }: QueryResult): Promise<void> {
   const titles = columns.map(({ name }) => name);
   const { first, complete } = await firstOf(rows, MOST_ROWS);
   const isNumeric = titles.map(
@@ -18,19 +21,19 @@ export async function printTable(io: Io, { columns, rows }: QueryResult): Promis
       first.some((row) => row[index] !== null) &&
       first.every((row) => row[index] === null || typeof row[index] === 'number'),
   );
-  const texts = first.map((row) => row.map((cell) => onOneLine(asText(cell), io.stdout)));
-  const { text, isCut } = layOut(io.stdout, { titles, isNumeric, texts });
-  printLine(io.stdout, text);
+  const texts = first.map((row) => row.map((cell) => onOneLine(asText(cell), stdout)));
+  const { text, isCut } = layOut(stdout, { titles, isNumeric, texts });
+  printLine(stdout, text);
   const cut = isCut ? '; cut to the width of the terminal, --format json shows all' : '';
-  printLine(io.stdout, `(${complete ? '' : 'the first '}${plural(first.length, 'row')}${cut})`);
+  printLine(stdout, `(${complete ? '' : 'the first '}${plural(first.length, 'row')}${cut})`);
   if (!complete)
     printLine(
-      io.stderr,
+      stderr,
       'warning: there are more rows than a table shows; --format csv or ndjson prints them all.',
     );
 }
 
-/** Of the rows at most `most`, and whether that was all. */
+/** At most `most` rows, and whether there were no more. */
 async function firstOf(
   rows: QueryResult['rows'],
   most: number,
@@ -74,7 +77,7 @@ function layOut(output: Output, { titles, isNumeric, texts }: Content): { text: 
   return { text, isCut: widths.some((cells, index) => cells < (needed[index] ?? 0)) };
 }
 
-/** A line for each column of each row. */
+/** Each row as a block, with a line for each column. */
 function asBlocks(
   output: Output,
   titles: readonly string[],
@@ -102,21 +105,21 @@ function asBlocks(
   return { text: blocks.join('\n'), isCut };
 }
 
-/** A row stays a row; and what somebody wrote into a subject or a name does not command the terminal. */
+/** Keeps a row on one line, and keeps control characters in the data from reaching the terminal. */
 function onOneLine(text: string, output: Output): string {
   const line = text.replaceAll(/\r?\n/g, '⏎');
   return output.isTTY === true ? line.replaceAll(/\p{Cc}/gu, '�') : line;
 }
 
-/** Between two columns. */
+/** Spaces between two columns. */
 const GAP = 2;
 
-/** What a column may be cut to: less tells nothing. */
+/** No column is cut to fewer characters than this. */
 const LEAST = 12;
 
 /**
- * How wide each column may be on a terminal of so many cells: the widest are cut first, numbers never.
- * @returns null where even so the columns do not fit beside each other
+ * The width of each column on a terminal of `width` cells. The widest columns are cut first, numbers never.
+ * @returns null if the columns do not fit even then
  */
 function fitColumns(
   columns: readonly { readonly cells: number; readonly isNumeric: boolean }[],
@@ -132,7 +135,7 @@ function fitColumns(
   return null;
 }
 
-/** How wide each column would have to be to show all of it. */
+/** The width that each column needs to show all its text. */
 function neededCells(titles: readonly string[], rows: readonly (readonly string[])[]): number[] {
   return titles.map((title, index) =>
     rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(title)),

@@ -1,24 +1,25 @@
 import { MirrorError } from '../../core/errors.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
-import { type Format, type Io, writePaced } from '../../session/terminal.ts';
+import { type Format, type Streams, writePaced } from '../../session/terminal.ts';
 import { asCsv, asJson, asText } from './cells.ts';
 import { printTable } from './result-table.ts';
 
-/** So many characters go out at a time: each write costs. */
+/** Characters are gathered up to about this many for each write: a write is slow. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 
 /**
- * Prints rows in a format. All but the table go out as they come, no faster than they are taken, so that memory does not grow with them.
+ * Prints rows in a format. A table is held in memory whole. Other formats are printed while rows are read, at
+ * the pace of the reader, so memory does not grow with their number.
  * @throws the signal's reason
  */
 export async function printRows(
-  io: Io,
+  streams: Streams,
   result: QueryResult,
   format: Format,
-  signal: AbortSignal = io.signal,
+  signal: AbortSignal,
 ): Promise<void> {
   if (format === 'table') {
-    await printTable(io, result);
+    await printTable(streams, result);
     return;
   }
   const { head, textOf, tail } = FORMS[format](result.columns);
@@ -26,7 +27,7 @@ export async function printRows(
   const write = async (): Promise<void> => {
     const gathered = text;
     text = '';
-    if (gathered !== '') await writePaced(io.stdout, gathered, signal);
+    if (gathered !== '') await writePaced(streams.stdout, gathered, signal);
     signal.throwIfAborted();
   };
   let rows: Cell[][] = [];
@@ -48,7 +49,7 @@ export async function printRows(
 
 interface Form {
   readonly head: string;
-  /** Some rows, and how many have been printed before them. */
+  /** The text of some rows; `before` rows were printed before them. */
   readonly textOf: (rows: readonly Cell[][], before: number) => string;
   readonly tail: (rows: number) => string;
 }
@@ -74,18 +75,23 @@ const FORMS: Readonly<Record<Exclude<Format, 'table'>, (columns: QueryResult['co
   },
 };
 
-/** @throws MirrorError `USAGE`: a JSON object holds a name once, the other column would be lost without a word */
+/** @throws MirrorError `USAGE` for two columns of one name: a JSON object would hold only one of them */
 function objectsOf(columns: QueryResult['columns']): (row: Cell[]) => string {
   const names = columns.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
     throw new MirrorError(
       'USAGE',
-      `Two columns are named ${JSON.stringify(twice)}, and a JSON object can hold only one. Name them apart with AS.`,
+      `Two columns are named ${JSON.stringify(twice)}, and a JSON object can hold only one. ` +
+        'Rename one of them with AS.',
     );
   }
-  // Put together as text: an object would put columns that are named by a number (a year) before the others.
+  // Written as text: an object would move columns with a number as name (a year) before the others.
   const keys = names.map((name) => `${JSON.stringify(name)}:`);
-  return (row) =>
-    `{${columns.map(({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson))).join(',')}}`;
+  return (row) => {
+    const fields = columns.map(
+      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
+    );
+    return `{${fields.join(',')}}`;
+  };
 }

@@ -24,7 +24,7 @@ const NO_LINES = {
   middle: '  ',
 };
 
-/** Rows under their titles, columns aligned, no lines; a line break inside a cell is shown as ⏎ so that a row stays a row. */
+/** Aligned columns under their titles. A line break in a cell is shown as ⏎, so that a row is one line. */
 export function renderTable(
   output: Output,
   columns: readonly Column[],

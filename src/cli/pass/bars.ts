@@ -1,4 +1,5 @@
 import { type Budget, pagesFor } from '../../core/budget.ts';
+import { SECOND } from '../../core/clock.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, listId, type ListKey } from '../../core/lists.ts';
 import type { PassEvent } from '../../sync/events.ts';
@@ -11,17 +12,21 @@ interface ListState {
   state: 'waiting' | 'walking' | 'asking' | 'done';
 }
 
-/** What the display needs to compute the time left. */
+/** The figures from which the display computes the budget used and the time left. */
 export interface Pace {
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'pageSize'>;
   /** Requests in the last 24 hours before this pass. */
   readonly sentBefore: number;
 }
 
+/** In characters. */
 const BAR_WIDTH = 24;
-const MOST_LINES = 8;
+/** At most this many bars at a time. */
+const MOST_BARS = 8;
+/** At least this many characters of a line are drawn, even on a narrower terminal. */
+const LEAST_WIDTH = 20;
 
-/** Keeps how far a pass has come and draws it: a bar for each list that is being walked, and a line for the whole. */
+/** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the pass. */
 export class Progress {
   readonly #lists = new Map<string, ListState>();
   readonly #pace: Pace;
@@ -36,14 +41,15 @@ export class Progress {
     this.#startedAt = now;
   }
 
-  take(event: PassEvent): void {
+  apply(event: PassEvent): void {
     if (event.kind === 'list-known') {
       this.#list(event.key).expected = event.expectedItems;
     } else if (event.kind === 'list-begun') {
       Object.assign(this.#list(event.key), { state: 'walking', pages: event.resumedAtPage });
     } else if (event.kind === 'page') {
       const list = this.#list(event.key);
-      // Whoever follows from another process sees several pages at once, or none but those that were read before; a list that begins anew has fewer.
+      // A command that follows an order sees several pages at once, or only pages of an earlier run.
+      // A list that restarts has fewer pages than before.
       const read = event.pages - list.pages;
       this.#requests += read < 0 ? 1 : read;
       if (read !== 0) this.#rows += Math.max(0, event.items - list.items);
@@ -55,7 +61,7 @@ export class Progress {
     }
   }
 
-  /** A sentence under the bars: why nothing moves, say. */
+  /** Sets the sentence under the bars, such as why the pass waits. Empty: none. */
   note(text: string): void {
     this.#note = text;
   }
@@ -63,14 +69,12 @@ export class Progress {
   /** The display as lines of at most `width` characters. */
   render(now: number, width: number): string {
     const lists = [...this.#lists.values()];
-    const active = lists
-      .filter(({ state }) => state === 'walking' || state === 'asking')
-      .slice(0, MOST_LINES);
+    const active = lists.filter(({ state }) => state === 'walking' || state === 'asking').slice(0, MOST_BARS);
     const nameWidth = Math.max(0, ...active.map(({ key }) => describeList(key).length));
     const lines = active.map((list) => this.#bar(list, nameWidth));
     lines.push(this.#summary(lists, now));
     if (this.#note !== '') lines.push(this.#note);
-    return lines.map((line) => line.slice(0, Math.max(20, width - 1))).join('\n');
+    return lines.map((line) => line.slice(0, Math.max(LEAST_WIDTH, width - 1))).join('\n');
   }
 
   #list(key: ListKey): ListState {
@@ -86,11 +90,12 @@ export class Progress {
     const bar = share === null ? '·'.repeat(BAR_WIDTH) : '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
     const name = describeList(key).padEnd(nameWidth);
     const of = expected === null ? '' : ` of about ${count(expected)}`;
-    return `${name} ${bar} ${plural(pages, 'page')}, ${count(items)}${of} rows${state === 'asking' ? ', asking for what is missing' : ''}`;
+    const asking = state === 'asking' ? ', requesting the missing rows' : '';
+    return `${name} ${bar} ${plural(pages, 'page')}, ${count(items)}${of} rows${asking}`;
   }
 
   #summary(lists: readonly ListState[], now: number): string {
-    const seconds = Math.max(0.001, (now - this.#startedAt) / 1000);
+    const seconds = Math.max(0.001, (now - this.#startedAt) / SECOND);
     const done = lists.filter(({ state }) => state === 'done').length;
     const sent = this.#pace.sentBefore + this.#requests;
     const left = this.#requestsLeft(lists);
@@ -100,12 +105,12 @@ export class Progress {
       `budget ${count(sent)} of ${count(this.#pace.budget.perDay)}`,
       left === null
         ? 'time left unknown'
-        : `about ${duration((left / this.#pace.budget.perSecond) * 1000)} left`,
+        : `about ${duration((left / this.#pace.budget.perSecond) * SECOND)} left`,
     ];
     return parts.join(' · ');
   }
 
-  /** Null as long as any list's size is unknown. */
+  /** Requests until the end of the pass; null while the size of any list is unknown. */
   #requestsLeft(lists: readonly ListState[]): number | null {
     let left = 0;
     for (const { state, expected, pages } of lists) {

@@ -1,13 +1,12 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { ago } from '../../core/humanize.ts';
-import type { Order } from '../../mirror/passes/orders.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine } from '../../session/terminal.ts';
+import { type Io, paint, printLine, type Streams } from '../../session/terminal.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { fromRecord, type PassRecord } from '../../sync/record.ts';
-import type { PassDisplay } from './display.ts';
+import { withDisplay } from './display.ts';
 import { type Followed, followOrder } from './follow.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
@@ -16,86 +15,84 @@ interface Wanted {
   readonly json: boolean;
 }
 
-/** Places the order, says so, and leaves it at that (`--detach`). @returns the exit code */
-export async function orderPass(io: Io, session: Session, { spec, json }: Wanted): Promise<number> {
+/** The order has ended, or the command left it to the daemon. */
+type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
+
+/** Places the order and prints its number, without following it (`--detach`). @returns the exit code */
+export async function orderPass(
+  { stdout, stderr }: Streams,
+  session: Session,
+  { spec, json }: Wanted,
+): Promise<number> {
   const { mirror, clock } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now());
   const daemon = await liveDaemon(session);
-  if (json) printLine(io.stdout, JSON.stringify({ order: id, joined }));
+  if (json) printLine(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
-    printLine(io.stdout, `${await sameAs(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
+    printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
   else if (daemon !== null)
-    printLine(io.stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
+    printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon === null) {
-    const words = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
-    printLine(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${words}`);
+    const message = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
+    printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${message}`);
   }
   return EXIT.done;
 }
 
 /**
- * Hands a pass to the daemon, follows it with a display and reports as if it had been done here.
- * @returns the exit code, or null where no daemon began it after all and it is to be done here
+ * Hands a pass to the daemon, shows its progress, and prints the outcome as if this process had done it.
+ * @returns the exit code; null if no daemon began the order, and this process is to do the pass
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function followPass(
-  io: Io,
-  session: Session,
-  display: PassDisplay,
-  { spec, json }: Wanted,
-): Promise<number | null> {
-  const { config, mirror, clock, log } = session;
-  const { budget } = config;
+export async function followPass(io: Io, session: Session, { spec, json }: Wanted): Promise<number | null> {
+  const { config, mirror, clock } = session;
   const placed = await mirror.orders.place(spec, clock.now());
-  const say = (text: string): void => display.writeLog(`${text}\n`);
-  say(
+  printLine(
+    io.stderr,
     placed.joined
-      ? `${await sameAs(session, placed.id)}; following it.`
-      : `The daemon does this as order ${placed.id}; Ctrl-C leaves it at work.`,
+      ? `${await sameOrder(session, placed.id)}; following it.`
+      : `The daemon does this as order ${placed.id}; Ctrl-C does not stop it.`,
   );
-  display.begin({ budget, sentBefore: await mirror.budget.sentToday(clock.now()) });
-  let followed;
-  try {
-    followed = await followOrder(
+  const followed = await withDisplay(io.stderr, session, ({ event, note, writeLog }) =>
+    followOrder(
       {
         mirror,
         clock,
         signal: io.signal,
-        budget,
-        onEvent: (event) => display.event(event, log),
-        note: (text) => display.note(text),
-        say,
+        budget: config.budget,
+        onEvent: event,
+        note,
+        print: (text) => writeLog(`${text}\n`),
       },
       placed,
-    );
-  } finally {
-    display.end();
-  }
+    ),
+  );
   if (followed.kind === 'not-begun') {
-    say('The daemon has stopped and had not begun the order; doing the work here.');
+    printLine(io.stderr, 'The daemon stopped before it began the order; this command does the work.');
     return null;
   }
-  return await tellEnd(io, session, followed, json);
+  return await printEnd(io, session, followed, json);
 }
 
-/** `The same sync is already under way, begun 3 min ago`. */
-async function sameAs({ mirror, clock }: Session, id: number): Promise<string> {
+/** `The same sync is already running, begun 3 min ago`. */
+async function sameOrder({ mirror, clock }: Session, id: number): Promise<string> {
   const order = await mirror.orders.read(id);
-  const words = `The same ${order?.kind ?? 'pass'} is already`;
+  const same = `The same ${order?.kind ?? 'pass'} is already`;
   return order?.startedAt == null
-    ? `${words} ordered, ${ago(order?.requestedAt ?? null, clock.now())}`
-    : `${words} under way, begun ${ago(order.startedAt, clock.now())}`;
+    ? `${same} ordered, ${ago(order?.requestedAt ?? null, clock.now())}`
+    : `${same} running, begun ${ago(order.startedAt, clock.now())}`;
 }
 
-async function tellEnd(
-  io: Io,
+async function printEnd(
+  streams: Streams,
   session: Session,
-  followed: Exclude<Followed, { kind: 'not-begun' }>,
+  followed: EndedOrLeft,
   json: boolean,
 ): Promise<number> {
+  const { stderr } = streams;
   const { order } = followed;
   const report = reportOf(followed);
-  // What was asked for wrongly, and what nobody knows the meaning of, is told as it is where the work is done here.
+  // A wrong request and a bug end the command as they do without a daemon.
   if (isMirrorError(report.stopped, 'USAGE') || (report.stopped !== null && !isMirrorError(report.stopped)))
     throw report.stopped;
 
@@ -105,23 +102,19 @@ async function tellEnd(
     requests: await session.mirror.orderSweeps.countRequests(begun, ended),
     milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
   };
-  if (!json && isMirrorError(report.stopped, 'STOPPED')) printLine(io.stderr, report.stopped.message);
-  else await printOutcome(io, session, report, { cost, order: order.id, json });
+  if (!json && isMirrorError(report.stopped, 'STOPPED')) printLine(stderr, report.stopped.message);
+  else await printOutcome(streams, session, report, { cost, order: order.id, json });
   if (followed.kind === 'left' || order.report !== null || order.state === 'done')
     return passExitCode(report);
-  const words = `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`;
-  printLine(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${words}`);
+  const message = `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`;
+  printLine(stderr, `${paint(stderr, 'red', 'failed:')} ${message}`);
   return EXIT.unexpected;
 }
 
-/** The order as a pass: by its own record, or by how far its lists were seen to have come. */
-function reportOf({ order, lists, ...followed }: Exclude<Followed, { kind: 'not-begun' }>): PassReport {
+/** The order's stored report, or without one the progress of its lists so far. */
+function reportOf({ order, lists, ...followed }: EndedOrLeft): PassReport {
   const record = order.report === null ? { lists, stopped: null } : fromRecord(order.report as PassRecord);
   const resumed = record.lists.some(({ outcome }) => outcome === 'already');
-  const pass: PassReport['pass'] = { id: order.id, startedAt: startOf(order), resumed };
+  const pass = { id: order.id, startedAt: order.startedAt ?? order.requestedAt, resumed };
   return { pass, lists: record.lists, stopped: followed.kind === 'left' ? followed.why : record.stopped };
-}
-
-function startOf({ startedAt, requestedAt }: Order): Date {
-  return startedAt ?? requestedAt;
 }

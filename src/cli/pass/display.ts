@@ -3,64 +3,78 @@ import { duration } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
-import type { GateEvent } from '../../session/session.ts';
+import type { Display, Session } from '../../session/session.ts';
 import type { Output } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Pace, Progress } from './bars.ts';
 
 const REDRAW_MS = 200;
 
-/** Where there are no bars, a long list gives a sign of life about so often: half a minute at the service's pace. */
-const PAGES_A_SIGN_OF_LIFE = 30;
+/** Without bars, a list's progress is logged after this many pages: half a minute at the service's pace. */
+const PAGES_A_LOG_LINE = 30;
 
-/** Shows a pass as it goes: bars on a terminal, log lines elsewhere. */
-export interface PassDisplay {
-  begin(pace: Pace): void;
-  event(event: PassEvent, log: Log): void;
-  gateEvent(event: GateEvent): void;
-  /** Why nothing moves, as long as that is so; empty when it does again. */
+/** Shows a pass while it runs: bars on a terminal, log lines elsewhere. */
+export interface PassDisplay extends Display {
+  event(event: PassEvent): void;
+  /** Shows why the pass waits. An empty text removes the note. */
   note(text: string): void;
-  writeLog(line: string): void;
   stopping(): void;
   end(): void;
 }
 
-export function passDisplay(output: Output, now: () => number): PassDisplay {
-  return output.isTTY === true ? bars(output, now) : lines(output);
+export interface DisplayDeps {
+  readonly pace: Pace;
+  readonly log: Log;
+  /** Epoch ms. */
+  readonly now: () => number;
 }
 
-function bars(output: Output, now: () => number): PassDisplay {
+/** Shows a pass on `output` while `work` runs, together with the session's log lines and gate events. */
+export async function withDisplay<Result>(
+  output: Output,
+  { attach, config, clock, log, mirror }: Session,
+  work: (display: PassDisplay) => Promise<Result>,
+): Promise<Result> {
+  const pace = { budget: config.budget, sentBefore: await mirror.budget.sentToday(clock.now()) };
+  const display = passDisplay(output, { pace, log, now: clock.now });
+  const detach = attach(display);
+  try {
+    return await work(display);
+  } finally {
+    detach();
+    display.end();
+  }
+}
+
+export function passDisplay(output: Output, deps: DisplayDeps): PassDisplay {
+  return output.isTTY === true ? bars(output, deps) : lines(output, deps);
+}
+
+function bars(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
   const update = createLogUpdate(output as NodeJS.WriteStream);
-  let progress: Progress | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  const draw = (): void => {
-    if (progress !== null) update(progress.render(now(), output.columns ?? 80));
-  };
+  const progress = new Progress(pace, now());
+  const draw = (): void => update(progress.render(now(), output.columns ?? 80));
+  const timer = setInterval(draw, REDRAW_MS);
   return {
-    begin(pace) {
-      progress = new Progress(pace, now());
-      timer = setInterval(draw, REDRAW_MS);
-    },
-    event(event, log) {
-      progress?.take(event);
-      if (event.kind === 'page') progress?.note('');
+    event(event) {
+      progress.apply(event);
+      if (event.kind === 'page') progress.note('');
       logProblem(event, log);
     },
     gateEvent(event) {
       if (event.kind === 'paused')
-        progress?.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
-      else if (event.kind === 'retry')
-        progress?.note(`Trying again in ${duration(event.waitMs)}: ${event.cause}`);
-      else if (event.kind === 'opened') progress?.note('');
+        progress.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
+      else if (event.kind === 'retry') progress.note(`Retrying in ${duration(event.waitMs)}: ${event.cause}`);
+      else if (event.kind === 'opened') progress.note('');
     },
-    note: (text) => progress?.note(text),
+    note: (text) => progress.note(text),
     writeLog(line) {
       update.clear();
       output.write(line);
       draw();
     },
     stopping() {
-      progress?.note('Stopping after the page in hand … (Ctrl-C again stops at once)');
+      progress.note('Stopping after the current page … (Ctrl-C again stops at once)');
       draw();
     },
     end() {
@@ -71,34 +85,33 @@ function bars(output: Output, now: () => number): PassDisplay {
   };
 }
 
-function lines(output: Output): PassDisplay {
-  /** The page of each list that a sign of life was last given at. */
-  const signs = new Map<string, number>();
-  let noted = '';
+function lines(output: Output, { log }: DisplayDeps): PassDisplay {
+  /** The page at which each list last logged its progress. */
+  const loggedPages = new Map<string, number>();
+  let lastNote = '';
   return {
-    begin: () => undefined,
-    event(event, log) {
+    event(event) {
       logPassEvent(event, log, 'info');
-      logSignOfLife(event, log, signs);
+      logProgress(event, log, loggedPages);
     },
     gateEvent: () => undefined,
     note(text) {
-      if (text !== '' && text !== noted) output.write(`${text}\n`);
-      noted = text;
+      if (text !== '' && text !== lastNote) output.write(`${text}\n`);
+      lastNote = text;
     },
     writeLog: (line) => output.write(line),
-    stopping: () => output.write('Stopping after the page in hand …\n'),
+    stopping: () => output.write('Stopping after the current page …\n'),
     end: () => undefined,
   };
 }
 
-/** By the pages since the last sign, not at certain pages: whoever follows from another process does not see each of them. */
-function logSignOfLife(event: PassEvent, log: Log, signs: Map<string, number>): void {
-  if (event.kind === 'list-begun') signs.set(listId(event.key), event.resumedAtPage);
+/** Counts the pages since the last log line: a command that follows an order does not see every page. */
+function logProgress(event: PassEvent, log: Log, loggedPages: Map<string, number>): void {
+  if (event.kind === 'list-begun') loggedPages.set(listId(event.key), event.resumedAtPage);
   if (event.kind !== 'page') return;
   const list = listId(event.key);
-  const since = event.pages - (signs.get(list) ?? 0);
-  if (since >= 0 && since < PAGES_A_SIGN_OF_LIFE) return;
-  signs.set(list, event.pages);
+  const since = event.pages - (loggedPages.get(list) ?? 0);
+  if (since >= 0 && since < PAGES_A_LOG_LINE) return;
+  loggedPages.set(list, event.pages);
   log.info(pageFields(event), 'under way');
 }

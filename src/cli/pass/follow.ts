@@ -12,34 +12,34 @@ import { OrderProgress } from './replay.ts';
 
 const POLL_MS = 500;
 
-/** Without a daemon an order that nobody has begun is taken back: long enough for one that is just starting. */
+/** If no daemon runs for this many ms, the command withdraws its order. A daemon needs less to start. */
 const WITHDRAW_MS = 5 * SECOND;
 
-/** A service manager has started the daemon again by then. */
+/** A daemon that stopped during the order has this many ms to restart; then the command exits. */
 const RESTART_MS = MINUTE;
 
-/** A wait may begin with the very request that was the order's last: its end then stands a moment later. */
+/** Shorter waits, in ms, are ignored: one can begin with the order's last request, before the order ends. */
 const SURE_MS = 1_500;
 
 export interface FollowDeps {
   readonly mirror: Mirror;
   readonly clock: Clock;
-  /** Aborted when a person wants to follow no longer. */
+  /** Aborted when a person stops the command. */
   readonly signal: AbortSignal;
   readonly budget: Pick<Budget, 'perDay'>;
   readonly onEvent: (event: PassEvent) => void;
-  /** Why nothing moves, told at every look; empty where it does. */
+  /** Called at each poll with the reason why the order waits; empty if it does not. */
   readonly note: (text: string) => void;
-  /** A sentence to the person, told once. */
-  readonly say: (text: string) => void;
+  /** Prints a sentence. */
+  readonly print: (text: string) => void;
 }
 
 /** How following an order ended. */
 export type Followed =
   | { readonly kind: 'ended'; readonly order: Order; readonly lists: readonly ListReport[] }
-  /** No daemon is there to begin it, and none has: whoever ordered it is free to do the work. */
+  /** No daemon runs, and none has begun the order: the command may do the pass itself. */
   | { readonly kind: 'not-begun' }
-  /** The order goes on without us; `why` says what to expect. */
+  /** The command stopped following; the order stays with the daemon. `why` becomes the command's error. */
   | {
       readonly kind: 'left';
       readonly order: Order;
@@ -47,61 +47,64 @@ export type Followed =
       readonly why: MirrorError;
     };
 
-/** Follows an order by what stands in the database, until it has ended or is not worth waiting for. Sends no request. */
+/**
+ * Polls the database until the order ends, must wait for longer than `PATIENCE_MS`, or has lost its daemon.
+ * Sends no request.
+ */
 export async function followOrder(
   deps: FollowDeps,
   placed: { id: number; joined: boolean },
 ): Promise<Followed> {
-  const { mirror, clock, signal, budget, note, say } = deps;
+  const { mirror, clock, signal, budget, note, print } = deps;
   const progress = new OrderProgress(mirror, deps.onEvent);
-  const daemon = new Span(clock);
+  const absence = new Span(clock);
   const parked = new Span(clock);
-  let saidGone = false;
+  let printedGone = false;
   for (;;) {
     const order = await mirror.orders.read(placed.id);
     if (order === null) throw new Error(`order ${placed.id} is gone from sync_requests`);
-    const moved = await progress.look(order);
+    const moved = await progress.poll(order);
     const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: progress.reports(), why });
     if (order.state === 'abandoned' && order.startedAt === null) return { kind: 'not-begun' };
     if (order.state !== 'open' && order.state !== 'running')
       return { kind: 'ended', order, lists: progress.reports() };
 
-    const goneFor = daemon.lasts((await liveDaemon(deps)) === null);
+    const goneFor = absence.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {
-      // Somebody else's order is left to whoever begins it: we, when we claim the mirror, or a daemon.
+      // Leave an order that another command placed: this process begins it with its claim, or a daemon does.
       if (placed.joined || (await mirror.orders.withdraw(order.id, clock.now())))
         return { kind: 'not-begun' };
     } else if (goneFor !== null && order.state === 'running') {
-      if (!saidGone) say(DAEMON_GONE);
-      saidGone = true;
+      if (!printedGone) print(DAEMON_GONE);
+      printedGone = true;
       if (goneFor >= RESTART_MS) return left(new MirrorError('DAEMON_STOPPED', DAEMON_GONE));
     }
 
     const wait = goneFor === null ? await mirror.wait(budget, clock.now()) : null;
     const parkedFor = parked.lasts(wait !== null && !moved);
     if (wait !== null && parkedFor !== null) {
-      const waitsYet = Math.max(0, wait.until.getTime() - clock.now());
-      if (parkedFor >= SURE_MS && parkedFor + waitsYet > PATIENCE_MS)
-        return left(parkedError(order, wait, budget, waitsYet));
+      const leftMs = Math.max(0, wait.until.getTime() - clock.now());
+      if (parkedFor >= SURE_MS && parkedFor + leftMs > PATIENCE_MS)
+        return left(parkedError(order, wait, budget, leftMs));
     }
-    note(wait === null ? await waitsBehind(mirror, order) : waitNote(wait, budget));
+    note(wait === null ? await queueNote(mirror, order) : waitNote(wait, budget));
 
     try {
       await clock.sleep(POLL_MS, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      const goesOn =
+      const message =
         goneFor === null
-          ? `The daemon goes on with order ${order.id}; \`inbox-mirror status\` shows it.`
+          ? `The daemon continues with order ${order.id}; \`inbox-mirror status\` shows it.`
           : DAEMON_GONE;
-      return left(new MirrorError('STOPPED', goesOn));
+      return left(new MirrorError('STOPPED', message));
     }
   }
 }
 
-const DAEMON_GONE = 'The daemon has stopped; the order goes on when it is started again.';
+const DAEMON_GONE = 'The daemon has stopped; the order resumes when a daemon starts.';
 
-/** How long something has been so, without a break. */
+/** Measures for how long a condition has held without a break. */
 class Span {
   readonly #clock: Clock;
   #since: number | null = null;
@@ -110,16 +113,16 @@ class Span {
     this.#clock = clock;
   }
 
-  /** Milliseconds; null where it is not so now. */
-  lasts(isSo: boolean): number | null {
-    if (!isSo) this.#since = null;
+  /** Milliseconds so far; null if the condition does not hold now. */
+  lasts(holds: boolean): number | null {
+    if (!holds) this.#since = null;
     else this.#since ??= this.#clock.monotonic();
     return this.#since === null ? null : this.#clock.monotonic() - this.#since;
   }
 }
 
-/** The order that must end before this one is begun, in words; empty where there is none. */
-async function waitsBehind(mirror: Mirror, { id, state }: Order): Promise<string> {
+/** Names the order that must end before this one begins; empty if there is none. */
+async function queueNote(mirror: Mirror, { id, state }: Order): Promise<string> {
   const first = state === 'open' ? await mirror.orders.next() : null;
   if (first === null || first.id === id) return '';
   const since =
@@ -140,11 +143,11 @@ const CODES = {
   budget: 'BUDGET_SPENT',
 } as const satisfies Record<Wait['kind'], ErrorCode>;
 
-function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], waitsYet: number): MirrorError {
+function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], leftMs: number): MirrorError {
   return new MirrorError(
     CODES[wait.kind],
-    `Order ${id} stays with the daemon, which goes on at ${wait.until.toISOString()}, in ${duration(waitsYet)}: ` +
-      `${reason(wait, budget)}. \`inbox-mirror status\` shows it.`,
+    `Order ${id} stays with the daemon, which resumes at ${wait.until.toISOString()}, ` +
+      `in ${duration(leftMs)}: ${reason(wait, budget)}. \`inbox-mirror status\` shows it.`,
     { resumeAt: wait.until },
   );
 }

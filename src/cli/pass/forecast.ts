@@ -1,13 +1,17 @@
+import { SECOND } from '../../core/clock.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, printLine, wrapped } from '../../session/terminal.ts';
+import { type Output, printLine, wrapped } from '../../session/terminal.ts';
 import { unknownInbox } from '../../sync/pass.ts';
 import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 
-/** Prints what a resync would cost: requests, share of the day budget, when it would end. Sends nothing. */
+/**
+ * Prints the cost of a resync: requests, share of the day's budget, and when it would end. Sends no request.
+ * @throws MirrorError `USAGE` for an inbox that the mirror does not have
+ */
 export async function printForecast(
-  io: Io,
+  output: Output,
   { config, clock, mirror }: Session,
   scope: Parameters<typeof forecastResync>[1],
   json: boolean,
@@ -20,23 +24,26 @@ export async function printForecast(
   const forecast = await forecastResync(mirror, scope, config.budget, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
   printLine(
-    io.stdout,
-    json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(io.stdout, asWords(forecast, endsAt)),
+    output,
+    json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(output, asWords(forecast, endsAt)),
   );
 }
 
 function asWords(forecast: Forecast, endsAt: Date): string {
   const { requests, perDay, sentToday, lastsMs, complete } = forecast;
   const share = ((requests / perDay) * 100).toFixed(1);
-  const least = complete ? '' : 'at least ';
+  const lists = plural(forecast.lists.length, 'list');
+  const cost = `${complete ? '' : 'at least '}${plural(requests, 'request')}`;
+  const end = endsAt.toISOString().replace(/\.\d+Z$/, 'Z');
   const lines = [
-    `A resync of ${plural(forecast.lists.length, 'list')} takes ${least}${plural(requests, 'request')}: ${share} % of the day's ${count(perDay)}, of which ${count(sentToday)} are used.`,
-    `It would end ${complete ? 'about' : 'at the earliest'} ${endsAt.toISOString().replace(/\.\d+Z$/, 'Z')}, in ${duration(lastsMs)}.`,
+    `A resync of ${lists} costs ${cost}: ` +
+      `${share} % of the day's ${count(perDay)}, of which ${count(sentToday)} are used.`,
+    `It would end ${complete ? 'about' : 'at the earliest'} ${end}, in ${duration(lastsMs)}.`,
   ];
-  if (!complete) lines.push('Some lists were never read to their end, so their size is not known yet.');
+  if (!complete) lines.push('The size of some lists is unknown: no sweep has read them to their end yet.');
   if (requests + sentToday > perDay)
     lines.push(
-      'It does not fit into what is left of the day: it would pause, and go on when you run it again.',
+      'It needs more requests than the day has left. The resync would pause; run it again to resume.',
     );
   return lines.join('\n');
 }
@@ -48,7 +55,7 @@ function asJson({ lists, requests, complete, sentToday, perDay, lastsMs }: Forec
     share_of_day: requests / perDay,
     sent_today: sentToday,
     requests_per_day: perDay,
-    seconds: Math.round(lastsMs / 1000),
+    seconds: Math.round(lastsMs / SECOND),
     ends_at: endsAt.toISOString(),
     lists: lists.map(({ key, requests: cost, known }) => ({
       list: key.list,

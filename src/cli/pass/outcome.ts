@@ -1,49 +1,47 @@
-import { exitCodeOf, isMirrorError } from '../../core/errors.ts';
+import { SECOND } from '../../core/clock.ts';
+import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { type Output, paint, printLine, type Streams, wrapped } from '../../session/terminal.ts';
 import type { ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { renderTable } from '../output/table.ts';
 
-/** What a pass cost: requests that it sent, and how long it took. */
+/** The requests that a pass sent, and how long it took. */
 export interface PassCost {
   readonly requests: number;
   readonly milliseconds: number;
 }
 
-/** The exit code of a pass: what stopped it, else 1 for failed lists, 4 for lists that go on later, else 0. */
+/** The exit code of a pass: that of the error that stopped it, else 1 for failed lists, 4 for paused ones. */
 export function passExitCode({ lists, stopped }: PassReport): number {
   if (stopped !== null) return exitCodeOf(stopped);
-  if (lists.some(({ outcome }) => outcome === 'failed')) return 1;
-  return lists.some(({ outcome }) => outcome === 'paused') ? 4 : 0;
+  if (lists.some(({ outcome }) => outcome === 'failed')) return EXIT.unexpected;
+  return lists.some(({ outcome }) => outcome === 'paused') ? EXIT.resumable : EXIT.done;
 }
 
-/** Prints a pass as a table, then everything that a person should know of it. */
+/** Prints a pass as a table, then its warnings and its cost. */
 function printReport(
-  io: Io,
+  { stdout, stderr }: Streams,
   report: PassReport,
-  words: { cost: string; inboxName: (id: string) => string | null },
+  { cost, inboxName }: { cost: string; inboxName: (id: string) => string | null },
 ): void {
   const { lists, stopped } = report;
   const shown = lists.filter(({ outcome }) => outcome !== 'paused').sort(byInbox);
   if (shown.length > 0) {
-    printLine(
-      io.stdout,
-      renderTable(
-        io.stdout,
-        COLUMNS,
-        shown.map((list) => row(io, list, words.inboxName)),
-      ),
-    );
-    printLine(io.stdout, '');
+    const rows = shown.map((list) => row(stdout, list, inboxName));
+    printLine(stdout, renderTable(stdout, COLUMNS, rows));
+    printLine(stdout, '');
   }
-  for (const list of lists) printTrouble(io, list);
-  const complete = lists.filter(({ outcome }) => outcome === 'complete' || outcome === 'already').length;
-  if (stopped === null)
-    printLine(io.stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${words.cost}`);
-  else printStop(io, report, words.cost);
+  for (const list of lists) printTrouble(stderr, list);
+  const complete = lists.filter(isComplete).length;
+  if (stopped === null) printLine(stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`);
+  else printStop(stderr, report, cost);
+}
+
+function isComplete({ outcome }: ListReport): boolean {
+  return outcome === 'complete' || outcome === 'already';
 }
 
 function byInbox(a: ListReport, b: ListReport): number {
@@ -67,20 +65,20 @@ const COLUMNS = [
 
 const OUTCOMES = {
   complete: 'complete',
-  already: 'complete already',
+  already: 'already complete',
   skipped: 'skipped: its inbox may be gone',
-  paused: 'goes on next time',
+  paused: 'resumes next time',
   failed: 'failed',
 } as const;
 
-function row(io: Io, report: ListReport, inboxName: (id: string) => string | null): string[] {
+function row(stdout: Output, report: ListReport, inboxName: (id: string) => string | null): string[] {
   const { key, outcome, items, inserted, changed, deleted } = report;
   const numbers =
     outcome === 'complete'
       ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
       : ['', '', '', ''];
   const word = paint(
-    io.stdout,
+    stdout,
     outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',
     OUTCOMES[outcome],
   );
@@ -93,48 +91,46 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
   return name === null ? inboxId : `${name} (${inboxId})`;
 }
 
-function printTrouble(io: Io, { key, outcome, error, rejected, suspects }: ListReport): void {
-  const warn = (text: string): void =>
-    printLine(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${text}`);
+function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
+  const warn = (text: string): void => printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${text}`);
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     warn(
-      `${plural(rejected, 'row')} of ${describeList(key)} could not be read; see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
+      `${plural(rejected, 'row')} of ${describeList(key)} could not be read; ` +
+        `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
   if (suspects > 0) {
     warn(
-      `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; what the next complete sweep lacks too is marked as deleted`,
+      `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
+        'a row that the next complete sweep does not list either is marked as deleted',
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {
-    printLine(
-      io.stderr,
-      wrapped(io.stderr, `${paint(io.stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`),
-    );
+    const message = `${paint(stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`;
+    printLine(stderr, wrapped(stderr, message));
   }
 }
 
-function printStop(io: Io, { lists, stopped }: PassReport, cost: string): void {
-  const complete = lists.filter(({ outcome }) => outcome === 'complete' || outcome === 'already').length;
+function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string): void {
   if (!isMirrorError(stopped)) return;
+  const complete = lists.filter(isComplete).length;
   const saved = `${plural(complete, 'list')} complete, and every page read so far is saved: ${cost}`;
-  const words =
+  const message =
     stopped.code === 'STOPPED'
-      ? `Stopped. ${saved} Run the same command again to go on from there.`
-      : `${paint(io.stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`;
-  printLine(io.stderr, wrapped(io.stderr, words));
+      ? `Stopped. ${saved} Run the same command again to resume.`
+      : `${paint(stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`;
+  printLine(stderr, wrapped(stderr, message));
 }
 
-/** A pass as JSON (docs/commands.md). `order`: its id where the daemon did it. */
+/** A pass as JSON (docs/commands.md). `order`: its id if the daemon did the pass. */
 function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, order: number | null): unknown {
   return {
     order,
-    complete:
-      stopped === null && lists.every(({ outcome }) => outcome === 'complete' || outcome === 'already'),
+    complete: stopped === null && lists.every(isComplete),
     resumed: pass.resumed,
     requests: cost.requests,
-    seconds: Math.round(cost.milliseconds) / 1000,
+    seconds: Math.round(cost.milliseconds) / SECOND,
     lists: lists.map(({ key, error, outcome, items, ...numbers }) => ({
       list: key.list,
       inbox_id: key.inboxId,
@@ -153,19 +149,21 @@ function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, orde
   };
 }
 
-/** Prints how a pass ended, done here or, where `order` is an id, by the daemon. */
+/** Prints how a pass ended. `order`: its id if the daemon did the pass, else null. */
 export async function printOutcome(
-  io: Io,
+  streams: Streams,
   { config, clock, mirror }: Session,
   report: PassReport,
   { cost, order, json }: { cost: PassCost; order: number | null; json: boolean },
 ): Promise<void> {
   if (json) {
-    printLine(io.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
+    printLine(streams.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
     return;
   }
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
   const sent = await mirror.budget.sentToday(clock.now());
-  const words = `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
-  printReport(io, report, { cost: words, inboxName: (id) => names.get(id) ?? null });
+  const costInWords =
+    `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
+    `${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
+  printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
 }

@@ -5,46 +5,46 @@ import type { OrderSweep } from '../../mirror/passes/progress.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { UNTOUCHED } from '../../sync/pass.ts';
 
-/** How far a list has come, as it was last told. */
-interface Told {
+/** A list's progress up to the last event. */
+interface Replayed {
   readonly key: ListKey;
   sweepId: number | null;
   pages: number;
   report: ListReport | null;
 }
 
-/** How far an order has come, told in a pass's own events by what its sweeps have left in the database. */
+/** Reads an order's sweeps from the database and emits the events that a pass in this process would emit. */
 export class OrderProgress {
   readonly #mirror: Mirror;
   readonly #onEvent: (event: PassEvent) => void;
-  readonly #lists = new Map<string, Told>();
+  readonly #lists = new Map<string, Replayed>();
   #firstSweep: number | null = null;
-  /** What had been read before anybody looked is no progress of ours. */
-  #firstLook = true;
+  /** Pages that the first poll finds are not progress: they were read before this command began to follow. */
+  #isFirstPoll = true;
 
   constructor(mirror: Mirror, onEvent: (event: PassEvent) => void) {
     this.#mirror = mirror;
     this.#onEvent = onEvent;
   }
 
-  /** Tells what is new since the last look. @returns whether anything was */
-  async look(order: Order): Promise<boolean> {
-    await this.#learnLists(order);
+  /** Emits the events since the last poll. @returns whether there were any */
+  async poll(order: Order): Promise<boolean> {
+    await this.#addLists(order);
     this.#firstSweep ??= await this.#mirror.orderSweeps.firstId(order);
     let moved = false;
     if (order.startedAt !== null) {
       const sweeps = await this.#mirror.orderSweeps.since(order.startedAt, this.#firstSweep);
       const newest = new Map(sweeps.map((sweep) => [listId(sweep), sweep]));
-      for (const [id, told] of this.#lists) {
+      for (const [id, replayed] of this.#lists) {
         const sweep = newest.get(id);
-        if (sweep !== undefined && (await this.#tell(told, sweep, order.startedAt))) moved = true;
+        if (sweep !== undefined && (await this.#replay(replayed, sweep, order.startedAt))) moved = true;
       }
     }
-    this.#firstLook = false;
+    this.#isFirstPoll = false;
     return moved;
   }
 
-  /** Every list of the order as far as it has come: what is not complete goes on later. */
+  /** The progress of each list of the order. A list that has not ended is reported as paused. */
   reports(): ListReport[] {
     return Array.from(
       this.#lists.values(),
@@ -52,8 +52,8 @@ export class OrderProgress {
     );
   }
 
-  /** The lists that the order is for; an inbox may be found on the way. */
-  async #learnLists({ lists, inboxId }: Order): Promise<void> {
+  /** Adds the lists of the order. A sweep of the inboxes can find an inbox while the order runs. */
+  async #addLists({ lists, inboxId }: Order): Promise<void> {
     const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
     const keys = keysOf(
       lists,
@@ -66,21 +66,21 @@ export class OrderProgress {
     }
   }
 
-  async #tell(told: Told, sweep: OrderSweep, begun: Date): Promise<boolean> {
-    const { key } = told;
-    // Complete is complete: a scheduled sweep after that is not the order's.
-    if (told.report?.outcome === 'complete') return false;
-    const isNew = told.sweepId !== sweep.id;
+  async #replay(replayed: Replayed, sweep: OrderSweep, begun: Date): Promise<boolean> {
+    const { key } = replayed;
+    // Ignore later sweeps: the list is already complete for the order.
+    if (replayed.report?.outcome === 'complete') return false;
+    const isNew = replayed.sweepId !== sweep.id;
     if (isNew) {
-      const before = this.#firstLook || sweep.startedAt < begun ? sweep.pages : 0;
-      Object.assign(told, { sweepId: sweep.id, pages: before, report: null });
-      // What was over before anybody looked was not gone on with.
-      const over = this.#firstLook && sweep.state === 'complete';
-      this.#onEvent({ kind: 'list-begun', key, resumedAtPage: over ? 0 : before });
+      const before = this.#isFirstPoll || sweep.startedAt < begun ? sweep.pages : 0;
+      Object.assign(replayed, { sweepId: sweep.id, pages: before, report: null });
+      // A sweep that was complete at the first poll was not resumed.
+      const wasComplete = this.#isFirstPoll && sweep.state === 'complete';
+      this.#onEvent({ kind: 'list-begun', key, resumedAtPage: wasComplete ? 0 : before });
     }
-    const read = sweep.pages !== told.pages;
-    if (read || (isNew && sweep.pages > 0)) {
-      told.pages = sweep.pages;
+    const hasMoved = sweep.pages !== replayed.pages;
+    if (hasMoved || (isNew && sweep.pages > 0)) {
+      replayed.pages = sweep.pages;
       const changed = sweep.inserted + sweep.changed;
       this.#onEvent({
         kind: 'page',
@@ -91,12 +91,12 @@ export class OrderProgress {
         last: sweep.state === 'complete',
       });
     }
-    const ended = told.report === null && (sweep.state === 'complete' || sweep.state === 'failed');
-    if (ended) {
-      told.report = await this.#reportOf(key, sweep);
-      this.#onEvent({ kind: 'list-done', report: told.report });
+    const hasEnded = replayed.report === null && (sweep.state === 'complete' || sweep.state === 'failed');
+    if (hasEnded) {
+      replayed.report = await this.#reportOf(key, sweep);
+      this.#onEvent({ kind: 'list-done', report: replayed.report });
     }
-    return isNew || read || ended;
+    return isNew || hasMoved || hasEnded;
   }
 
   async #reportOf(key: ListKey, { state, error, ...numbers }: OrderSweep): Promise<ListReport> {

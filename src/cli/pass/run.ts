@@ -1,50 +1,41 @@
-import { isMirrorError } from '../../core/errors.ts';
+import { EXIT, isMirrorError } from '../../core/errors.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
-import { openSession, type Session } from '../../session/session.ts';
+import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
 import { followPass, orderPass } from './by-daemon.ts';
-import { passDisplay } from './display.ts';
+import { printForecast } from './forecast.ts';
 import { doPass } from './here.ts';
 
 export interface PassCommand {
-  readonly spec: Omit<PassSpec, 'requestedBy'>;
-  readonly command: string;
+  readonly spec: PassSpec;
   readonly json: boolean;
-  /** Only hands it to the daemon. */
-  readonly detach?: boolean;
-  /** Runs before the first request; false ends the command there. */
-  readonly before?: (session: Session) => Promise<boolean>;
+  /** Only hands the pass to the daemon. */
+  readonly detach: boolean;
+  /** `first`: prints the forecast of a resync before the pass. `only`: prints it and runs no pass. */
+  readonly forecast?: 'first' | 'only' | undefined;
 }
 
-/** Runs one pass as `sync` and `resync` do: by the daemon where one holds the mirror, else in this process. @returns the exit code */
-export async function runPassCommand(
-  io: Io,
-  { spec, command, json, detach = false, before }: PassCommand,
-): Promise<number> {
-  const display = passDisplay(io.stderr, () => Date.now());
-  const session = await openSession(io, {
-    writeLog: (line) => display.writeLog(line),
-    onGateEvent: (event) => display.gateEvent(event),
-  });
+/**
+ * Runs one pass for `sync` or `resync`: by the daemon if one holds the mirror, else in this process.
+ * @returns the exit code
+ */
+export async function runPassCommand(io: Io, session: Session, command: PassCommand): Promise<number> {
+  const { spec, json, detach, forecast } = command;
   for (const sentence of session.config.misspelt) session.log.warn(sentence);
-  const wanted = { spec: { ...spec, requestedBy: command }, json };
-  try {
-    if (before !== undefined && !(await before(session))) return 0;
-    if (detach) return await orderPass(io, session, wanted);
-    for (;;) {
-      if ((await liveDaemon(session)) !== null) {
-        const exitCode = await followPass(io, session, display, wanted);
-        if (exitCode !== null) return exitCode;
-      }
-      try {
-        return await doPass(io, session, display, wanted);
-      } catch (error) {
-        // A daemon may have been started between the look and the claim: then the work is its own.
-        if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
-      }
+  if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
+  if (forecast === 'only') return EXIT.done;
+  if (detach) return await orderPass(io, session, command);
+  for (;;) {
+    if ((await liveDaemon(session)) !== null) {
+      const exitCode = await followPass(io, session, command);
+      if (exitCode !== null) return exitCode;
     }
-  } finally {
-    await session.close();
+    try {
+      return await doPass(io, session, command);
+    } catch (error) {
+      // A daemon that started between the query and the claim holds the lease now: it does the pass.
+      if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
+    }
   }
 }

@@ -116,7 +116,7 @@ describe('a long query', () => {
     const { by, after } = await query.ended;
     expect(by, query.errors()).toBe(1);
     expect(query.errors()).toBe(
-      'error: The query was stopped: it took longer than 0.8s (--timeout). What it had printed is not all.\n',
+      'error: The query was stopped: it took longer than 0.8s (--timeout). The output is incomplete.\n',
     );
     expect(after).toBeLessThan(5000);
   });

@@ -40,7 +40,7 @@ describe('start', () => {
       .toBe(7);
     expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
     // The plan counts only known lists: before the first sweep that is the list of inboxes.
-    expect(daemon.stdout()).toContain('As far as is known the schedules need about 24 requests a day');
+    expect(daemon.stdout()).toContain('As far as is known, the schedules need about 24 requests a day');
     const ready = await fetch(`${String(address)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([200, { ready: true, lists: 7, not_fresh: [] }]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
@@ -85,7 +85,7 @@ describe('start', () => {
     expect(daemon.stdout()).toMatch(
       /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
     );
-    expect(daemon.stdout()).toMatch(/really give, at the worst: inboxes .* old, .*conversations .* old/);
+    expect(daemon.stdout()).toMatch(/greatest ages to expect: inboxes .* old, .*conversations .* old/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Progress } from '../../../src/cli/pass/bars.ts';
-import { passDisplay } from '../../../src/cli/pass/display.ts';
+import { type DisplayDeps, passDisplay } from '../../../src/cli/pass/display.ts';
 import { type Followed, followOrder } from '../../../src/cli/pass/follow.ts';
 import { exitCodeOf } from '../../../src/core/errors.ts';
 import { duration } from '../../../src/core/humanize.ts';
@@ -76,7 +76,7 @@ async function followable(
         note,
         onEvent: (event: PassEvent) => events.push(event),
       };
-      return await followOrder({ ...deps, say: (text) => messages.push(text) }, { id, joined });
+      return await followOrder({ ...deps, print: (text) => messages.push(text) }, { id, joined });
     },
     async daemonDies() {
       lives = false;
@@ -258,7 +258,7 @@ test.each([
   const left = duration(until.getTime() - mirror.clock.now());
   expect(followed.why).toMatchObject({
     code,
-    message: `Order ${id} stays with the daemon, which goes on at ${until.toISOString()}, in ${left}: ${reason}. \`inbox-mirror status\` shows it.`,
+    message: `Order ${id} stays with the daemon, which resumes at ${until.toISOString()}, in ${left}: ${reason}. \`inbox-mirror status\` shows it.`,
   });
   expect(left).toMatch(/^(4|5) min/);
   expect(mirror.clock.monotonic() - began, 'it need not be waited for to be known').toBeLessThan(MINUTE / 2);
@@ -309,7 +309,7 @@ test('the command reports a dead daemon once and leaves the order after another 
   await daemonDies();
   let elapsed = 0;
   const followed = await follow((now) => (elapsed = now));
-  const sentence = 'The daemon has stopped; the order goes on when it is started again.';
+  const sentence = 'The daemon has stopped; the order resumes when a daemon starts.';
   expect(messages).toEqual([sentence]);
   expect(followed).toMatchObject({ kind: 'left', why: { code: 'DAEMON_STOPPED', message: sentence } });
   if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
@@ -392,18 +392,26 @@ test('on Ctrl-C the command reports that the daemon resumes the order, now or af
     const stop = new AbortController();
     const followed = await world.follow(() => stop.abort(new Error('SIGINT')), { signal: stop.signal });
     const message = dies
-      ? 'The daemon has stopped; the order goes on when it is started again.'
-      : 'The daemon goes on with order 1; `inbox-mirror status` shows it.';
+      ? 'The daemon has stopped; the order resumes when a daemon starts.'
+      : 'The daemon continues with order 1; `inbox-mirror status` shows it.';
     expect(followed).toMatchObject({ kind: 'left', why: { code: 'STOPPED', message } });
   }
 });
 
+const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore: 40 };
+
+const displayDeps = (write: (line: string) => void = () => undefined): DisplayDeps => ({
+  pace: PACE,
+  log: createLog({ level: 'info', keys: () => [], write, pretty: false, colour: false }),
+  now: () => 0,
+});
+
 test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
-  const progress = new Progress({ budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore: 40 }, 0);
+  const progress = new Progress(PACE, 0);
   const key = { list: 'conversations', inboxId: '7' } as const;
   const page = (pages: number): void =>
-    progress.take({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
-  progress.take({ kind: 'list-begun', key, resumedAtPage: 3 });
+    progress.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
+  progress.apply({ kind: 'list-begun', key, resumedAtPage: 3 });
   page(3);
   expect(progress.render(1000, 120)).toContain(
     '3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000',
@@ -415,24 +423,21 @@ test('the progress counts each new page as a request, and pages of an earlier ru
 test('without bars the display logs a long list about every thirty pages', () => {
   const lines: string[] = [];
   const output = { write: (line: string) => lines.push(line) };
-  const display = passDisplay(output, () => 0);
-  const log = createLog({
-    level: 'info',
-    keys: () => [],
-    write: (line) => display.writeLog(line),
-    pretty: false,
-    colour: false,
-  });
+  const display = passDisplay(
+    output,
+    displayDeps((line) => display.writeLog(line)),
+  );
   const key = { list: 'conversations', inboxId: '7' } as const;
-  display.event({ kind: 'list-begun', key, resumedAtPage: 0 }, log);
+  display.event({ kind: 'list-begun', key, resumedAtPage: 0 });
   for (let pages = 7; pages <= 70; pages += 7)
-    display.event({ kind: 'page', key, pages, items: pages, changed: 0, last: false }, log);
+    display.event({ kind: 'page', key, pages, items: pages, changed: 0, last: false });
   expect(lines.map((line) => (JSON.parse(line) as { page: number }).page)).toEqual([35, 70]);
 });
 
 test('without bars the display prints a note once for as long as it stays the same', () => {
   const lines: string[] = [];
-  const display = passDisplay({ write: (line: string) => lines.push(line) }, () => 0);
+  const output = { write: (line: string) => lines.push(line) };
+  const display = passDisplay(output, displayDeps());
   for (const note of ['a', 'a', '', 'a', 'b']) display.note(note);
   expect(lines).toEqual(['a\n', 'a\n', 'b\n']);
 });

@@ -135,7 +135,7 @@ test('sync beside a daemon sends no request and prints the report of the daemonâ
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { writer } = await daemon();
   const sync = start('sync');
-  await sync.printed('The daemon does this as order 1; Ctrl-C leaves it at work.');
+  await sync.printed('The daemon does this as order 1; Ctrl-C does not stop it.');
   expect(program.sandbox.arrivals).toEqual([]);
   await carryOut(writer);
   const { exitCode, stdout, stderr } = await sync.ended;
@@ -242,7 +242,7 @@ test('sync follows the same order where it is already under way, and places no s
   );
   await writer.passes.begin({ ...PLAIN, requestedBy: 'inbox-mirror sync', orderId: id }, threeMinutesAgo);
   const sync = start('sync');
-  await sync.printed('The same sync is already under way, begun 3 min ago; following it.');
+  await sync.printed('The same sync is already running, begun 3 min ago; following it.');
   await carryOut(writer);
   expect(await sync.ended).toMatchObject({
     exitCode: 0,
@@ -313,7 +313,7 @@ test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130'
     exitCode: 130,
     stdout: '',
     stderr: expect.stringContaining(
-      'The daemon goes on with order 1; `inbox-mirror status` shows it.',
+      'The daemon continues with order 1; `inbox-mirror status` shows it.',
     ) as string,
   });
   const json = start('sync', '--json');
@@ -341,7 +341,7 @@ test('sync exits 4 for a parked order and prints when the daemon resumes it', as
   const { stopped } = JSON.parse(stdout) as { stopped: { code: string; message: string; resume_at: string } };
   expect(stopped).toMatchObject({ code: 'SERVICE_DOWN', resume_at: until.toISOString() });
   expect(stopped.message).toMatch(
-    /^Order 1 stays with the daemon, which goes on at \S+Z, in (9|10) min.*`inbox-mirror status` shows it\.$/,
+    /^Order 1 stays with the daemon, which resumes at \S+Z, in (9|10) min.*`inbox-mirror status` shows it\.$/,
   );
 });
 
@@ -354,7 +354,7 @@ test('sync does the work itself when the daemon has ended and its order was with
   await openMirror(database).orders.withdraw(1, clock.now());
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(0);
-  expect(stderr).toContain('The daemon has stopped and had not begun the order; doing the work here.');
+  expect(stderr).toContain('The daemon stopped before it began the order; this command does the work.');
   expect(JSON.parse(stdout)).toMatchObject({ order: null, complete: true, requests: SMALL_REQUESTS });
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
   expect(await rows(database)).toMatchObject([

@@ -1,0 +1,19 @@
+import { Argument, Option } from 'commander';
+import { LIST_NAMES } from '../core/lists.ts';
+import { FORMATS } from '../session/terminal.ts';
+
+// Options and arguments that several commands accept. Each call makes a new one, which the command may adapt.
+
+export const listsArgument = (): Argument =>
+  new Argument('[lists...]', `${LIST_NAMES.join(', ')} (default: all)`);
+
+export const inboxOption = (meaning = 'only this inbox'): Option => new Option('--inbox <id>', meaning);
+
+export const detachOption = (): Option =>
+  new Option('--detach', 'hand the pass to the daemon and exit without following it');
+
+export const formatOption = (): Option =>
+  new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
+
+export const jsonOption = (): Option =>
+  new Option('--json', 'print JSON; docs/commands.md describes its shape');

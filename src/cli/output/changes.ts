@@ -1,0 +1,39 @@
+import type { ChangeRecord } from '../../mirror/history/read.ts';
+import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
+import { type Format, type Io, printLine, writePaced } from '../../session/terminal.ts';
+import { asCsv } from './cells.ts';
+import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
+
+/** Prints changes in batches. `print` waits until the reader of the output accepts more. */
+export interface ChangePrinter {
+  print(changes: readonly ChangeRecord[]): Promise<void>;
+  /** Prints the end of the format, or its form of an empty result. */
+  end(): Promise<void>;
+}
+
+export function changePrinter({ stdout: output, signal }: Io, format: Format): ChangePrinter {
+  let printed = 0;
+  const begin = (first: string, other: string): string => (printed === 0 ? first : other);
+  const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
+    ndjson: asNdjson,
+    csv: (changes) =>
+      begin(asCsv([CHANGE_COLUMNS]), '') +
+      asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
+    json: (changes) =>
+      begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
+    table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
+  };
+  return {
+    async print(changes) {
+      if (changes.length === 0) return;
+      const text = forms[format](changes);
+      printed += changes.length;
+      await writePaced(output, text, signal);
+    },
+    async end() {
+      if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
+      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS]));
+      else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
+    },
+  };
+}

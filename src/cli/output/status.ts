@@ -1,0 +1,146 @@
+import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
+import { HOUR } from '../../core/clock.ts';
+import { ago, count, duration, plural } from '../../core/humanize.ts';
+import { LIST_NAMES } from '../../core/lists.ts';
+import { type Output, paint, wrapped } from '../../session/terminal.ts';
+import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
+import { renderTable } from './table.ts';
+
+/** The width of the words (`budget`, `gate`, …) before each line. */
+const HANGING = 9;
+
+/** The status as `inbox-mirror status` prints it: a table of the lists, then a line for each other fact. */
+export function statusAsText(output: Output, status: JudgedStatus): string {
+  const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
+  if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
+  sections.push(leaseLine(status));
+  if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
+  if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
+  if (status.webhook !== null) sections.push(webhookLine(output, status.webhook, status.now));
+  for (const pass of status.openPasses)
+    sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
+  return wrapped(output, sections.join('\n'), HANGING);
+}
+
+function passState(
+  { ordered, requestedBy, requestedAt, startedAt }: JudgedStatus['openPasses'][number],
+  status: JudgedStatus,
+): string {
+  const { leaseHeld, lease, now } = status;
+  if (startedAt === null) return `ordered ${ago(requestedAt, now)}, waits for the daemon`;
+  const started = `started ${ago(startedAt, now)}`;
+  if (ordered && status.orderWait !== null) {
+    const { kind, until } = status.orderWait;
+    return `${started}, waits (${kind}), resumes ${ago(until, now)}`;
+  }
+  if (ordered) return `${started}, ${leaseHeld ? 'under way' : 'resumes when a daemon starts'}`;
+  const isRunning = leaseHeld && lease?.command === requestedBy;
+  return `${started}, ${isRunning ? 'under way' : 'interrupted; run it again to resume'}`;
+}
+
+function listTable(output: Output, status: JudgedStatus): string {
+  const { judged, now } = status;
+  const columns = [
+    { title: 'inbox' },
+    { title: 'list' },
+    { title: 'complete as of' },
+    { title: 'rows', align: 'right' as const },
+    { title: 'state' },
+  ];
+  const rows = judged.map((list) => [
+    list.inboxId === null ? '' : `${list.inbox ?? 'no name'} (${list.inboxId})`,
+    list.list,
+    ago(list.completeAsOf, now),
+    list.rows === null ? '' : count(list.rows),
+    stateOf(output, list, status),
+  ]);
+  return renderTable(output, columns, rows);
+}
+
+function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
+  const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
+  const words = {
+    fresh: 'fresh',
+    stale: `stale (older than ${duration(list.promiseMs)})`,
+    never: 'never complete',
+  };
+  const parts = [paint(output, colour[list.freshness], words[list.freshness])];
+  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${list.failure}`));
+  const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
+  if (list.sweep !== null)
+    parts.push(
+      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
+        `started ${ago(list.sweep.startedAt, now)}`,
+    );
+  if (list.suspects > 0) parts.push(`${count(list.suspects)} not listed`);
+  if (list.rejected > 0) parts.push(`${count(list.rejected)} unreadable`);
+  if (list.authorised === false)
+    parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
+  return parts.join(', ');
+}
+
+function budgetLine({ sent, config, oldestLeavesAt, now }: JudgedStatus): string {
+  const left = requestsLeft(config.budget, sent);
+  const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${ago(oldestLeavesAt, now)}`;
+  const hours = Math.floor(BUDGET_WINDOW_MS / HOUR);
+  return (
+    `budget   ${count(sent)} of ${count(config.budget.perDay)} requests in the last ${hours} h, ` +
+    `${count(left)} left (${count(config.budget.reserved)} kept for manual commands)${frees}`
+  );
+}
+
+function gateLine(output: Output, { gate, gateWord, now }: JudgedStatus): string {
+  if (gateWord === 'open') return 'gate     open';
+  const word = paint(
+    output,
+    'red',
+    { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' }[gateWord],
+  );
+  const until =
+    gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
+  return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
+}
+
+function outageLine(
+  output: Output,
+  { since, until, cause }: NonNullable<JudgedStatus['outage']>,
+  now: number,
+): string {
+  const lasted = duration(now - since.getTime());
+  const next = until.getTime() > now ? ago(until, now) : 'now';
+  return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
+}
+
+function nextLine({ schedules, now }: JudgedStatus): string {
+  const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
+  const when = (nextAt: Date): string => (nextAt.getTime() > now ? ago(nextAt, now) : 'now');
+  return `next     ${slots.map(({ list, nextAt }) => `${list} ${when(nextAt)}`).join(', ')}`;
+}
+
+function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
+  const waiting = `${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all`;
+  if (until === null) return `waiting  ${waiting}`;
+  return `waiting  ${waiting}; the first fits at about ${until.toISOString()} (${ago(until, now)})`;
+}
+
+function webhookLine(
+  output: Output,
+  { pending, failures, retryAt, cause }: NonNullable<JudgedStatus['webhook']>,
+  now: number,
+): string {
+  const waiting = pending === 0 ? 'every change is delivered' : `${plural(pending, 'change')} to deliver`;
+  if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
+  const failed = paint(output, 'red', `failed ${failures === 1 ? 'once' : `${count(failures)} times`}`);
+  const next = retryAt.getTime() > now ? ago(retryAt, now) : 'when the daemon runs';
+  return `webhook  ${waiting}, ${failed}, next attempt ${next} (${cause ?? 'cause unknown'})`;
+}
+
+function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {
+  if (lease === null || !leaseHeld) return 'lease    free';
+  const { command, pid, host, acquiredAt, heartbeatAt } = lease;
+  const held = duration(now - acquiredAt.getTime());
+  return (
+    `lease    held by \`${command}\`, process ${pid} on ${host}, for ${held}, ` +
+    `last heartbeat ${ago(heartbeatAt, now)}`
+  );
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { type Display, type Session, withSession } from '../../src/session/session.ts';
+import type { Io } from '../../src/session/terminal.ts';
+import { testProgram } from '../support/program.ts';
+
+/** The world of a command whose stderr is kept in `lines`. */
+async function commandIo(): Promise<{ io: Io; lines: string[] }> {
+  const { env, folder } = await testProgram();
+  const lines: string[] = [];
+  const stderr = { write: (line: string) => lines.push(line) };
+  const signal = new AbortController().signal;
+  return { io: { env, cwd: folder, stdout: { write: () => undefined }, stderr, signal }, lines };
+}
+
+const messages = (lines: readonly string[]): string[] =>
+  lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+
+test('an attached display gets the log lines of a session, and stderr the others', async () => {
+  const { io, lines } = await commandIo();
+  const shown: string[] = [];
+  const display: Display = { writeLog: (line) => shown.push(line), gateEvent: () => undefined };
+  await withSession(io, async ({ attach, log }) => {
+    log.warn('before');
+    const detach = attach(display);
+    log.warn('meanwhile');
+    detach();
+    log.warn('after');
+  });
+  expect(messages(shown)).toEqual(['meanwhile']);
+  expect(messages(lines)).toEqual(['before', 'after']);
+});
+
+test('a session is closed when its work ends, and when its work fails', async () => {
+  const { io } = await commandIo();
+  const released: string[] = [];
+  const work = (name: string) => async (session: Session) => {
+    session.defer(() => released.push(name));
+    if (name === 'fails') throw new Error(name);
+    return name;
+  };
+  expect(await withSession(io, work('ends'))).toBe('ends');
+  await expect(withSession(io, work('fails'))).rejects.toThrow('fails');
+  expect(released).toEqual(['ends', 'fails']);
+});

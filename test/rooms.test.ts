@@ -179,6 +179,13 @@ describe('the house', () => {
     expect(entries.size).toBeGreaterThan(20);
   });
 
+  test('has no line of source code over 110 characters', () => {
+    const long = sources.flatMap((file) =>
+      linesOf(file).flatMap((line, index) => (line.length > 110 ? [`${file}:${index + 1}`] : [])),
+    );
+    expect(long).toEqual([]);
+  });
+
   test('has SQL text in database/, mirror/ and query/ only', () => {
     const sql = /[`'"]\s*(SELECT\s|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|VIEW|INDEX))/;
     const strangers = sources.filter(

@@ -61,8 +61,9 @@ const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 export async function withSession<Result>(
   io: Io,
   work: (session: Session) => Promise<Result>,
+  options: SessionOptions = {},
 ): Promise<Result> {
-  const session = await openSession(io);
+  const session = await openSession(io, options);
   try {
     return await work(session);
   } finally {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Session } from '../../session/session.ts';
 import type { Io, Runner } from '../../session/terminal.ts';
 import type { Load } from '../../sync/planning/load.ts';
 
@@ -26,15 +27,13 @@ async function runStart(io: Io, version: string): Promise<number> {
   const { createMetrics } = await import('../../daemon/http/metrics.ts');
   const { runDaemon } = await import('../../daemon/run.ts');
   const { systemClock } = await import('../../session/clock.ts');
-  const { openSession } = await import('../../session/session.ts');
+  const { withSession } = await import('../../session/session.ts');
   const { printPlan } = await import('../output/plan.ts');
   const metrics = createMetrics({ version, clock: systemClock() });
-  const session = await openSession(io, { onEnded: metrics.requestEnded, unattended: true });
-  const { config, clock } = session;
-  const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
-  try {
+  const serve = async (session: Session): Promise<number> => {
+    const { config, clock } = session;
+    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
     return await runDaemon(io, session, { version, metrics, onPlan });
-  } finally {
-    await session.close();
-  }
+  };
+  return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true });
 }

@@ -12,7 +12,7 @@ import { SIDE_BY_SIDE } from '../sync/pass.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
 import { OrderRunner } from './orders.ts';
-import { ScheduledSweeps } from './sweeps.ts';
+import { ScheduledSweeps } from './sweeps/scheduled.ts';
 import { prolonged, type Trouble, TroubleLog, troubleOf } from './troubles.ts';
 
 export interface DaemonDeps {

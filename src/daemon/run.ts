@@ -5,8 +5,9 @@ import { openEndpoints } from './http/listen.ts';
 import type { Role } from './http/server.ts';
 import type { ServeOptions } from './serve.ts';
 import { serveUntilStopped } from './standby.ts';
+import { limitStopTime } from './stop.ts';
 import { watchKeyFile } from './watches/key-file.ts';
-import { BUG_MESSAGE, limitStopTime, logUncaught } from './watches/last-resort.ts';
+import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 
 export interface RunOptions extends ServeOptions {
   readonly version: string;

@@ -1,4 +1,3 @@
-import { SECOND } from '../core/clock.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import type { Claim } from '../session/claim.ts';
 import { logPassEvent } from '../session/pass-log.ts';
@@ -10,18 +9,13 @@ import { type Load, loadOf } from '../sync/planning/load.ts';
 import { Daemon } from './daemon.ts';
 import { housekeepDaily } from './housekeeping.ts';
 import type { Metrics } from './http/metrics.ts';
+import { finishWork } from './stop.ts';
 import { watchFit } from './watches/budget-fit.ts';
 import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
 import { deliverChanges, type Post } from './webhook/deliver.ts';
 import { postByHttp } from './webhook/post.ts';
-
-/** At a stop, the pages under way may take this many ms to be applied. */
-const PAGE_GRACE_MS = 5 * SECOND;
-
-/** At a stop, a webhook delivery under way is cut off after this many ms. */
-const DELIVERY_GRACE_MS = 3 * SECOND;
 
 export interface ServeOptions {
   readonly metrics: Metrics;
@@ -65,14 +59,6 @@ export async function serve(
     log.info('stopping after the current page');
   } finally {
     stopping.abort();
-    const stopped = new AbortController();
-    const grace = clock.sleep(PAGE_GRACE_MS, stopped.signal).catch(() => undefined);
-    void clock.sleep(DELIVERY_GRACE_MS, stopped.signal).then(
-      () => cutDelivery.abort(),
-      () => undefined,
-    );
-    // The result of a delivery is written while this process still holds the lease.
-    await Promise.race([Promise.all([daemon.stop(), delivering]), grace]);
-    stopped.abort();
+    await finishWork(clock, { work: Promise.all([daemon.stop(), delivering]), cutDelivery });
   }
 }

@@ -1,7 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
-import { BudgetUse } from './gate/budget.ts';
+import { BudgetUse } from './gate/budget-use.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListKey } from '../../src/core/lists.ts';
-import { Cooldowns } from '../../src/daemon/cooldowns.ts';
+import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { MINUTE } from '../support/daemon.ts';
 

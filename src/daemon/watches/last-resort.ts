@@ -1,23 +1,9 @@
-import { SECOND } from '../../core/clock.ts';
 import { EXIT } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
-import type { Io } from '../../session/terminal.ts';
 import { STUCK_MS } from './stuck.ts';
 
-/** A stop takes at most this many ms. If the database hangs, the lease stays and expires by itself. */
-const LONGEST_STOP_MS = 9 * SECOND;
-
 export const BUG_MESSAGE = 'unexpected error: this is a bug; the daemon exits';
-
-/** Ends the process `LONGEST_STOP_MS` after the request to stop, should the database hang. */
-export function limitStopTime({ signal }: Io, { log }: Session): void {
-  const end = (): void => {
-    log.warn('the database does not answer; exiting without closing it');
-    process.exit(EXIT.done);
-  };
-  signal.addEventListener('abort', () => void setTimeout(end, LONGEST_STOP_MS).unref());
-}
 
 /**
  * Ends a daemon whose database hangs. A service manager restarts it, and a stand-by takes over

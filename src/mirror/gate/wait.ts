@@ -1,7 +1,7 @@
 import { type Budget, requestsLeft } from '../../core/budget.ts';
 import { judgePause } from '../../core/gate-state.ts';
 import type { Database } from '../../database/database.ts';
-import { BudgetUse } from './budget.ts';
+import { BudgetUse } from './budget-use.ts';
 import { readLoopState } from './loop-state.ts';
 
 /** Why no request can leave, and until when. */

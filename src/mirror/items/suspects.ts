@@ -1,16 +1,11 @@
-import { MISSING, presence } from '../../core/diff.ts';
 import type { Item, ListKey } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import { writeChanges } from '../history/write.ts';
 import type { Fenced } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import { lastSightings } from './sightings.ts';
 import { ASK_BY, itemSql } from './statements.ts';
-import { applyItems, COVERED_TABLES } from './upsert.ts';
-
-/** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
-const BATCH = 20_000;
+import { tombstone } from './tombstones.ts';
+import { applyItems } from './upsert.ts';
 
 /** A condition on the rows of any list. */
 export const IS_SUSPECT = `missing_since IS NOT NULL AND deleted_at IS NULL`;
@@ -137,55 +132,4 @@ export class Suspects extends SuspectCounts {
       return changed;
     });
   }
-}
-
-/** Writes tombstones and their changes, in batches. */
-async function tombstone(
-  tx: Sql,
-  database: Database,
-  sweep: Sweep,
-  ids: readonly string[],
-  now: number,
-): Promise<void> {
-  for (let from = 0; from < ids.length; from += BATCH) {
-    await tombstoneBatch(tx, database, sweep, ids.slice(from, from + BATCH), now);
-  }
-}
-
-async function tombstoneBatch(
-  tx: Sql,
-  { dialect }: Database,
-  sweep: Sweep,
-  ids: readonly string[],
-  now: number,
-): Promise<void> {
-  const { table, scope } = itemSql(sweep.list, dialect);
-  const batch = `SELECT value FROM ${dialect.texts('$2', 'ids')}`;
-  const parameters = [sweep.inboxId, JSON.stringify(ids), iso(now)];
-  const seen = await lastSightings(tx, dialect, sweep, ids, null);
-  await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (${batch})`, ...parameters);
-  if (sweep.list === 'inboxes') await coverRows(tx, parameters, batch);
-  await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);
-  if (sweep.baseline) return;
-  const changes = ids.map((id) => ({
-    ...presence(MISSING),
-    itemId: id,
-    previouslySeenAt: seen.get(id) ?? null,
-  }));
-  await writeChanges(tx, dialect, sweep, changes, { sweepId: sweep.id, observedAt: iso(now) });
-}
-
-/** Gives the rows of deleted inboxes the same tombstone, without `changes`, and ends their sweeps. */
-async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promise<void> {
-  for (const table of COVERED_TABLES) {
-    await tx.execute(
-      `UPDATE ${table} SET deleted_at = $3 WHERE inbox_id IN (${inboxes}) AND deleted_at IS NULL`,
-      ...parameters,
-    );
-  }
-  await tx.execute(
-    `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'the inbox is gone'
-     WHERE inbox_id IN (${inboxes}) AND state IN ('running', 'paused')`,
-    ...parameters,
-  );
 }

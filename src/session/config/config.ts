@@ -3,15 +3,8 @@ import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
+import { readApiUrl, readHostNames, readNumber, readSchedule, readTimezone, readWebhook } from './parsers.ts';
 import { readKey, readSecret } from './secrets.ts';
-import {
-  readApiUrl,
-  readHostNames,
-  readNumber,
-  readSchedule,
-  readTimezone,
-  readWebhook,
-} from './variables.ts';
 
 /** The environment's variables, read and checked (.env.example). */
 export interface Config {
@@ -62,8 +55,8 @@ export function readConfig(environment: Environment, folder: string, needs: { se
       tags: readSchedule(read, 'SCHEDULE_TAGS', '40 */6 * * *'),
       conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', '*/15 * * * *'),
     },
-    timezone: readTimezone(read, 'SCHEDULE_TIMEZONE'),
-    reportTimezone: readTimezone(read, 'REPORT_TIMEZONE'),
+    timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
+    reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),
     http: {
       host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
         /\s/.test(text) ? undefined : text,

@@ -1,11 +1,12 @@
 import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { keysOf, LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { BudgetUse } from '../../mirror/gate/budget.ts';
+import type { BudgetUse } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepHistory } from '../../mirror/sweeps/latest.ts';
+import { isDue } from './due.ts';
 import { type Candidate, changeRate, choose, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
@@ -72,15 +73,6 @@ export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]>
   return keysOf(
     LIST_NAMES,
     inboxes.map(({ id }) => id),
-  );
-}
-
-/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
-function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
-  if (dueSince === null) return false;
-  return !latest.some(
-    ({ state, finishedAt }) =>
-      (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
 }
 

@@ -1,6 +1,7 @@
 import { HOUR } from '../../core/clock.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
+import type { LatestSweep } from '../../mirror/sweeps/latest.ts';
 import type { Cron } from './cron.ts';
 
 /**
@@ -76,4 +77,13 @@ function lastSlots(cron: Cron, first: number, before: Date | null, now: number):
     slots = { dueSince: new Date(next), dueBefore: slots.dueSince };
   }
   return slots;
+}
+
+/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
+export function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
+  if (dueSince === null) return false;
+  return !latest.some(
+    ({ state, finishedAt }) =>
+      (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
+  );
 }

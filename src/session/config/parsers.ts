@@ -79,8 +79,8 @@ export function readWebhook(
   return url === null ? null : { url, secret };
 }
 
-export function readTimezone(read: Read, name: string): string {
-  return read(name, 'UTC', 'a time zone, such as UTC or Europe/Berlin', (text) =>
+export function readTimezone(read: Read, name: string, fallback: string): string {
+  return read(name, fallback, 'a time zone, such as UTC or Europe/Berlin', (text) =>
     isTimezone(text) ? text : undefined,
   );
 }

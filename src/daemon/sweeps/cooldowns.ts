@@ -1,5 +1,5 @@
-import { MINUTE } from '../core/clock.ts';
-import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
+import { MINUTE } from '../../core/clock.ts';
+import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
 
 /** The first cooldown of a list, in ms. Each further one is twice as long, up to the longest. */
 const FIRST_MS = 5 * MINUTE;

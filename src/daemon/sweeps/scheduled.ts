@@ -1,15 +1,15 @@
-import type { Budget } from '../core/budget.ts';
-import { type Clock, SECOND } from '../core/clock.ts';
-import { isMirrorError, MirrorError, reachOf } from '../core/errors.ts';
-import { duration } from '../core/humanize.ts';
-import { listId, type ListKey } from '../core/lists.ts';
-import type { Writer } from '../mirror/mirror.ts';
-import type { Log } from '../session/log.ts';
-import type { Client } from '../sync/deps.ts';
-import type { ListReport, PassEvent } from '../sync/events.ts';
-import { SIDE_BY_SIDE, UNTOUCHED } from '../sync/pass.ts';
-import { readAgenda } from '../sync/planning/agenda.ts';
-import { sweepList } from '../sync/sweep.ts';
+import type { Budget } from '../../core/budget.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
+import { isMirrorError, MirrorError, reachOf } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
+import { listId, type ListKey } from '../../core/lists.ts';
+import type { Writer } from '../../mirror/mirror.ts';
+import type { Log } from '../../session/log.ts';
+import type { Client } from '../../sync/deps.ts';
+import type { ListReport, PassEvent } from '../../sync/events.ts';
+import { SIDE_BY_SIDE, UNTOUCHED } from '../../sync/pass.ts';
+import { readAgenda } from '../../sync/planning/agenda.ts';
+import { sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
 
 export interface ScheduledSweepsDeps {

@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 'use strict';
-// Old syntax on purpose: an old Node must get as far as the sentence below.
+// Old syntax on purpose: an old Node must be able to print the sentence below.
 var needed = [22, 18];
 var found = process.versions.node.split('.').map(Number);
 if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
   process.stderr.write('inbox-mirror needs Node.js ' + needed.join('.') + ' or newer, but this is ' + process.versions.node + '. Install a newer one from https://nodejs.org.\n');
   process.exit(2);
 }
-// Only what sweeps: V8 trusts its own compiled parts no more once a flag is set, which costs each thread 25 ms or more.
+// Only for the commands that sweep: once a flag is set, V8 rejects its code cache, which costs 25 ms a thread.
 if (/^(start|sync|resync|demo)$/.test(process.argv[2])) require('./memory.cjs');
-// Keeps compiled modules between runs: `--help` answers twice as fast.
+// Caches compiled modules between runs: `--help` answers in half the time.
 require('node:module').enableCompileCache();
 var path = require('node:path');
-// A clone runs its source as it stands; the published package has only what was emitted from it.
+// A clone runs its source directly; the published package has only the build.
 var source = path.join(__dirname, '..', 'src', 'main.ts');
 var entry = require('node:fs').existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'main.js');
 void import(require('node:url').pathToFileURL(entry).href);

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineConfig, type Plugin } from 'rolldown';
+
+/**
+ * Prisma becomes part of the build, except for its schema engine. @prisma/adapter-better-sqlite3 would install an
+ * older SQLite, which needs a download or a compiler, and @prisma/client is 72 MB, of which the mirror uses 10.
+ */
+const BUILT_IN = /^(@prisma\/(?!schema-engine-wasm)|postgres-array)/;
+
+/** Ships the licences of the packages in the build. */
+const licences: Plugin = {
+  name: 'licences',
+  generateBundle(_options, bundle) {
+    const packages = Object.keys(bundle).flatMap(
+      (file) => /^vendor\/((@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [],
+    );
+    const texts = [...new Set(packages)].sort().map((name) => {
+      const folder = join(import.meta.dirname, 'node_modules', name);
+      const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        version: string;
+      };
+      return `${name} ${version}\n\n${licenceText(folder)}`;
+    });
+    const source = texts.join(`\n${'-'.repeat(80)}\n\n`);
+    this.emitFile({ type: 'asset', fileName: 'vendor/LICENSES.txt', source });
+  },
+};
+
+function licenceText(folder: string): string {
+  const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  if (file === undefined) throw new Error(`${folder} has no licence file`);
+  return readFileSync(join(folder, file), 'utf8');
+}
+
+export default defineConfig({
+  input: ['src/main.ts', 'src/query/sqlite/worker.ts'],
+  platform: 'node',
+  external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),
+  plugins: [licences],
+  output: {
+    dir: 'dist',
+    format: 'esm',
+    preserveModules: true,
+    preserveModulesRoot: 'src',
+    // npm never packs a folder of the name node_modules.
+    entryFileNames: ({ name }) => `${name.replaceAll('node_modules/', 'vendor/')}.js`,
+    cleanDir: true,
+  },
+});

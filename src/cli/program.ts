@@ -24,7 +24,9 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
     exitCode = await work(io);
   };
   const program = new Command('inbox-mirror')
-    .description('A live SQL copy of a shared-mailbox service, kept within its request limits.')
+    .description(
+      "A live SQL copy of a shared-mailbox service that stays within the service's request limits.",
+    )
     .version(version)
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
     .configureHelp({ showGlobalOptions: false })

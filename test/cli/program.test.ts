@@ -347,6 +347,8 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
   expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
+  expect(stdout).toContain('after = missing, one that is gone.\n\n4. Next steps');
+  expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');
 });
 

@@ -28,9 +28,9 @@ export function addSandbox(program: Command, run: Runner): void {
   const defaults = SANDBOX_DEFAULTS;
   program
     .command('sandbox')
-    .summary('serve a local stand-in of the service')
+    .summary('serve a local stand-in for the service')
     .description(
-      'Serves a stand-in of the service from memory, with invented data and the limits of the service. ' +
+      'Serves a stand-in for the service from memory, with invented data and the limits of the service. ' +
         'Runs until Ctrl-C.',
     )
     .option('--port <n>', 'port to listen on; 0: any free port', wholeNumber(0, 65_535), 8788)
@@ -132,6 +132,8 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
   printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
   printLine(io.stdout, `In another terminal:\n  ${variables} npx inbox-mirror sync\n`);
+  if (options.activity === 0)
+    printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
   printLine(io.stdout, 'Ctrl-C stops it and discards its data.');
   await new Promise<void>((resolve) => {
     if (io.signal.aborted) resolve();

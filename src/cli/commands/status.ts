@@ -12,7 +12,7 @@ export function addStatus(program: Command, run: Runner): void {
       'Prints the freshness of each list, open sweeps, the budget, the gate and the lease. ' +
         'Sends no request. ' +
         'Exits with 5 if a list is stale or was never complete, its latest sweep failed, the gate is shut, ' +
-        'or the service is out of reach.',
+        'or a daemon found the service out of reach.',
     )
     .addOption(jsonOption())
     .action(({ json = false }: { json?: boolean }) => run((io) => printStatus(io, json)));

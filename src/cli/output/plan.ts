@@ -14,8 +14,8 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
     { title: 'schedule' },
     { title: `next (${timezone})` },
     { title: 'lists', align: 'right' as const },
-    { title: 'requests a pass', align: 'right' as const },
-    { title: 'a day', align: 'right' as const },
+    { title: 'requests per run', align: 'right' as const },
+    { title: 'per day', align: 'right' as const },
   ];
   const tableOf = (slots: number): string =>
     renderTable(

@@ -33,7 +33,7 @@ export async function orderPass(
   else if (daemon !== null)
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon === null) {
-    const message = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
+    const message = `No daemon is running: order ${id} waits for one, or for this command without --detach.`;
     printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${message}`);
   }
   return EXIT.done;

@@ -200,7 +200,7 @@ test('sync --detach without a daemon places the order and warns that it waits fo
     exitCode: 0,
     stdout: '{"order":1,"joined":false}\n',
     stderr: expect.stringContaining(
-      'No daemon is running: order 1 waits until `inbox-mirror start` runs one.',
+      'No daemon is running: order 1 waits for one, or for this command without --detach.',
     ) as string,
   });
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);

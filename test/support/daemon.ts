@@ -16,13 +16,13 @@ import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import { connect } from '../../src/service/http.ts';
 import { keepLease } from '../../src/session/claim.ts';
-import { createLog } from '../../src/session/log.ts';
 import { logPassEvent } from '../../src/session/pass-log.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { cronsOf, promiseOf } from '../../src/sync/planning/freshness.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
+import { testLog } from './log.ts';
 import { KEY, temporaryDatabase } from './mirror.ts';
 import { freshMirrorFile } from './template.ts';
 
@@ -171,12 +171,9 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const sleep = killSwitch.sleepSlowly(options.pollMs ?? MINUTE);
     const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
     const writer = openWriter(own, lease);
-    const log = createLog({
-      level: 'debug',
+    const { log } = testLog('debug', {
       keys: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
-      pretty: false,
-      colour: false,
     });
     const http = connect(url, () => house.key);
     onTestFinished(http.close);

@@ -8,11 +8,11 @@ import { readLease } from '../../../src/mirror/lease.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { createLog } from '../../../src/session/log.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
 import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { TestClock } from '../../support/clock.ts';
+import { testLog } from '../../support/log.ts';
 import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -55,7 +55,7 @@ export async function served(
     gate: { ...options.gate, onEnded: metrics.requestEnded },
   });
   const { database, client, writer } = mirror;
-  const logged: string[] = [];
+  const { log, lines: logged } = testLog('trace', { keys: () => [KEY] });
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
   const status = (): Promise<JudgedStatus> =>
     readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });
@@ -65,13 +65,7 @@ export async function served(
     allowedHosts: ['mirror.example'],
     version: '1.2.3',
     clock,
-    log: createLog({
-      level: 'trace',
-      keys: () => [KEY],
-      write: (line) => logged.push(line),
-      pretty: false,
-      colour: false,
-    }),
+    log,
     metrics,
     role: () => 'active',
     ping: () => readLease(database),

@@ -9,13 +9,13 @@ import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
+import { ENTRY } from '../service/gate/bench.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
-const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 const GAP = 1000;
 const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, key: 'x', ownIds: [] };
 

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { isMirrorError } from '../../src/core/errors.ts';
 import { PATIENCE_MS } from '../../src/core/gate-state.ts';
-import { LIST_NAMES, type ListName } from '../../src/core/lists.ts';
+import type { ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
@@ -24,6 +24,7 @@ import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
 import { testLog } from './log.ts';
 import { KEY, temporaryDatabase } from './mirror.ts';
+import { passSpec } from './pass-spec.ts';
 import { freshMirrorFile } from './template.ts';
 
 export const MINUTE = 60_000;
@@ -126,14 +127,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     limits: { ...LIMITS, ...options.limits },
     start,
     async order(spec = {}) {
-      const whole: PassSpec = {
-        kind: 'sync',
-        lists: LIST_NAMES,
-        inboxId: null,
-        acceptDeletes: false,
-        requestedBy: 'a test',
-        ...spec,
-      };
+      const whole = passSpec(spec);
       return (await openMirror(database).orders.place(whole, clock.now())).id;
     },
     status: () => readStatus(database, clock.now()),

@@ -1,6 +1,5 @@
 import { request } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { databaseBytes } from '../../../src/database/sqlite/file.ts';
@@ -14,6 +13,7 @@ import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
 import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
+import { passSpec } from '../../support/pass-spec.ts';
 import { quickMirror } from '../../support/template.ts';
 
 const CONFIG = readConfig({ REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250' }, '/', { service: false });
@@ -87,14 +87,7 @@ export async function served(
     sync: (spec = {}) =>
       runPass(
         { client, mirror: writer, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
-        {
-          kind: 'sync',
-          lists: LIST_NAMES,
-          inboxId: null,
-          acceptDeletes: false,
-          requestedBy: 'test',
-          ...spec,
-        },
+        passSpec(spec),
       ),
     ask: (path, { method = 'GET', headers = {}, body } = {}) =>
       new Promise((resolve, reject) => {

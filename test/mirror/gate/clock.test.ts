@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../support/daemon.ts';
+import { passSpec } from '../../support/pass-spec.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -24,10 +25,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   clock.advance(HOUR);
   await mirror.sync();
   const now = clock.now();
-  await writer.passes.begin(
-    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
-    now,
-  );
+  await writer.passes.begin(passSpec({ kind: 'resync', lists: ['tags'] }), now);
   await writer.sweeps.open({ list: 'tags', inboxId: inbox.id }, 'resync', now);
   const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
   await writer.schedules.write({
@@ -81,10 +79,7 @@ test('after a reboot with the clock behind, no sweep and no new pass has a time 
   const now = clock.now();
   const times = await instants(database, `SELECT started_at, heartbeat_at, finished_at FROM sweeps`);
   expect(Math.max(...times.map((at) => at ?? 0))).toBeLessThanOrEqual(now);
-  const pass = await writer.passes.begin(
-    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
-    now,
-  );
+  const pass = await writer.passes.begin(passSpec({ kind: 'resync', lists: ['tags'] }), now);
   expect(pass.startedAt.getTime() - now).toBeLessThanOrEqual(1);
 });
 

@@ -90,6 +90,15 @@ export interface RunningDaemon {
   readonly killSwitch: KillSwitch;
 }
 
+/** Starts a daemon, lets it run for 20 minutes, and then resets every connection for `minutes`. */
+export async function intoOutage(house: TestHouse, minutes: number): Promise<RunningDaemon> {
+  const running = await house.start();
+  await house.clock.sleep(20 * MINUTE);
+  house.sandbox.script(() => 'reset');
+  await house.clock.sleep(minutes * MINUTE);
+  return running;
+}
+
 /**
  * All parts are real except the clock, and are put together as in `start`. The service's clock is right,
  * whatever the machine's clock is set to. The test clock stops while a daemon computes.

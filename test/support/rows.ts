@@ -90,3 +90,9 @@ export function tampered(
     },
   });
 }
+
+/** The values of a text with one JSON value a line. */
+export function parseLines<Line>(text: string): Line[] {
+  const lines = text.replace(/\n$/, '');
+  return lines === '' ? [] : lines.split('\n').map((line) => JSON.parse(line) as Line);
+}

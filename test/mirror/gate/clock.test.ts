@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../support/daemon.ts';
 import { passSpec } from '../../support/pass-spec.ts';
-import { nthInbox } from '../../support/rows.ts';
+import { firstIds, nthInbox, removeConversations } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
 const JUMP = -3 * HOUR;
@@ -20,8 +20,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
   // More than 20 suspects: the sweep does not ask for them singly, and they wait for a second witness.
-  for (const id of [...inbox.conversations.order].slice(0, 25))
-    sandbox.world.removeConversation(inbox.id, id);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
   clock.advance(HOUR);
   await mirror.sync();
   const now = clock.now();
@@ -58,8 +57,7 @@ test('suspects get their second witness on time even if the clock is set back', 
   const { clock, sandbox, database } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
-  for (const id of [...inbox.conversations.order].slice(0, 25))
-    sandbox.world.removeConversation(inbox.id, id);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
   clock.advance(MINUTE);
   await mirror.sync();
   clock.setWall(JUMP);

@@ -2,7 +2,6 @@
 // With `open-only` as BASE_URL it only opens the mirror, which creates the tables.
 // It prints the code of the error that stopped it, or `complete`.
 import { hostname } from 'node:os';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
@@ -12,6 +11,7 @@ import { connect } from '../../src/service/http.ts';
 import { isAlive } from '../../src/session/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { passSpec } from './pass-spec.ts';
 
 const [url = '', databaseUrl = '', pageSize = '100'] = process.argv.slice(2);
 const key = (): string => 'sandbox-key';
@@ -40,7 +40,7 @@ const client = createClient({
 });
 const { stopped, lists } = await runPass(
   { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
-  { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'child' },
+  passSpec({ requestedBy: 'child' }),
 );
 await lease.release();
 http.close();

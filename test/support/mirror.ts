@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Budget } from '../../src/core/budget.ts';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Lease } from '../../src/mirror/lease.ts';
@@ -17,6 +16,7 @@ import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
+import { passSpec } from './pass-spec.ts';
 import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
@@ -123,14 +123,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     sync: (spec = {}, signal = new AbortController().signal) =>
       runPass(
         { client, mirror: writer, clock, onEvent: (event) => events.push(event), signal },
-        {
-          kind: 'sync',
-          lists: LIST_NAMES,
-          inboxId: null,
-          acceptDeletes: false,
-          requestedBy: 'test',
-          ...spec,
-        },
+        passSpec(spec),
       ),
   };
 }

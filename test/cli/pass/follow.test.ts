@@ -7,8 +7,8 @@ import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter } from '../../../src/mirror/mirror.ts';
-import { createLog } from '../../../src/session/log.ts';
 import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
+import { testLog } from '../../support/log.ts';
 import type { MirrorOptions, TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -402,7 +402,7 @@ const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore
 
 const displayDeps = (write: (line: string) => void = () => undefined): DisplayDeps => ({
   pace: PACE,
-  log: createLog({ level: 'info', keys: () => [], write, pretty: false, colour: false }),
+  log: testLog('info', { write }).log,
   now: () => 0,
 });
 

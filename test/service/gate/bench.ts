@@ -23,6 +23,15 @@ export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
+/** The ledger's entry of a request for the inboxes. */
+export const ENTRY = {
+  method: 'GET',
+  path: '/inboxes',
+  list: 'inboxes',
+  inboxId: null,
+  reason: 'manual',
+} as const;
+
 /**
  * Bottleneck passes a job on through at most this many successive 0 ms timers.
  * Node runs such timers in the order in which they were set.
@@ -217,7 +226,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           clock.linger(asking);
           try {
             return await gate.request(
-              { entry: { method: 'GET', path: asked, list: 'inboxes', inboxId: null, reason }, signal },
+              { entry: { ...ENTRY, path: asked, reason }, signal },
               () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
               ({ body }) => ({ result: readBody(body), items: 1 }),
             );

@@ -5,9 +5,19 @@ import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+import {
+  type Bench,
+  benchOf,
+  ENTRY,
+  gapsOf,
+  HOUR,
+  MINUTE,
+  OK,
+  type Process,
+  SECOND,
+  times,
+} from './bench.ts';
 
-const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
 /** Answers the n-th request with the n-th of `answers`; the sandbox answers all later ones itself. */

@@ -41,11 +41,11 @@ function budgetGauges(registry: Registry): Update {
   );
   const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
   const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
-  return ({ status: { config, sent } }) => {
-    limit.set(config.budget.perDay);
-    reserved.set(config.budget.reserved);
+  return ({ status: { budget, sent } }) => {
+    limit.set(budget.perDay);
+    reserved.set(budget.reserved);
     used.set(sent);
-    left.set(requestsLeft(config.budget, sent));
+    left.set(requestsLeft(budget, sent));
   };
 }
 

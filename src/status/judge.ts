@@ -10,7 +10,10 @@ import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf, type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 
-/** Without a live writer an outage is ignored this many ms after its next attempt was due. */
+/**
+ * Without a live writer an outage is ignored this many ms after its retry was due. A live daemon deletes it
+ * once the service answers. (`troubleOf` ignores it once the retry is due, so that the retry can begin.)
+ */
 const OUTAGE_KEPT_MS = MINUTE;
 
 /** No process has this id. */

@@ -47,6 +47,16 @@ export function printLine(output: Output, text: string, key: string | null = nul
   output.write(`${withoutKey(text, key)}\n`);
 }
 
+/** Prints `warning: …`. Its lines are not broken: a text may hold a command to copy. */
+export function printWarning(output: Output, text: string): void {
+  printLine(output, `${paint(output, 'yellow', 'warning:')} ${text}`);
+}
+
+/** Prints `failed: …`, wrapped on a terminal. */
+export function printFailure(output: Output, text: string): void {
+  printLine(output, wrapped(output, `${paint(output, 'red', 'failed:')} ${text}`));
+}
+
 /** The formats in which a command prints rows. */
 export const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];

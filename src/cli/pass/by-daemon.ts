@@ -3,7 +3,7 @@ import { ago } from '../../core/humanize.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, type Streams } from '../../session/terminal.ts';
+import { type Io, printFailure, printLine, printWarning, type Streams } from '../../session/terminal.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { fromRecord, type PassRecord } from '../../sync/record.ts';
 import { withDisplay } from './display.ts';
@@ -34,7 +34,7 @@ export async function orderPass(
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon === null) {
     const message = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
-    printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${message}`);
+    printWarning(stderr, message);
   }
   return EXIT.done;
 }
@@ -106,8 +106,7 @@ async function printEnd(
   else await printOutcome(streams, session, report, { cost, order: order.id, json });
   if (followed.kind === 'left' || order.report !== null || order.state === 'done')
     return passExitCode(report);
-  const message = `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`;
-  printLine(stderr, `${paint(stderr, 'red', 'failed:')} ${message}`);
+  printFailure(stderr, `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`);
   return EXIT.unexpected;
 }
 

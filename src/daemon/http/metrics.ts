@@ -133,7 +133,7 @@ function sweepTimer({ sweeps, sweepTime }: Meters, clock: Pick<Clock, 'monotonic
       const { list } = key;
       const started = startedAt.get(listId(key));
       startedAt.delete(listId(key));
-      // The pass swept such a list before its interruption, or left it out.
+      // The pass did not sweep this list: it was already complete, or its inbox may be gone.
       if (outcome === 'already' || outcome === 'skipped') return;
       sweeps.inc({ list, outcome });
       if (outcome === 'complete' && started !== undefined)

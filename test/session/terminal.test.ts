@@ -22,7 +22,7 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
-    keys: () => [],
+    secrets: () => [],
     write: (line) => lines.push(line),
     pretty: true,
     colour: false,

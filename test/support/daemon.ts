@@ -173,7 +173,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const writer = openWriter(own, lease);
     const log = createLog({
       level: 'debug',
-      keys: () => [house.key],
+      secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
       pretty: false,
       colour: false,

@@ -402,7 +402,7 @@ const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore
 
 const displayDeps = (write: (line: string) => void = () => undefined): DisplayDeps => ({
   pace: PACE,
-  log: createLog({ level: 'info', keys: () => [], write, pretty: false, colour: false }),
+  log: createLog({ level: 'info', secrets: () => [], write, pretty: false, colour: false }),
   now: () => 0,
 });
 

@@ -67,7 +67,7 @@ export async function served(
     clock,
     log: createLog({
       level: 'trace',
-      keys: () => [KEY],
+      secrets: () => [KEY],
       write: (line) => logged.push(line),
       pretty: false,
       colour: false,

@@ -224,7 +224,7 @@ test.each([
   const { url, clock, metrics, status } = await served();
   const log = createLog({
     level: 'silent',
-    keys: () => [],
+    secrets: () => [],
     write: () => undefined,
     pretty: false,
     colour: false,
@@ -339,7 +339,7 @@ test('after close the port refuses connections', async () => {
   const clock = { monotonic: () => 0, sleep: async () => undefined };
   const log = createLog({
     level: 'silent',
-    keys: () => [],
+    secrets: () => [],
     write: () => undefined,
     pretty: false,
     colour: false,

@@ -19,7 +19,7 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
-    keys: () => [],
+    secrets: () => [],
     write: (line) => lines.push(line),
     pretty: false,
     colour: false,

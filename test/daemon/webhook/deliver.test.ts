@@ -74,7 +74,7 @@ function deliver(mirror: TestMirror, url: string) {
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
-    keys: () => [],
+    secrets: () => [],
     write: (line) => lines.push(line),
     pretty: false,
     colour: false,
@@ -249,7 +249,7 @@ describe('the outcome of a delivery', () => {
     const lines: string[] = [];
     const log = createLog({
       level: 'trace',
-      keys: () => [],
+      secrets: () => [],
       write: (line) => lines.push(line),
       pretty: false,
       colour: false,

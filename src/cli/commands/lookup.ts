@@ -3,8 +3,8 @@ import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { type Io, printLine, printWarning, type Runner } from '../../session/terminal.ts';
-import { inboxOption, jsonOption } from '../options.ts';
+import { type Io, printLine, printWarning } from '../../session/terminal.ts';
+import { inboxOption, jsonOption, type Runner } from '../options.ts';
 
 interface LookupOptions {
   readonly inbox: string;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 export function addStatus(program: Command, run: Runner): void {
   program

@@ -10,7 +10,7 @@ import { withDisplay } from './display.ts';
 import { type Followed, followOrder } from './follow.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
-interface Wanted {
+interface PassRequest {
   readonly spec: PassSpec;
   readonly json: boolean;
 }
@@ -22,7 +22,7 @@ type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
 export async function orderPass(
   { stdout, stderr }: Streams,
   session: Session,
-  { spec, json }: Wanted,
+  { spec, json }: PassRequest,
 ): Promise<number> {
   const { mirror, clock } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now());
@@ -44,7 +44,11 @@ export async function orderPass(
  * @returns the exit code; null if no daemon began the order, and this process is to do the pass
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function followPass(io: Io, session: Session, { spec, json }: Wanted): Promise<number | null> {
+export async function followPass(
+  io: Io,
+  session: Session,
+  { spec, json }: PassRequest,
+): Promise<number | null> {
   const { config, mirror, clock } = session;
   const placed = await mirror.orders.place(spec, clock.now());
   printLine(

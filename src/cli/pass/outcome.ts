@@ -81,10 +81,7 @@ const OUTCOMES = {
 
 function row(stdout: Output, report: ListReport, inboxName: (id: string) => string | null): string[] {
   const { key, outcome, items, inserted, changed, deleted } = report;
-  const numbers =
-    outcome === 'complete'
-      ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
-      : ['', '', '', ''];
+  const numbers = outcome === 'complete' ? [items, inserted, changed, deleted].map(count) : ['', '', '', ''];
   const word = paint(
     stdout,
     outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',

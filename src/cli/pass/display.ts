@@ -8,7 +8,7 @@ import type { Output } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { Bars, type Pace } from './bars.ts';
 
-/** The bars are drawn again after this many ms, also without an event: their times pass. */
+/** The bars are redrawn once in this many ms, not at each event. */
 const REDRAW_MS = 200;
 
 /** Without bars, a list's progress is logged after this many pages: half a minute at the service's pace. */

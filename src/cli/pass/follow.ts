@@ -10,7 +10,7 @@ import { liveDaemon } from '../../session/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { Replay } from './replay.ts';
 
-/** An order's rows are read once in this many ms, so that the bars move with each page. */
+/** The order is polled once in this many ms: about twice for each page at the service's pace. */
 const POLL_MS = 500;
 
 /** If no daemon runs for this many ms, the command withdraws its order. A daemon needs less to start. */

@@ -21,7 +21,10 @@ export function addResync(program: Command, run: Runner): void {
     .addArgument(listsArgument())
     .addOption(inboxOption())
     .option('--dry-run', 'only print the cost: requests, share of the day budget, expected end')
-    .option('--accept-deletes', 'mark rows that are not listed as deleted at once, without a second sign')
+    .option(
+      '--accept-deletes',
+      'delete at once, without a second witness, rows that the service does not list',
+    )
     .addOption(detachOption())
     .addOption(jsonOption())
     .addHelpText(

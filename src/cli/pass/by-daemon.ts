@@ -110,7 +110,7 @@ async function printEnd(
   else await printOutcome(streams, session, report, { cost, order: order.id, json });
   if (followed.kind === 'left' || order.report !== null || order.state === 'done')
     return passExitCode(report);
-  printFailure(stderr, `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`);
+  printFailure(stderr, `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`);
   return EXIT.unexpected;
 }
 

@@ -162,6 +162,7 @@ export class Daemon {
     if (event.kind !== 'page') return;
     // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();
+    // A wait under way is kept: the write of another list may have failed only a moment ago.
     this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
     if (this.#outage === null) return;
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());

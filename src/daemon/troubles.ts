@@ -27,7 +27,8 @@ export function troubleOf(gate: GateState, outage: Outage | null, key: string, n
     return { why: 'key', cause: gate.cause ?? 'the service refused the key', until };
   if (isLong) return { why: 'pause', cause: gate.cause ?? '429', until };
   const wait = (outage?.until.getTime() ?? 0) - now;
-  // A longer wait comes from a clock that was ahead.
+  // An outage whose retry is due delays nothing: the next sweep is the retry. A wait above the longest was
+  // written by a clock that was ahead. (`judge` shows an outage until the service answers.)
   if (outage !== null && wait > 0 && wait <= LONGEST_RETRY_MS)
     return { why: 'outage', cause: outage.cause, until: outage.until };
   return null;

@@ -9,7 +9,9 @@ import { type Claim, claimantOf, claimOf } from './claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
+import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
+import { logGateEvent } from './gate-log.ts';
 import { type Keys, openKeys } from './keys.ts';
 import { createLog, type Log } from './log.ts';
 import { type Io, usesColour, wrapped } from './terminal.ts';
@@ -141,7 +143,7 @@ function openClient(
 
 /** The secrets, besides the key, that no log line may contain. */
 function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
-  return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
+  return webhook === null ? [] : [webhook.secret, webhook.secret.replace(SECRET_PREFIX, '')];
 }
 
 /** Forwards to the attached display. */
@@ -163,26 +165,10 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
   return createLog({
     level: config.logLevel,
-    keys: () => [...keys.seen(), ...secretsOf(config)],
+    secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
     write: (line) => screen.writeLog(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),
   });
-}
-
-function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
-  if (event.kind === 'retry')
-    log[retries](
-      { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
-      'request failed; retrying',
-    );
-  else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
-  else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
-  else if (event.kind === 'breaker')
-    log.error(
-      { cause: event.cause, until: event.until },
-      'ALERT: several 429s in a row; the breaker is open',
-    );
-  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
 }

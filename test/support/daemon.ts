@@ -175,7 +175,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
     const writer = openWriter(own, lease);
     const { log } = testLog('debug', {
-      keys: () => [house.key],
+      secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
     });
     const http = connect(url, () => house.key);

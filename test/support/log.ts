@@ -9,7 +9,7 @@ export function testLog(
   const lines: string[] = [];
   const log = createLog({
     level,
-    keys: () => [],
+    secrets: () => [],
     write: (line) => lines.push(line),
     pretty: false,
     colour: false,

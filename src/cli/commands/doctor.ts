@@ -3,8 +3,8 @@ import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 /** Warns of a clock that differs by more than 5 s from the service's, whose `Date` has whole seconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;

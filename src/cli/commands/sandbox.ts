@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import type { Runner } from '../options.ts';
 
 interface SandboxFlags {
   readonly port: number;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
 import type { Described } from '../../query/tables.ts';
-import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 export function addTables(program: Command, run: Runner): void {
   program

@@ -79,13 +79,13 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   return parts.join(', ');
 }
 
-function budgetLine({ sent, config, oldestLeavesAt, now }: JudgedStatus): string {
-  const left = requestsLeft(config.budget, sent);
+function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string {
+  const left = requestsLeft(budget, sent);
   const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${ago(oldestLeavesAt, now)}`;
   const hours = Math.floor(BUDGET_WINDOW_MS / HOUR);
   return (
-    `budget   ${count(sent)} of ${count(config.budget.perDay)} requests in the last ${hours} h, ` +
-    `${count(left)} left (${count(config.budget.reserved)} kept for manual commands)${frees}`
+    `budget   ${count(sent)} of ${count(budget.perDay)} requests in the last ${hours} h, ` +
+    `${count(left)} left (${count(budget.reserved)} kept for manual commands)${frees}`
   );
 }
 

@@ -27,7 +27,7 @@ const MOST_BARS = 8;
 const LEAST_WIDTH = 20;
 
 /** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the pass. */
-export class Progress {
+export class Bars {
   readonly #lists = new Map<string, ListState>();
   readonly #pace: Pace;
   readonly #startedAt: number;

@@ -8,8 +8,9 @@ import type { Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { OrderProgress } from './replay.ts';
+import { Replay } from './replay.ts';
 
+/** The order is polled once in this many ms: about twice for each page at the service's pace. */
 const POLL_MS = 500;
 
 /** If no daemon runs for this many ms, the command withdraws its order. A daemon needs less to start. */
@@ -56,18 +57,18 @@ export async function followOrder(
   placed: { id: number; joined: boolean },
 ): Promise<Followed> {
   const { mirror, clock, signal, budget, note, print } = deps;
-  const progress = new OrderProgress(mirror, deps.onEvent);
+  const replay = new Replay(mirror, deps.onEvent);
   const absence = new Span(clock);
   const parked = new Span(clock);
   let printedGone = false;
   for (;;) {
     const order = await mirror.orders.read(placed.id);
     if (order === null) throw new Error(`order ${placed.id} is gone from sync_requests`);
-    const moved = await progress.poll(order);
-    const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: progress.reports(), why });
+    const moved = await replay.poll(order);
+    const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: replay.reports(), why });
     if (order.state === 'abandoned' && order.startedAt === null) return { kind: 'not-begun' };
     if (order.state !== 'open' && order.state !== 'running')
-      return { kind: 'ended', order, lists: progress.reports() };
+      return { kind: 'ended', order, lists: replay.reports() };
 
     const goneFor = absence.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {

@@ -3,7 +3,15 @@ import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
-import { type Output, paint, printLine, type Streams, wrapped } from '../../session/terminal.ts';
+import {
+  type Output,
+  paint,
+  printFailure,
+  printLine,
+  printWarning,
+  type Streams,
+  wrapped,
+} from '../../session/terminal.ts';
 import type { ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { renderTable } from '../output/table.ts';
@@ -73,10 +81,7 @@ const OUTCOMES = {
 
 function row(stdout: Output, report: ListReport, inboxName: (id: string) => string | null): string[] {
   const { key, outcome, items, inserted, changed, deleted } = report;
-  const numbers =
-    outcome === 'complete'
-      ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
-      : ['', '', '', ''];
+  const numbers = outcome === 'complete' ? [items, inserted, changed, deleted].map(count) : ['', '', '', ''];
   const word = paint(
     stdout,
     outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',
@@ -92,24 +97,23 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
 }
 
 function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
-  const warn = (text: string): void => printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${text}`);
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
-    warn(
+    printWarning(
+      stderr,
       `${plural(rejected, 'row')} of ${describeList(key)} could not be read; ` +
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
   if (suspects > 0) {
-    warn(
+    printWarning(
+      stderr,
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
         'a row that the next complete sweep does not list either is marked as deleted',
     );
   }
-  if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {
-    const message = `${paint(stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`;
-    printLine(stderr, wrapped(stderr, message));
-  }
+  if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)
+    printFailure(stderr, `${describeList(key)}: ${error.message}`);
 }
 
 function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string): void {

@@ -14,7 +14,7 @@ interface Replayed {
 }
 
 /** Reads an order's sweeps from the database and emits the events that a pass in this process would emit. */
-export class OrderProgress {
+export class Replay {
   readonly #mirror: Mirror;
   readonly #onEvent: (event: PassEvent) => void;
   readonly #lists = new Map<string, Replayed>();

@@ -19,6 +19,7 @@ const TIME_OUTS = {
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
 };
+/** At most this many connections at a time; Node closes a further one at once. */
 const MAX_CONNECTIONS = 100;
 
 const JSON_TYPE = 'application/json; charset=utf-8';

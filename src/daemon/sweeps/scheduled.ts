@@ -70,7 +70,10 @@ export class ScheduledSweeps {
     this.replan();
   }
 
-  /** Call this when a sweep or an order has ended: another list may begin. */
+  /**
+   * A sweep or an order has ended, so another list may begin. With an empty queue the agenda is read again at
+   * the next tick. Otherwise the queue fills the place, and the agenda is read within `REPLAN_MS`.
+   */
   replanSoon(): void {
     const wait = this.#queue.length > 0 ? REPLAN_MS : 0;
     this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + wait);

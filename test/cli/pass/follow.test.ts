@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Progress } from '../../../src/cli/pass/bars.ts';
+import { Bars } from '../../../src/cli/pass/bars.ts';
 import { type DisplayDeps, passDisplay } from '../../../src/cli/pass/display.ts';
 import { type Followed, followOrder } from '../../../src/cli/pass/follow.ts';
 import { exitCodeOf } from '../../../src/core/errors.ts';
@@ -407,17 +407,15 @@ const displayDeps = (write: (line: string) => void = () => undefined): DisplayDe
 });
 
 test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
-  const progress = new Progress(PACE, 0);
+  const bars = new Bars(PACE, 0);
   const key = { list: 'conversations', inboxId: '7' } as const;
   const page = (pages: number): void =>
-    progress.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
-  progress.apply({ kind: 'list-begun', key, resumedAtPage: 3 });
+    bars.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
+  bars.apply({ kind: 'list-begun', key, resumedAtPage: 3 });
   page(3);
-  expect(progress.render(1000, 120)).toContain(
-    '3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000',
-  );
+  expect(bars.render(1000, 120)).toContain('3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000');
   page(7);
-  expect(progress.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
+  expect(bars.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
 });
 
 test('without bars the display logs a long list about every thirty pages', () => {

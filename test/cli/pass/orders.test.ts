@@ -299,7 +299,7 @@ test('sync exits 1 and prints the reason when the daemon gives the order up with
   await writer.passes.end(1, { state: 'failed', error: 'the disk is full' }, clock.now());
   expect(await sync.ended).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('failed: the daemon gave order 1 up: the disk is full') as string,
+    stderr: expect.stringContaining('failed: the daemon gave up order 1: the disk is full') as string,
   });
 });
 

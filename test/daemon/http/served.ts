@@ -55,7 +55,7 @@ export async function served(
     gate: { ...options.gate, onEnded: metrics.requestEnded },
   });
   const { database, client, writer } = mirror;
-  const { log, lines: logged } = testLog('trace', { keys: () => [KEY] });
+  const { log, lines: logged } = testLog('trace', { secrets: () => [KEY] });
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
   const status = (): Promise<JudgedStatus> =>
     readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
+import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { duration } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
@@ -15,7 +16,7 @@ export interface TimeOuts {
   readonly connectMs: number;
   readonly requestMs: number;
 }
-const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: 30_000 };
+const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: REQUEST_TIMEOUT_MS };
 
 /** A complete answer of the service. Only the body of a 2xx may contain the key. */
 export interface Answer {

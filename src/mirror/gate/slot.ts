@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { BUDGET_WINDOW_MS, REQUEST_TIMEOUT_MS } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
 import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 
-/** No request takes longer than this, in ms: the 30 s time-out of a whole request, and 5 s to spare. */
-const LONGEST_REQUEST_MS = 35 * SECOND;
+/** No request takes longer than this, in ms: the time-out of a whole request, and 5 s to spare. */
+const LONGEST_REQUEST_MS = REQUEST_TIMEOUT_MS + 5 * SECOND;
 /** A request that was answered within this many ms cannot block once it is older than `quickSince`. */
 const QUICK_ANSWER_MS = SECOND;
 

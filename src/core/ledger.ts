@@ -1,3 +1,4 @@
+import type { Boot } from './clock.ts';
 import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
@@ -71,5 +72,5 @@ export interface Ledger {
   /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
   /** Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests. */
-  followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void>;
+  followClock(boot: Boot, now: number): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, SECOND } from '../core/clock.ts';
+import { type Boot, type Clock, SECOND, wasSet } from '../core/clock.ts';
 import { isMirrorError, messageOf } from '../core/errors.ts';
 import type { GateState } from '../core/gate-state.ts';
 import type { ListName } from '../core/lists.ts';
@@ -39,9 +39,6 @@ const POLL_MS = SECOND;
 const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
-/** If the boot's instant by the wall clock moves by more than this many ms, the clock was set. */
-const JUMP_MS = SECOND;
-
 /**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
  * and fit, and waits while the service or the budget requires it. Everything that must survive a restart is
@@ -55,7 +52,7 @@ export class Daemon {
   #outage: Outage | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
   #nextSlotAt = 0;
-  #boot: number | null = null;
+  #lastBoot: Boot | null = null;
   #wake = new AbortController();
   #fault: { readonly error: unknown } | null = null;
   #lastTickAt: number;
@@ -129,9 +126,9 @@ export class Daemon {
   async #followClock(): Promise<void> {
     const { clock, mirror } = this.#deps;
     const boot = clock.boot();
-    if (this.#boot !== null && Math.abs(boot.at - this.#boot) <= JUMP_MS) return;
+    if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return;
     await mirror.ledger.followClock(boot, clock.now());
-    this.#boot = boot.at;
+    this.#lastBoot = boot;
     this.#nextSlotAt = 0;
     this.#sweeps.replan();
   }

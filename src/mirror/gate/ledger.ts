@@ -1,3 +1,4 @@
+import type { Boot } from '../../core/clock.ts';
 import type { GateState } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
@@ -103,7 +104,7 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void> {
+  async followClock(boot: Boot, now: number): Promise<void> {
     const { dialect } = this.#database;
     await this.#database.transaction((tx) => followClock(tx, dialect, boot, now), GATE);
   }

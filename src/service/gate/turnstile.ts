@@ -1,7 +1,7 @@
 import Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { type Boot, type Clock, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import { judgePause } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
@@ -13,9 +13,6 @@ const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
 
 /** At most this many requests are under way at a time. */
 export const IN_FLIGHT = 4;
-
-/** The ledger follows the wall clock when the clock is set by more than this many milliseconds. */
-const WALL_JUMP_MS = SECOND;
 
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;
@@ -60,7 +57,7 @@ export class Turnstile {
    * requests away from them.
    */
   readonly #spacedUntil = new Map<number, number>();
-  #lastBoot: number | null = null;
+  #lastBoot: Boot | null = null;
 
   constructor(options: TurnstileOptions) {
     this.#options = options;
@@ -110,9 +107,9 @@ export class Turnstile {
     for (;;) {
       const boot = clock.boot();
       const now = clock.now();
-      if (this.#lastBoot !== null && Math.abs(boot.at - this.#lastBoot) <= WALL_JUMP_MS) return now;
+      if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return now;
       await ledger.followClock(boot, now);
-      this.#lastBoot = boot.at;
+      this.#lastBoot = boot;
     }
   }
 

@@ -43,10 +43,10 @@ export function judgePause(
 
 /**
  * Whether the gate is shut at `now` (epoch ms), and for how long.
- * @param key the fingerprint of the key in use; without it, any refused key shuts the gate
+ * @param fingerprint of the key in use; without it, any refused key shuts the gate
  */
-export function judgeGate(state: GateState, now: number, key = state.refusedKey): GateJudgement {
-  return state.refusedKey !== null && state.refusedKey === key
+export function judgeGate(state: GateState, now: number, fingerprint = state.refusedKey): GateJudgement {
+  return state.refusedKey !== null && state.refusedKey === fingerprint
     ? { word: 'key-refused', until: null, isLong: true }
     : judgePause(state, now);
 }

@@ -31,7 +31,7 @@ export interface SlotLimits {
   /** No slot if the budget's window already holds this many requests. */
   readonly cap: number;
   /** The key's fingerprint. No slot if the service refused this key. */
-  readonly key: string;
+  readonly fingerprint: string;
   /** Ledger ids of this process's recent requests. The process itself keeps its distance from them. */
   readonly ownIds: readonly number[];
 }
@@ -67,8 +67,8 @@ export interface Ledger {
   endPause(requestId: number): Promise<boolean>;
   /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
   open(): Promise<void>;
-  /** Shuts the gate for a key that the service refused. */
-  refuseKey(key: string, cause: string, now: number): Promise<void>;
+  /** Shuts the gate for the key with this fingerprint, which the service refused. */
+  refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
   /** Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests. */

@@ -23,7 +23,7 @@ export interface DaemonDeps {
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
   /** The fingerprint of the key in use. */
-  readonly key: () => string;
+  readonly fingerprint: () => string;
   readonly onEvent: (event: PassEvent) => void;
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
@@ -143,10 +143,10 @@ export class Daemon {
   }
 
   async #findTrouble(gate: GateState, outage: Outage | null): Promise<Trouble | null> {
-    const { clock, mirror, key } = this.#deps;
+    const { clock, mirror, fingerprint } = this.#deps;
     const now = clock.now();
     this.#outage = outage;
-    const trouble = troubleOf(gate, outage, key(), now);
+    const trouble = troubleOf(gate, outage, fingerprint(), now);
     // The refused key is no longer in use, so the gate can open.
     if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
     // An outage whose retry is due has not ended yet.

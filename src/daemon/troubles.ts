@@ -19,10 +19,15 @@ const LONGEST_RETRY_MS = 15 * MINUTE;
 /**
  * The reason why no sweep should begin at `now` (epoch ms); null if there is none. Gate state and outage are
  * stored, so a restarted daemon finds the same reason.
- * @param key the fingerprint of the key in use
+ * @param fingerprint of the key in use
  */
-export function troubleOf(gate: GateState, outage: Outage | null, key: string, now: number): Trouble | null {
-  const { word, until, isLong } = judgeGate(gate, now, key);
+export function troubleOf(
+  gate: GateState,
+  outage: Outage | null,
+  fingerprint: string,
+  now: number,
+): Trouble | null {
+  const { word, until, isLong } = judgeGate(gate, now, fingerprint);
   if (word === 'key-refused')
     return { why: 'key', cause: gate.cause ?? 'the service refused the key', until };
   if (isLong) return { why: 'pause', cause: gate.cause ?? '429', until };

@@ -205,7 +205,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,
-      key: () => keyFingerprint(house.key),
+      fingerprint: () => keyFingerprint(house.key),
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

@@ -49,14 +49,14 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
-        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :key)
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
         AND NOT EXISTS (${probeOut})
       RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
          WHERE paused_until > :now) AS pause,
-        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :key) AS key_refused,
+        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${probeOut}) AS probe_out,
         (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
@@ -76,7 +76,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     unanswered: limits.unansweredMs,
     // The ledger's instants are whole milliseconds: a gap between two of them can be one millisecond short.
     gap: limits.gapMs + 1,
-    key: limits.key,
+    fingerprint: limits.fingerprint,
     holder,
     turnEnds: iso(now + TURN_MS),
   };

@@ -139,7 +139,7 @@ class OneGate {
 
     if (ended.kind === 'throttled') await this.#strike(slot.id, ended.answer);
     if (ended.kind === 'unauthorised') {
-      await ledger.refuseKey(slot.key, ended.cause, await this.#turnstile.wallClock());
+      await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.wallClock());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
     }
     const status = ended.kind === 'lost' ? null : ended.answer.status;

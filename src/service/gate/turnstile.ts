@@ -40,7 +40,8 @@ export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
   readonly probe: boolean;
-  readonly key: string;
+  /** The fingerprint of the key in use. */
+  readonly fingerprint: string;
   readonly start: number;
   readonly recordedAt: number;
 }
@@ -131,13 +132,13 @@ export class Turnstile {
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
-      const limits = { ...spaces, cap, key: fingerprint, ownIds: this.#ownIds() };
+      const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const start = clock.monotonic();
         this.#spacing.started(start);
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
-        return { id: grant.id, probe: grant.probe, key: fingerprint, start, recordedAt };
+        return { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
       if (grant.because === 'key')

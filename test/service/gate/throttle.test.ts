@@ -202,7 +202,13 @@ test.each([
   const { ask } = await bench.start(await freshMirrorFile(), {
     async onSettled(ledger, id) {
       // Another request of the same process, which the spacing would allow.
-      const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), ownIds: [id] };
+      const limits = {
+        gapMs: 1000,
+        unansweredMs: 5000,
+        cap: 5000,
+        fingerprint: keyFingerprint(KEY),
+        ownIds: [id],
+      };
       grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
     },
   });

@@ -27,10 +27,9 @@ export function troubleOf(
   fingerprint: string,
   now: number,
 ): Trouble | null {
-  const { word, until, isLong } = judgeGate(gate, now, fingerprint);
-  if (word === 'key-refused')
-    return { why: 'key', cause: gate.cause ?? 'the service refused the key', until };
-  if (isLong) return { why: 'pause', cause: gate.cause ?? '429', until };
+  const { word, until, isLong, cause } = judgeGate(gate, now, fingerprint);
+  if (word === 'key-refused') return { why: 'key', cause, until };
+  if (isLong) return { why: 'pause', cause, until };
   const wait = (outage?.until.getTime() ?? 0) - now;
   // A longer wait comes from a clock that was ahead.
   if (outage !== null && wait > 0 && wait <= LONGEST_RETRY_MS)

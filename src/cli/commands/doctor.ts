@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
+import { judgePause } from '../../core/gate-state.ts';
 import { count, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
@@ -74,8 +75,9 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
 
 async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
-  const { pausedUntil, strikes, cause } = await ledger.state();
+  const state = await ledger.state();
   if (reset) {
+    const { strikes, cause } = state;
     await ledger.open();
     return {
       name: 'gate',
@@ -84,12 +86,14 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
         strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
     };
   }
-  const left = (pausedUntil?.getTime() ?? 0) - clock.now();
-  if (left <= 0) return { name: 'gate', verdict: 'ok', message: 'open' };
+  const now = clock.now();
+  const { until, cause } = judgePause(state, now);
+  if (until === null) return { name: 'gate', verdict: 'ok', message: 'open' };
+  const left = duration(until.getTime() - now);
   return {
     name: 'gate',
     verdict: 'warning',
-    message: `paused for ${duration(left)} more: ${cause ?? 'cause unknown'}; --reset-gate ends the pause`,
+    message: `paused for ${left} more: ${cause}; --reset-gate ends the pause`,
   };
 }
 

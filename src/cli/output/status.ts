@@ -1,5 +1,6 @@
 import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
+import { judgeGate } from '../../core/gate-state.ts';
 import { ago, count, duration, plural } from '../../core/humanize.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import { type Output, paint, wrapped } from '../../session/terminal.ts';
@@ -98,7 +99,7 @@ function gateLine(output: Output, { gate, gateWord, now }: JudgedStatus): string
   );
   const until =
     gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
-  return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
+  return `gate     ${word}${until} (${judgeGate(gate, now).cause})`;
 }
 
 function outageLine(

@@ -19,8 +19,8 @@ export async function readWait(
   now: number,
 ): Promise<Wait | null> {
   const { gate, outage } = await readLoopState(database);
-  const { word, until } = judgePause(gate, now);
-  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause: gate.cause, until };
+  const { word, until, cause } = judgePause(gate, now);
+  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause, until };
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
   const use = new BudgetUse(database);
   const sent = await use.sentToday(now);

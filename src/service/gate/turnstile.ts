@@ -2,7 +2,7 @@ import Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Boot, type Clock, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
-import { judgePause } from '../../core/gate-state.ts';
+import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
@@ -118,8 +118,8 @@ export class Turnstile {
   async refuseLongPause(now: number): Promise<void> {
     const { ledger, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
     const state = await ledger.state();
-    const { until, isLong } = judgePause(state, now, patienceMs);
-    if (until !== null && isLong) throw gatePaused(state.cause ?? '429', state.strikes, until, now);
+    const { until, isLong, cause } = judgePause(state, now, patienceMs);
+    if (until !== null && isLong) throw gatePaused(cause, state.strikes, until, now);
   }
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
@@ -141,8 +141,7 @@ export class Turnstile {
         return { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
-      if (grant.because === 'key')
-        throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
+      if (grant.because === 'key') throw keyRefused((await ledger.state()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }

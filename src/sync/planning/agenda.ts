@@ -33,9 +33,6 @@ export interface Agenda {
   readonly left: number;
 }
 
-/** A list older than 24 hours comes first, whatever its index. */
-export const MAX_AGE_HOURS = 24;
-
 /**
  * Reads which lists are due and chooses those that fit the budget of scheduled work (docs/decisions/0002).
  * @param isBusy true for a list that is being swept; its remaining requests count as used
@@ -89,7 +86,6 @@ async function candidateOf(
     ageHours: completeAsOf === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now - completeAsOf) / HOUR,
     cost: remainingCost(latest, budget),
     rate: changeRate(key.list, observations(await mirror.sweeps.complete(key), now)),
-    maxAgeHours: MAX_AGE_HOURS,
   };
 }
 

@@ -1,5 +1,4 @@
 import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
-import { PATIENCE_MS } from '../core/gate-state.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
@@ -128,7 +127,6 @@ function openClient(
     clock,
     budget: config.budget,
     key: keys.current,
-    patienceMs: PATIENCE_MS,
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
       screen.gateEvent(event);

@@ -1,6 +1,5 @@
 import { onTestFinished } from 'vitest';
 import { isMirrorError } from '../../src/core/errors.ts';
-import { PATIENCE_MS } from '../../src/core/gate-state.ts';
 import { LIST_NAMES, type ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
@@ -190,7 +189,6 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           key: () => house.key,
-          patienceMs: PATIENCE_MS,
           random: () => 0.5,
           budget: house.limits,
         }),

@@ -102,6 +102,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     key: () => KEY,
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
+    patienceMs: Number.POSITIVE_INFINITY,
     ...options.gate,
   });
   const client = createClient({

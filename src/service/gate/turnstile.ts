@@ -22,7 +22,7 @@ export interface TurnstileOptions {
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved'>;
   readonly key: () => string;
-  /** The gate waits out a pause of this length; a longer one throws. Default: only an open breaker throws. */
+  /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
 }
 
@@ -116,7 +116,7 @@ export class Turnstile {
 
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
-    const { ledger, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
+    const { ledger, patienceMs } = this.#options;
     const state = await ledger.state();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
     if (until !== null && isLong) throw gatePaused(cause, state.strikes, until, now);

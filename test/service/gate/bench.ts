@@ -202,6 +202,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           news.emit('news');
         },
         random: () => 0.5,
+        patienceMs: Number.POSITIVE_INFINITY,
         ...options,
         key,
       });

@@ -6,7 +6,7 @@ import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
-import { spaceByArrival, unansweredMs } from './spacing.ts';
+import { spaceByArrival, type Spacing, unansweredMs } from './spacing.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
@@ -50,7 +50,7 @@ export interface Slot {
 export class Turnstile {
   readonly #options: TurnstileOptions;
   readonly #gapMs: number;
-  readonly #spacing: ReturnType<typeof spaceByArrival>;
+  readonly #spacing: Spacing;
   readonly #queue = new Bottleneck({ maxConcurrent: 1 });
   readonly #inFlight = new Set<Promise<unknown>>();
   /**

@@ -219,8 +219,10 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           try {
             return await gate.request(
               { entry: { method: 'GET', path: asked, list: 'inboxes', inboxId: null, reason }, signal },
-              () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
-              ({ body }) => ({ result: readBody(body), items: 1 }),
+              {
+                send: () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
+                read: ({ body }) => ({ result: readBody(body), items: 1 }),
+              },
             );
           } finally {
             asking -= 1;

@@ -52,12 +52,12 @@ export interface Ledger {
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
   /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
-  state(): Promise<GateState>;
+  gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
    * left before the last pause began.
    */
-  pause(
+  pauseGate(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
@@ -66,7 +66,7 @@ export interface Ledger {
   /** Ends pause and breaker if the request left after the pause had expired. @returns whether it did so */
   endPause(requestId: number): Promise<boolean>;
   /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
-  open(): Promise<void>;
+  openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */

@@ -75,10 +75,10 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
 
 async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
-  const state = await ledger.state();
+  const state = await ledger.gateState();
   if (reset) {
     const { strikes, cause } = state;
-    await ledger.open();
+    await ledger.openGate();
     return {
       name: 'gate',
       verdict: 'ok',

@@ -117,7 +117,7 @@ export class Turnstile {
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
-    const state = await ledger.state();
+    const state = await ledger.gateState();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
     if (until !== null && isLong) throw gatePaused(cause, state.strikes, until, now);
   }
@@ -141,7 +141,7 @@ export class Turnstile {
         return { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
-      if (grant.because === 'key') throw keyRefused((await ledger.state()).cause ?? REFUSAL_CAUSE);
+      if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }

@@ -98,7 +98,7 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
 }
 
 async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const verdict = sent >= config.budget.perDay ? 'warning' : 'ok';
   return {
     name: 'budget',

@@ -161,7 +161,7 @@ export async function printOutcome(
     return;
   }
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
     `${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;

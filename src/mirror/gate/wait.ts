@@ -23,7 +23,7 @@ export async function readWait(
   if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause, until };
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
   const use = new BudgetUse(database);
-  const sent = await use.sentToday(now);
+  const sent = await use.sentInWindow(now);
   if (requestsLeft(budget, sent) > 0) return null;
   return { kind: 'budget', cause: null, until: await use.leavesWindowAt(sent - budget.perDay + 1, now) };
 }

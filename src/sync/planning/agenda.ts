@@ -17,7 +17,7 @@ export interface PlanningMirror {
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
-  readonly budget: Pick<BudgetUse, 'sentToday' | 'leavesWindowAt'>;
+  readonly budget: Pick<BudgetUse, 'sentInWindow' | 'leavesWindowAt'>;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function readAgenda(
       candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
   const cap = scheduledCap(budget);
-  const left = cap - (await mirror.budget.sentToday(now)) - committed;
+  const left = cap - (await mirror.budget.sentInWindow(now)) - committed;
   const { start, waiting, shortfall } = choose(candidates, { left, cap });
   return {
     start: start.map(({ key }) => key),

@@ -1,6 +1,6 @@
 import { MINUTE, SECOND } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
-import { ago, duration } from '../core/humanize.ts';
+import { fromNow, duration } from '../core/humanize.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Log } from '../session/log.ts';
 
@@ -69,7 +69,7 @@ export class TroubleLog {
         'the API key is refused; sending nothing until it changes or a person runs `inbox-mirror doctor`',
       );
     else if (trouble.why === 'pause')
-      this.#log.warn({ cause, until }, `the gate is paused; resuming ${ago(until, now)}`);
+      this.#log.warn({ cause, until }, `the gate is paused; resuming ${fromNow(until, now)}`);
     else
       this.#log.warn(
         { cause, until },

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
 import { judgePause } from '../../core/gate-state.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
 import { jsonOption } from '../options.ts';
@@ -103,7 +103,7 @@ async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
   return {
     name: 'budget',
     verdict,
-    message: `${count(sent)} of ${count(config.budget.perDay)} requests used in the last 24 h`,
+    message: `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`,
   };
 }
 

@@ -1,5 +1,5 @@
 import { SECOND } from '../../core/clock.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printLine, wrapped } from '../../session/terminal.ts';
@@ -37,7 +37,7 @@ function asWords(forecast: Forecast, endsAt: Date): string {
   const end = endsAt.toISOString().replace(/\.\d+Z$/, 'Z');
   const lines = [
     `A resync of ${lists} costs ${cost}: ` +
-      `${share} % of the day's ${count(perDay)}, of which ${count(sentInWindow)} are used.`,
+      `${share} % of the day's ${thousands(perDay)}, of which ${thousands(sentInWindow)} are used.`,
     `It would end ${complete ? 'about' : 'at the earliest'} ${end}, in ${duration(lastsMs)}.`,
   ];
   if (!complete) lines.push('The size of some lists is unknown: no sweep has read them to their end yet.');

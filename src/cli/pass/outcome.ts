@@ -1,6 +1,6 @@
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, paint, printLine, type Streams, wrapped } from '../../session/terminal.ts';
@@ -75,7 +75,7 @@ function row(stdout: Output, report: ListReport, inboxName: (id: string) => stri
   const { key, outcome, items, inserted, changed, deleted } = report;
   const numbers =
     outcome === 'complete'
-      ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
+      ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : thousands(value)))
       : ['', '', '', ''];
   const word = paint(
     stdout,
@@ -164,6 +164,6 @@ export async function printOutcome(
   const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
-    `${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
+    `${thousands(sent)} of the day's ${thousands(config.budget.perDay)} are used.`;
   printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
 }

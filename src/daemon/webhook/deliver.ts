@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
-import { ago, duration } from '../../core/humanize.ts';
+import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
@@ -133,7 +133,7 @@ function logOutcome(
   { failures, retryAt, cause, lastId }: Delivery,
   now: number,
 ): void {
-  const failed = `webhook delivery failed; retrying ${ago(retryAt, now)}`;
+  const failed = `webhook delivery failed; retrying ${fromNow(retryAt, now)}`;
   if (failures === 1) log.warn({ cause }, `${failed}, then less often`);
   else if (failures > 1) log.debug({ cause, failure: failures }, failed);
   else if (before.failures > 0) log.info({ change: lastId }, 'the webhook accepts deliveries again');

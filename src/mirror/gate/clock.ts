@@ -3,7 +3,7 @@ import { type Boot, CLOCK_TOLERANCE_MS, wasSet } from '../../core/clock.ts';
 import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso, isoOrNull } from '../../database/instants.ts';
+import { iso } from '../../database/instants.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
@@ -57,7 +57,7 @@ export async function followClock(tx: Sql, dialect: Dialect, boot: Boot, now: nu
       `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
       boot.host,
       boot.id,
-      isoOrNull(boot.at),
+      iso(boot.at),
     );
   }
 }

@@ -67,10 +67,7 @@ export async function readAgenda(
 /** All lists, without those of suspected inboxes. */
 export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]> {
   const inboxes = (await mirror.inboxes()).filter(({ suspect }) => !suspect);
-  return keysOf(
-    LIST_NAMES,
-    inboxes.map(({ id }) => id),
-  );
+  return keysOf(LIST_NAMES, inboxes);
 }
 
 async function candidateOf(

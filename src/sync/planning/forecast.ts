@@ -28,10 +28,7 @@ export async function forecastResync(
   const inboxes = (await mirror.inboxes()).filter(
     ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
   );
-  const keys = keysOf(
-    lists,
-    inboxes.map(({ id }) => id),
-  );
+  const keys = keysOf(lists, inboxes);
   if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift(INBOXES);
   const costs = [];
   for (const key of keys) {

@@ -17,6 +17,12 @@ export const IN_FLIGHT = 4;
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;
 
+/**
+ * The ledger keeps other processes away for up to this many ms longer than this process computes: it uses the
+ * wall clock and rounds to whole milliseconds.
+ */
+const LEDGER_MARGIN_MS = 50;
+
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -78,16 +84,16 @@ export class Turnstile {
   ): Promise<{ slot: Slot; sent: Promise<Result> }> {
     const { entry, signal } = request;
     signal?.throwIfAborted();
-    const hasTurn = new AbortController();
+    let hasTurn = false;
     const turn = this.#queue.schedule({ priority: PRIORITY[entry.reason] }, async () => {
-      hasTurn.abort();
+      hasTurn = true;
       const slot = await this.#waitForSlot(request);
       const sent = send(slot);
       const ended: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(ended));
       this.#inFlight.add(ended);
       return { slot, sent };
     });
-    return await unlessAborted(turn, signal, hasTurn.signal);
+    return await unlessAborted(turn, signal, () => hasTurn);
   }
 
   /** Records when a request was answered (monotonic ms), for the spacing of the next. */
@@ -176,7 +182,8 @@ export class Turnstile {
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
-    this.#spacedUntil.set(id, Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs)) + 50);
+    const until = Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs));
+    this.#spacedUntil.set(id, until + LEDGER_MARGIN_MS);
   }
 
   #ownIds(): number[] {

@@ -43,7 +43,7 @@ export interface Http {
 /**
  * HTTP to the service at `baseUrl`. Every request calls `key()`, so that a changed key file takes effect.
  */
-export function connect(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
+export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
   const agent = {
     http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),

@@ -13,7 +13,7 @@ import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
-import { connect } from '../../src/service/http.ts';
+import { createHttp } from '../../src/service/http.ts';
 import { keepLease } from '../../src/session/claim.ts';
 import { createLog } from '../../src/session/log.ts';
 import { logPassEvent } from '../../src/session/pass-log.ts';
@@ -177,7 +177,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       pretty: false,
       colour: false,
     });
-    const http = connect(url, () => house.key);
+    const http = createHttp(url, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
       http: killSwitch.http({

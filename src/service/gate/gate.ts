@@ -13,7 +13,7 @@ export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
   readonly onEvent?: (event: GateEvent) => void;
   /** Called after every request, for metrics. */
-  readonly onEnded?: (ended: Ended) => void;
+  readonly onEnded?: (ended: RequestEnd) => void;
   /** Returns a number from 0 to 1, for jitter. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -25,7 +25,7 @@ export type GateEvent =
   | { readonly kind: 'key-refused'; readonly cause: string };
 
 /** A finished request. `status` is null without an answer; `waitedMs` is its time at the gate. */
-export interface Ended {
+export interface RequestEnd {
   readonly status: number | null;
   readonly waitedMs: number;
   readonly durationMs: number;

@@ -53,8 +53,8 @@ export interface Exchange<Result> {
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
 export interface Gate {
   /**
-   * Sends the request as soon as the limits allow, and retries it where a retry can help. A 3xx, or a 4xx that
-   * the gate does not handle, returns `ok: false`.
+   * Sends the request as soon as the limits allow, and retries it where a retry can help. A 3xx, or a 4xx
+   * that the gate does not handle, returns `ok: false`.
    * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN` or `ANSWER_FAILED`
    * @throws the signal's reason, or any other error of `exchange.read`
    */

@@ -67,9 +67,9 @@ export interface Item {
 export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 
 /** All lists of the given kinds in sweeping order: `inboxes` first, then each kind for every inbox. */
-export function keysOf(lists: readonly ListName[], inboxIds: readonly string[]): ListKey[] {
+export function keysOf(lists: readonly ListName[], inboxes: readonly { readonly id: string }[]): ListKey[] {
   return LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list) =>
-    list === 'inboxes' ? [INBOXES] : inboxIds.map((inboxId) => ({ list, inboxId })),
+    list === 'inboxes' ? [INBOXES] : inboxes.map(({ id }) => ({ list, inboxId: id })),
   );
 }
 

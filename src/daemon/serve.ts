@@ -40,8 +40,8 @@ export async function serve(
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
   };
-  const key = (): string => keyFingerprint(keys.current());
-  const daemon = new Daemon({ client, mirror, clock, log, crons, budget, key, onEvent });
+  const fingerprint = (): string => keyFingerprint(keys.current());
+  const daemon = new Daemon({ client, mirror, clock, log, crons, budget, fingerprint, onEvent });
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;

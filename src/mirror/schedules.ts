@@ -61,9 +61,9 @@ export class Schedules extends ScheduleReader {
         list,
         expression,
         timezone,
-        iso(nextAt.getTime()),
-        isoOrNull(dueSince?.getTime() ?? null),
-        isoOrNull(dueBefore?.getTime() ?? null),
+        iso(nextAt),
+        isoOrNull(dueSince),
+        isoOrNull(dueBefore),
       );
     });
   }

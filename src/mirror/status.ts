@@ -97,7 +97,7 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const sweeps = await new SweepHistory(database).latest();
   const suspects = await countSuspectsByList(database);
-  return keysOf(LIST_NAMES, [...inboxes.keys()]).map((key) => {
+  return keysOf(LIST_NAMES, [...inboxes.values()]).map((key) => {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
     return statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);

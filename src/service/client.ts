@@ -140,8 +140,10 @@ class HttpClient implements Client {
     const { http, gate } = this.#options;
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
-      () => http.get(path, query),
-      (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+      {
+        send: () => http.get(path, query),
+        read: (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+      },
     );
     return { outcome, asError: () => refusal(path, outcome.answer) };
   }

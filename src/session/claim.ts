@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { type Clock, SECOND } from '../core/clock.ts';
-import { isMirrorError } from '../core/errors.ts';
+import { codeOf, isMirrorError } from '../core/errors.ts';
 import type { Claimant, Lease } from '../mirror/lease.ts';
 import type { Mirror, Writer } from '../mirror/mirror.ts';
 import type { Log } from './log.ts';
@@ -35,7 +35,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 

@@ -119,10 +119,7 @@ class PassRun {
 
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
     const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const keys = keysOf(
-      kinds,
-      inboxes.map(({ id }) => id),
-    );
+    const keys = keysOf(kinds, inboxes);
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const lanes = new Bottleneck({ maxConcurrent: this.#places });
     for (const key of keys) {

@@ -17,7 +17,7 @@ import { freshMirrorFile } from '../support/template.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
 const GAP = 1000;
-const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, key: 'x', ownIds: [] };
+const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, fingerprint: 'x', ownIds: [] };
 
 /** The databases of `many` processes of one mirror, each with its own connections, already open. */
 async function processes(many: number, place?: string): Promise<Database[]> {
@@ -84,8 +84,10 @@ test('429s of several processes at the same time count as one strike', async () 
     new Date(START).toISOString(),
   );
   const now = START + 500;
-  await Promise.all(ledgers.map((ledger, index) => ledger.pause(index + 1, () => now + 5000, '429', now)));
-  expect(await ledgers[0]!.state()).toMatchObject({ strikes: 1 });
+  await Promise.all(
+    ledgers.map((ledger, index) => ledger.pauseGate(index + 1, () => now + 5000, '429', now)),
+  );
+  expect(await ledgers[0]!.gateState()).toMatchObject({ strikes: 1 });
 });
 
 test('the same order from several processes at once is placed once, and all get its number', async () => {

@@ -53,7 +53,7 @@ test('hosts whose clocks differ by minutes respect each other’s lease in both 
 
 test('hosts whose clocks differ by a day share one day budget', async () => {
   const url = await freshMirrorFile();
-  const limits = { gapMs: 0, unansweredMs: 0, cap: 2, key: 'x', ownIds: [] };
+  const limits = { gapMs: 0, unansweredMs: 0, cap: 2, fingerprint: 'x', ownIds: [] };
   const hosts = [
     await host(url, { ms: 0 }),
     await host(url, { ms: 25 * HOUR }),

@@ -6,7 +6,7 @@ import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
-import { connect } from '../../src/service/http.ts';
+import { createHttp } from '../../src/service/http.ts';
 import { claimantOf } from '../../src/session/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
@@ -23,7 +23,7 @@ if (url === 'open-only') {
 }
 const lease = await acquireLease(database, claimantOf('child-sync', clock));
 const writer = openWriter(database, lease);
-const http = connect(url, key);
+const http = createHttp(url, key);
 const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,

@@ -1,6 +1,5 @@
 import { onTestFinished } from 'vitest';
 import { isMirrorError } from '../../src/core/errors.ts';
-import { PATIENCE_MS } from '../../src/core/gate-state.ts';
 import type { ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
@@ -14,7 +13,7 @@ import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
-import { connect } from '../../src/service/http.ts';
+import { createHttp } from '../../src/service/http.ts';
 import { keepLease } from '../../src/session/claim.ts';
 import { logPassEvent } from '../../src/session/pass-log.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
@@ -178,7 +177,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
     });
-    const http = connect(url, () => house.key);
+    const http = createHttp(url, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
       http: killSwitch.http({
@@ -190,7 +189,6 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           key: () => house.key,
-          patienceMs: PATIENCE_MS,
           random: () => 0.5,
           budget: house.limits,
         }),
@@ -205,7 +203,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,
-      key: () => keyFingerprint(house.key),
+      fingerprint: () => keyFingerprint(house.key),
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

@@ -11,7 +11,7 @@ import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type Client, createClient } from '../../src/service/client.ts';
 import { createGate, type Gate, type GateEvent, type GateOptions } from '../../src/service/gate/gate.ts';
-import { connect, type Http } from '../../src/service/http.ts';
+import { createHttp, type Http } from '../../src/service/http.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
@@ -91,7 +91,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const writer = openWriter(database, lease);
   const gateEvents: GateEvent[] = [];
   const events: PassEvent[] = [];
-  const plain = connect(url, () => KEY);
+  const plain = createHttp(url, () => KEY);
   onTestFinished(() => plain.close());
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
@@ -102,6 +102,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     key: () => KEY,
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
+    patienceMs: Number.POSITIVE_INFINITY,
     ...options.gate,
   });
   const client = createClient({

@@ -1,5 +1,5 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
-import { ago } from '../../core/humanize.ts';
+import { fromNow } from '../../core/humanize.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
@@ -83,8 +83,8 @@ async function sameOrder({ mirror, clock }: Session, id: number): Promise<string
   const order = await mirror.orders.read(id);
   const same = `The same ${order?.kind ?? 'pass'} is already`;
   return order?.startedAt == null
-    ? `${same} ordered, ${ago(order?.requestedAt ?? null, clock.now())}`
-    : `${same} running, begun ${ago(order.startedAt, clock.now())}`;
+    ? `${same} ordered, ${fromNow(order?.requestedAt ?? null, clock.now())}`
+    : `${same} running, begun ${fromNow(order.startedAt, clock.now())}`;
 }
 
 async function printEnd(

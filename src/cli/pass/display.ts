@@ -36,7 +36,7 @@ export async function withDisplay<Result>(
   { attach, config, clock, log, mirror }: Session,
   work: (display: PassDisplay) => Promise<Result>,
 ): Promise<Result> {
-  const pace = { budget: config.budget, sentBefore: await mirror.budget.sentToday(clock.now()) };
+  const pace = { budget: config.budget, sentBefore: await mirror.budget.sentInWindow(clock.now()) };
   const display = passDisplay(output, { pace, log, now: clock.now });
   const detach = attach(display);
   try {

@@ -2,7 +2,7 @@ import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { PATIENCE_MS } from '../../core/gate-state.ts';
-import { count, duration } from '../../core/humanize.ts';
+import { thousands, duration } from '../../core/humanize.ts';
 import type { Wait } from '../../mirror/gate/wait.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
@@ -81,7 +81,7 @@ export async function followOrder(
       if (goneFor >= RESTART_MS) return left(new MirrorError('DAEMON_STOPPED', DAEMON_GONE));
     }
 
-    const wait = goneFor === null ? await mirror.wait(budget, clock.now()) : null;
+    const wait = goneFor === null ? await mirror.readWait(budget, clock.now()) : null;
     const parkedFor = parked.lasts(wait !== null && !moved);
     if (wait !== null && parkedFor !== null) {
       const leftMs = Math.max(0, wait.until.getTime() - clock.now());
@@ -154,7 +154,7 @@ function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], le
 }
 
 function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
-  if (kind === 'budget') return `the day's budget of ${count(budget.perDay)} requests is spent`;
+  if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
     breaker: 'the breaker is open',

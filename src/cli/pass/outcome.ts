@@ -1,6 +1,6 @@
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
 import {
@@ -81,7 +81,8 @@ const OUTCOMES = {
 
 function row(stdout: Output, report: ListReport, inboxName: (id: string) => string | null): string[] {
   const { key, outcome, items, inserted, changed, deleted } = report;
-  const numbers = outcome === 'complete' ? [items, inserted, changed, deleted].map(count) : ['', '', '', ''];
+  const numbers =
+    outcome === 'complete' ? [items, inserted, changed, deleted].map(thousands) : ['', '', '', ''];
   const word = paint(
     stdout,
     outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',
@@ -165,9 +166,9 @@ export async function printOutcome(
     return;
   }
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
-    `${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
+    `${thousands(sent)} of the day's ${thousands(config.budget.perDay)} are used.`;
   printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
 }

@@ -55,10 +55,7 @@ export class Replay {
   /** Adds the lists of the order. A sweep of the inboxes can find an inbox while the order runs. */
   async #addLists({ lists, inboxId }: Order): Promise<void> {
     const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
-    const keys = keysOf(
-      lists,
-      inboxes.map(({ id }) => id),
-    );
+    const keys = keysOf(lists, inboxes);
     for (const key of keys.filter((known) => !this.#lists.has(listId(known)))) {
       this.#lists.set(listId(key), { key, sweepId: null, pages: 0, report: null });
       const last = await this.#mirror.sweeps.lastComplete(key);

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { Ended } from '../../session/session.ts';
+import type { RequestEnd } from '../../session/session.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { createStatusGauges, gauge, PREFIX, type Scrape } from './gauges.ts';
 
@@ -27,7 +27,7 @@ export interface Metrics {
   /** The media type of `render`'s text. */
   readonly contentType: string;
   passEvent(event: PassEvent): void;
-  requestEnded(ended: Ended): void;
+  requestEnded(ended: RequestEnd): void;
   /** All metrics as text, with the gauges set from the status. */
   render(scrape: Scrape): Promise<string>;
 }

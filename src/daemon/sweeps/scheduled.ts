@@ -101,7 +101,7 @@ export class ScheduledSweeps {
   /** The list that tests whether the service answers again; empty if none is free. */
   async #testList(): Promise<ListKey[]> {
     const inboxes = await this.#deps.mirror.inboxes();
-    const lists = this.#cooldowns.leastBlamed(inboxes.map(({ id }) => id));
+    const lists = this.#cooldowns.leastBlamed(inboxes);
     return lists.filter((key) => !this.#isBusy(key)).slice(0, 1);
   }
 

@@ -11,7 +11,7 @@ export class BudgetUse {
   }
 
   /** Requests in the window that ends at `now` (epoch ms). */
-  async sentToday(now: number): Promise<number> {
+  async sentInWindow(now: number): Promise<number> {
     return await this.sentSince(now - BUDGET_WINDOW_MS);
   }
 

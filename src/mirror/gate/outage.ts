@@ -26,8 +26,8 @@ export async function writeOutage({ write }: Fenced, outage: Outage | null): Pro
       `INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, $1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since,
          outage_until = excluded.outage_until, outage_cause = excluded.outage_cause`,
-      isoOrNull(outage?.since.getTime() ?? null),
-      isoOrNull(outage?.until.getTime() ?? null),
+      isoOrNull(outage?.since ?? null),
+      isoOrNull(outage?.until ?? null),
       outage?.cause ?? null,
     );
   });

@@ -19,11 +19,11 @@ export async function readWait(
   now: number,
 ): Promise<Wait | null> {
   const { gate, outage } = await readLoopState(database);
-  const { word, until } = judgePause(gate, now);
-  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause: gate.cause, until };
+  const { word, until, cause } = judgePause(gate, now);
+  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause, until };
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
   const use = new BudgetUse(database);
-  const sent = await use.sentToday(now);
+  const sent = await use.sentInWindow(now);
   if (requestsLeft(budget, sent) > 0) return null;
   return { kind: 'budget', cause: null, until: await use.leavesWindowAt(sent - budget.perDay + 1, now) };
 }

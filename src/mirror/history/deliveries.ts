@@ -69,7 +69,7 @@ export class Deliveries extends DeliveryReader {
         target,
         lastId,
         failures,
-        isoOrNull(retryAt?.getTime() ?? null),
+        isoOrNull(retryAt),
         cause,
         iso(now),
       );

@@ -12,7 +12,7 @@ export interface Forecast {
   readonly requests: number;
   /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
-  readonly sentToday: number;
+  readonly sentInWindow: number;
   readonly perDay: number;
   /** Milliseconds from now to the end of the resync: limited by the rate, or by the day's budget. */
   readonly lastsMs: number;
@@ -23,15 +23,12 @@ export async function forecastResync(
   mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
   { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
   budget: Budget,
-  sentToday: number,
+  sentInWindow: number,
 ): Promise<Forecast> {
   const inboxes = (await mirror.inboxes()).filter(
     ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
   );
-  const keys = keysOf(
-    lists,
-    inboxes.map(({ id }) => id),
-  );
+  const keys = keysOf(lists, inboxes);
   if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift(INBOXES);
   const costs = [];
   for (const key of keys) {
@@ -43,15 +40,15 @@ export async function forecastResync(
     lists: costs,
     requests,
     complete: costs.length > 0 && inboxes.length > 0 && costs.every(({ known }) => known),
-    sentToday,
+    sentInWindow,
     perDay: budget.perDay,
-    lastsMs: durationOf(requests, budget, sentToday),
+    lastsMs: durationOf(requests, budget, sentInWindow),
   };
 }
 
-function durationOf(requests: number, budget: Budget, sentToday: number): number {
+function durationOf(requests: number, budget: Budget, sentInWindow: number): number {
   const atFullRate = (count: number): number => (count / budget.perSecond) * SECOND;
-  const left = requestsLeft(budget, sentToday);
+  const left = requestsLeft(budget, sentInWindow);
   if (requests <= left) return atFullRate(requests);
   // Requests beyond today's budget wait for others to leave the window: at most a day for each full budget.
   const daysWaited = Math.ceil((requests - left) / budget.perDay);

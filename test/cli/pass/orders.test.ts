@@ -8,7 +8,7 @@ import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
 import { createGate } from '../../../src/service/gate/gate.ts';
-import { connect } from '../../../src/service/http.ts';
+import { createHttp } from '../../../src/service/http.ts';
 import { systemClock } from '../../../src/session/clock.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { asRecord } from '../../../src/sync/record.ts';
@@ -66,7 +66,7 @@ async function worldOf(): Promise<World> {
     async carryOut(writer) {
       const order = await openMirror(database).orders.next();
       if (order === null) throw new Error('nothing was ordered');
-      const http = connect(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
+      const http = createHttp(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
       onTestFinished(() => http.close());
       const budget = { perSecond: 500, perDay: 5000, reserved: 0 };
       const gate = createGate({

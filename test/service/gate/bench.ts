@@ -113,10 +113,10 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
-    state: () => clock.work(() => ledger.state()),
-    pause: (...given) => clock.work(() => ledger.pause(...given)),
+    gateState: () => clock.work(() => ledger.gateState()),
+    pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
-    open: () => clock.work(() => ledger.open()),
+    openGate: () => clock.work(() => ledger.openGate()),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),
@@ -211,6 +211,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           news.emit('news');
         },
         random: () => 0.5,
+        patienceMs: Number.POSITIVE_INFINITY,
         ...options,
         key,
       });
@@ -227,8 +228,10 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           try {
             return await gate.request(
               { entry: { ...ENTRY, path: asked, reason }, signal },
-              () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
-              ({ body }) => ({ result: readBody(body), items: 1 }),
+              {
+                send: () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
+                read: ({ body }) => ({ result: readBody(body), items: 1 }),
+              },
             );
           } finally {
             asking -= 1;

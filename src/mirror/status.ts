@@ -1,6 +1,6 @@
 import { BUDGET_WINDOW_MS } from '../core/budget.ts';
 import type { GateState } from '../core/gate-state.ts';
-import { keysOf, LIST_NAMES, listId, type ListKey, type ListName } from '../core/lists.ts';
+import { keysOf, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 import { readLoopState } from './gate/loop-state.ts';
@@ -106,11 +106,11 @@ async function readLists(database: Database): Promise<ListStatus[]> {
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
   const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    `SELECT 'inboxes' AS list, NULL AS inbox_id, count(*) AS n FROM inboxes WHERE ${IS_SUSPECT}
-     UNION ALL SELECT 'users', inbox_id, count(*) FROM inbox_users WHERE ${IS_SUSPECT} GROUP BY inbox_id
-     UNION ALL SELECT 'tags', inbox_id, count(*) FROM inbox_tags WHERE ${IS_SUSPECT} GROUP BY inbox_id
-     UNION ALL SELECT 'conversations', inbox_id, count(*) FROM conversations
-       WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
+    LIST_NAMES.map((list) =>
+      list === 'inboxes'
+        ? `SELECT '${list}' AS list, NULL AS inbox_id, count(*) AS n FROM ${TABLES[list]} WHERE ${IS_SUSPECT}`
+        : `SELECT '${list}', inbox_id, count(*) FROM ${TABLES[list]} WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
+    ).join(' UNION ALL '),
   );
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }

@@ -2,6 +2,7 @@ import { DAY } from '../core/clock.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
 import type { Fenced } from './lease.ts';
+import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 
 /** Rows are kept for at least this many ms. */
 const KEPT_MS = 30 * DAY;
@@ -22,7 +23,7 @@ const NEEDED = `list = 'conversations' AND state = 'complete' AND (
   OR EXISTS (SELECT 1 FROM sweeps AS later
     WHERE later.list = sweeps.list AND later.inbox_id = sweeps.inbox_id AND later.id > sweeps.id
       AND later.inserted + later.changed > 0
-      AND later.state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+      AND later.state IN ${ANY_SWEEP}
       AND later.id <= (SELECT min(following.id) FROM sweeps AS following
         WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id
           AND following.state = 'complete' AND following.id > sweeps.id)))`;
@@ -78,7 +79,7 @@ async function supersededSweeps(database: Database): Promise<number[]> {
     `SELECT id FROM (
        SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth
        FROM sweeps
-     ) AS ranked WHERE nth > 2 AND state NOT IN ('running', 'paused')`,
+     ) AS ranked WHERE nth > 2 AND state NOT IN ${OPEN_SWEEP}`,
   );
   return rows.map(({ id }) => id);
 }

@@ -23,10 +23,12 @@ import { SweepHistory } from './sweeps/latest.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
-// Functions that need no database: the form of changes and webhooks, and checks of a lease and of sweeps.
+// Functions that need no database: the form of changes and webhooks, and checks of a lease, of sweeps and of
+// passes.
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
+export { isOpenPass } from './passes/states.ts';
 export { openAndComplete } from './sweeps/latest.ts';
 
 /** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */

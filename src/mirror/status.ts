@@ -8,6 +8,7 @@ import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { IS_SUSPECT } from './items/suspects.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
+import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
 import { type LatestSweep, openAndComplete, SweepHistory } from './sweeps/latest.ts';
 
@@ -71,7 +72,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   // Raw SQL, because the daemon runs this all day and the typed client would cost it 40 MB.
   const passes = await database.query<PassRow>(
     `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
-     WHERE state IN ('open', 'running') ORDER BY id`,
+     WHERE state IN ${OPEN_PASS} ORDER BY id`,
   );
   const { gate, outage } = await readLoopState(database);
   return {

@@ -1,4 +1,4 @@
-import type { Difference } from '../../core/diff.ts';
+import { type Difference, MISSING, PRESENCE } from '../../core/diff.ts';
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
@@ -58,7 +58,7 @@ export async function sightingsBeforeLoss(
     `SELECT item_id, previously_seen_at FROM changes
      WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2
        AND ${dialect.oneOfFew('item_id', `SELECT value FROM ${dialect.texts('$3', 'ids')}`)}
-       AND field = 'presence' AND new_value = 'missing' AND previously_seen_at IS NOT NULL
+       AND field = '${PRESENCE}' AND new_value = '${MISSING}' AND previously_seen_at IS NOT NULL
      ORDER BY id`,
     list,
     inboxId,

@@ -3,6 +3,7 @@ import { LIST_NAMES, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { writeChanges } from '../history/write.ts';
+import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings } from './sightings.ts';
 import { itemSql, type KnownRow } from './statements.ts';
@@ -59,7 +60,7 @@ async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promi
   }
   await tx.execute(
     `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'the inbox is gone'
-     WHERE inbox_id IN (${inboxes}) AND state IN ('running', 'paused')`,
+     WHERE inbox_id IN (${inboxes}) AND state IN ${OPEN_SWEEP}`,
     ...parameters,
   );
 }

@@ -2,11 +2,12 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { PassSpec } from './passes.ts';
+import { OPEN_PASS, type PassState } from './states.ts';
 
 /** A pass that a command handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
-  readonly state: 'open' | 'running' | 'done' | 'failed' | 'abandoned';
+  readonly state: PassState;
   readonly requestedAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
@@ -45,7 +46,7 @@ export class Orders {
   async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
     const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
     const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
-    const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2
+    const same = `ordered AND state IN ${OPEN_PASS} AND kind = $1 AND lists = $2
       AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
     return await this.#database.transaction(async (tx) => {
       // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
@@ -71,7 +72,7 @@ export class Orders {
   /** The oldest order that has not ended, even if it was begun before a restart; null if there is none. */
   async next(): Promise<Order | null> {
     const [row] = await this.#database.query<OrderRow>(
-      `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
+      `${ALL} WHERE ordered AND state IN ${OPEN_PASS} ORDER BY id LIMIT 1`,
     );
     return row === undefined ? null : asOrder(row);
   }

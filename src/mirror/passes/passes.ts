@@ -4,6 +4,7 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
+import { OPEN_PASS } from './states.ts';
 
 /**
  * A pass that was interrupted more hours ago than this is not resumed: the lists that it completed are out
@@ -59,7 +60,7 @@ export class Passes {
       );
       const [open] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
-         WHERE state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
+         WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
            AND accept_deletes = $4 AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
         spec.kind,
         lists,

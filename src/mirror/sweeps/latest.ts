@@ -1,13 +1,14 @@
 import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
+import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */
 export interface LatestSweep {
   readonly list: ListName;
   readonly inboxId: string | null;
   readonly reason: Reason;
-  readonly state: 'running' | 'paused' | 'complete' | 'failed' | 'abandoned';
+  readonly state: SweepState;
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
@@ -78,7 +79,7 @@ export function openAndComplete(sweeps: readonly LatestSweep[]): {
   complete: LatestSweep | undefined;
 } {
   return {
-    open: sweeps.find(({ state }) => state === 'running' || state === 'paused'),
+    open: sweeps.find(isOpenSweep),
     complete: sweeps.find(({ state }) => state === 'complete'),
   };
 }

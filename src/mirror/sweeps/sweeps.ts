@@ -5,6 +5,7 @@ import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
 import { SweepHistory } from './latest.ts';
+import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
 
 /** A sweep and its progress. */
 export interface Sweep extends ListKey {
@@ -38,7 +39,7 @@ interface SweepRow {
   baseline: number;
 }
 
-const OPEN = `state IN ('running', 'paused')`;
+const OPEN = `state IN ${OPEN_SWEEP}`;
 const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
 
 /**
@@ -47,7 +48,7 @@ const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
  * years of sweeps.
  */
 export function sinceComplete(nth: number): string {
-  return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+  return `${THE_LIST} AND state IN ${ANY_SWEEP}
     AND id >= COALESCE((SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete'
       ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }

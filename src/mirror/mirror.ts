@@ -84,7 +84,7 @@ export interface Mirror {
  * lease. If another process has taken over, it writes nothing and throws MirrorError `LEASE_LOST`.
  */
 export interface Writer extends Mirror {
-  /** Opens, restarts, ends and completes sweeps. */
+  /** Opens, restarts, ends, abandons and completes sweeps. */
   readonly sweeps: Sweeps;
   /** Marks suspects after a walk, and settles each by the service's answer. */
   readonly suspects: Suspects;

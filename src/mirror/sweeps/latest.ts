@@ -50,7 +50,7 @@ export class SweepHistory {
   }
 
   /** The list's complete sweeps, newest first: their ends, and how many rows were new, different or gone. */
-  async complete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
+  async completed({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
     const rows = await this.#sql.query<{ finished_at: Date; changes: number }>(
       `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'

@@ -138,7 +138,7 @@ export class Sweeps extends SweepHistory {
   }
 
   /** Completes a sweep whose suspects are settled or wait for their second witness. */
-  async finish(sweep: Sweep, now: number): Promise<void> {
+  async complete(sweep: Sweep, now: number): Promise<void> {
     await this.#fenced.write((tx) => completeSweep(tx, this.#fenced.database.dialect, sweep, now));
   }
 }

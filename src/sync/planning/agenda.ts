@@ -12,7 +12,7 @@ import { type Candidate, changeRate, choose, type Observation } from './planner.
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepHistory, 'latest' | 'complete'>;
+  readonly sweeps: Pick<SweepHistory, 'latest' | 'completed'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
@@ -88,7 +88,7 @@ async function candidateOf(
     key,
     ageHours: completeAsOf === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now - completeAsOf) / HOUR,
     cost: remainingCost(latest, budget),
-    rate: changeRate(key.list, observations(await mirror.sweeps.complete(key), now)),
+    rate: changeRate(key.list, observations(await mirror.sweeps.completed(key), now)),
     maxAgeHours: MAX_AGE_HOURS,
   };
 }

@@ -48,6 +48,17 @@ export const TABLES: Record<ListName, string> = {
   conversations: 'conversations',
 };
 
+/**
+ * The column, and the query parameter, by which the service searches a list (spec §4.3, operations 4 and 6);
+ * null for a list whose items are fetched by their id.
+ */
+export const SEARCHED_BY = {
+  inboxes: null,
+  users: 'email',
+  tags: 'name',
+  conversations: null,
+} as const satisfies Record<ListName, string | null>;
+
 /** A mirrored value: text, a boolean, an ISO 8601 UTC instant as text, or null. */
 export type Value = string | boolean | null;
 

@@ -1,6 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
-import type { Item, ListKey, ListName } from '../core/lists.ts';
+import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
@@ -69,9 +69,6 @@ interface Request {
   readonly inboxId: string | null;
 }
 
-/** The query parameter of each search. */
-const SEARCH_BY = { users: 'email', tags: 'name' } as const;
-
 export function createClient(options: ClientOptions): Client {
   return new HttpClient(options);
 }
@@ -110,7 +107,7 @@ class HttpClient implements Client {
 
   async search({ list, inboxId }: Searched, by: string, options: CallOptions) {
     const path = `${inboxPath(inboxId)}/${list}/search`;
-    const request = { path, query: { [SEARCH_BY[list]]: by }, list, inboxId };
+    const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
     const { outcome, asError } = await this.#send(request, options, (body) => {
       const { rows, next } = readList(body);
       const { items, rejects } = this.#read(list, rows);

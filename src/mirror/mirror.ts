@@ -28,6 +28,7 @@ import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
+export { coversInbox } from './passes/scope.ts';
 export { isOpenPass } from './passes/states.ts';
 export { openAndComplete } from './sweeps/latest.ts';
 

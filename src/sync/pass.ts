@@ -3,6 +3,7 @@ import { isMirrorError, MirrorError, reachOf } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
+import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
@@ -108,7 +109,7 @@ class PassRun {
       inboxes = await mirror.inboxes();
     }
     if (this.stopped !== null) return;
-    const selected = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
+    const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));
     if (inboxId !== null && selected.length === 0) {
       // The list of inboxes could not be read: the inbox may exist. The report has the list's error.
       if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;

@@ -1,5 +1,5 @@
 import { keysOf, listId, type ListKey } from '../../core/lists.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import type { OrderSweep } from '../../mirror/passes/progress.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
@@ -53,10 +53,10 @@ export class OrderProgress {
   }
 
   /** Adds the lists of the order. A sweep of the inboxes can find an inbox while the order runs. */
-  async #addLists({ lists, inboxId }: Order): Promise<void> {
-    const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
+  async #addLists(order: Order): Promise<void> {
+    const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => coversInbox(order, id));
     const keys = keysOf(
-      lists,
+      order.lists,
       inboxes.map(({ id }) => id),
     );
     for (const key of keys.filter((known) => !this.#lists.has(listId(known)))) {

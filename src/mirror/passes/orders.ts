@@ -1,7 +1,8 @@
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { ListName } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { PassSpec } from './passes.ts';
+import { listsText } from './scope.ts';
 import { OPEN_PASS, type PassState } from './states.ts';
 
 /** A pass that a command handed to the daemon. */
@@ -44,8 +45,7 @@ export class Orders {
 
   /** Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice. */
   async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
-    const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
-    const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
+    const scope = [spec.kind, listsText(spec), spec.inboxId, spec.acceptDeletes];
     const same = `ordered AND state IN ${OPEN_PASS} AND kind = $1 AND lists = $2
       AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
     return await this.#database.transaction(async (tx) => {

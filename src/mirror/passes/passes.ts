@@ -1,9 +1,10 @@
 import { HOUR } from '../../core/clock.ts';
 import { storableJson } from '../../core/json.ts';
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
+import { coversInbox, listsText, type Scope } from './scope.ts';
 import { OPEN_PASS } from './states.ts';
 
 /**
@@ -12,11 +13,9 @@ import { OPEN_PASS } from './states.ts';
  */
 const RESUMABLE_HOURS = 36;
 
-/** A pass as requested: its lists, its inbox (null for all) and its kind. */
-export interface PassSpec {
+/** A pass as requested: its scope and its kind. */
+export interface PassSpec extends Scope {
   readonly kind: 'sync' | 'resync';
-  readonly lists: readonly ListName[];
-  readonly inboxId: string | null;
   readonly acceptDeletes: boolean;
   readonly requestedBy: string;
   /** The row of an order, which the pass uses instead of a new one. */
@@ -49,7 +48,7 @@ export class Passes {
 
   /** Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one. */
   async begin(spec: PassSpec, now: number): Promise<Pass> {
-    const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
+    const lists = listsText(spec);
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
         `UPDATE sync_requests SET state = 'abandoned', finished_at = $1,
@@ -150,8 +149,9 @@ async function endCovered(tx: Sql, passId: number, now: number): Promise<void> {
   );
   for (const { id, lists, inbox_id } of interrupted) {
     const covered =
-      lists.every((list) => complete?.lists.includes(list)) &&
-      (complete?.inbox_id === null || complete?.inbox_id === inbox_id);
+      complete !== undefined &&
+      lists.every((list) => complete.lists.includes(list)) &&
+      coversInbox({ inboxId: complete.inbox_id }, inbox_id);
     if (covered)
       await tx.execute(
         `UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`,

@@ -10,7 +10,7 @@ import { IS_SUSPECT } from './items/suspects.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
 import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
-import { type LatestSweep, openAndComplete, SweepHistory } from './sweeps/latest.ts';
+import { type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
 
 /** The state of one list. */
 export interface ListStatus {
@@ -96,7 +96,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 
 async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
-  const sweeps = await new SweepHistory(database).latest();
+  const sweeps = await new SweepReader(database).latest();
   const suspects = await countSuspectsByList(database);
   return keysOf(LIST_NAMES, [...inboxes.keys()]).map((key) => {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);

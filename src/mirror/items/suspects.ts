@@ -18,7 +18,7 @@ export interface Suspect {
 }
 
 /** Counts the suspects. */
-export class SuspectCounts {
+export class SuspectReader {
   readonly #database: Database;
 
   constructor(database: Database) {
@@ -37,7 +37,7 @@ export class SuspectCounts {
 }
 
 /** Suspects and tombstones, for the holder of the lease. */
-export class Suspects extends SuspectCounts {
+export class Suspects extends SuspectReader {
   readonly #fenced: Fenced;
 
   constructor(fenced: Fenced) {

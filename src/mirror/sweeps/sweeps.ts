@@ -4,7 +4,7 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import type { Fenced } from '../lease.ts';
-import { SweepHistory } from './latest.ts';
+import { SweepReader } from './reader.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
 
 /** A sweep and its progress. */
@@ -54,7 +54,7 @@ export function sinceComplete(nth: number): string {
 }
 
 /** Writes sweeps, for the holder of the lease. */
-export class Sweeps extends SweepHistory {
+export class Sweeps extends SweepReader {
   readonly #fenced: Fenced;
 
   constructor(fenced: Fenced) {

@@ -1,23 +1,23 @@
 import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { keysOf, LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { BudgetUse } from '../../mirror/gate/budget-use.ts';
+import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
-import type { LatestSweep, SweepHistory } from '../../mirror/sweeps/latest.ts';
+import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue } from './due.ts';
 import { type Candidate, changeRate, choose, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepHistory, 'latest' | 'completed'>;
+  readonly sweeps: Pick<SweepReader, 'latest' | 'completed'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
-  readonly budget: Pick<BudgetUse, 'sentToday' | 'leavesWindowAt'>;
+  readonly budget: Pick<BudgetReader, 'sentToday' | 'leavesWindowAt'>;
 }
 
 /**

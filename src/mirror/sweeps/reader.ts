@@ -27,7 +27,7 @@ interface Columns {
 const MOST_COMPLETE = 200;
 
 /** Reads the sweeps of all lists. */
-export class SweepHistory {
+export class SweepReader {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {

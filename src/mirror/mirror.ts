@@ -16,7 +16,7 @@ import type { Applied } from './items/upsert.ts';
 import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
 import { Orders } from './passes/orders.ts';
 import { Passes } from './passes/passes.ts';
-import { OrderSweeps } from './passes/progress.ts';
+import { OrderSweeps } from './passes/order-sweeps.ts';
 import { ScheduleReader, Schedules } from './schedules.ts';
 import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';

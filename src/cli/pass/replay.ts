@@ -1,7 +1,7 @@
 import { keysOf, listId, type ListKey } from '../../core/lists.ts';
 import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
-import type { OrderSweep } from '../../mirror/passes/progress.ts';
+import type { OrderSweep } from '../../mirror/passes/order-sweeps.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { UNTOUCHED } from '../../sync/pass.ts';
 

@@ -1,8 +1,7 @@
-import { BUDGET_WINDOW_MS } from '../core/budget.ts';
 import type { GateState } from '../core/gate-state.ts';
 import { keysOf, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
-import { iso } from '../database/instants.ts';
+import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
@@ -64,11 +63,8 @@ interface PassRow {
 
 /** Reads everything that `status` shows. It sends no request. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
-  const window = iso(now - BUDGET_WINDOW_MS);
-  const [budget] = await database.query<{ sent: number; oldest: string | Date | null }>(
-    `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
-    window,
-  );
+  const budget = new BudgetReader(database);
+  const sent = await budget.sentToday(now);
   // Raw SQL, because the daemon runs this all day and the typed client would cost it 40 MB.
   const passes = await database.query<PassRow>(
     `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
@@ -77,8 +73,8 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   const { gate, outage } = await readLoopState(database);
   return {
     lists: await readLists(database),
-    sent: budget?.sent ?? 0,
-    oldestLeavesAt: budget?.oldest ? new Date(new Date(budget.oldest).getTime() + BUDGET_WINDOW_MS) : null,
+    sent,
+    oldestLeavesAt: sent === 0 ? null : await budget.leavesWindowAt(1, now),
     gate,
     lease: await readLease(database),
     openPasses: passes.map(({ id, kind, ordered, ...row }) => ({

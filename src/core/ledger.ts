@@ -51,12 +51,12 @@ export interface Ledger {
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
   /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
-  state(): Promise<GateState>;
+  gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
    * left before the last pause began.
    */
-  pause(
+  pauseGate(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
@@ -65,7 +65,7 @@ export interface Ledger {
   /** Ends pause and breaker if the request left after the pause had expired. @returns whether it did so */
   endPause(requestId: number): Promise<boolean>;
   /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
-  open(): Promise<void>;
+  openGate(): Promise<void>;
   /** Shuts the gate for a key that the service refused. */
   refuseKey(key: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */

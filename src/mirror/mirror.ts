@@ -62,7 +62,7 @@ export interface Mirror {
   /** The state that the daemon's loop reads every second: gate, outage, orders. */
   loopState(): Promise<LoopState>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
-  wait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
+  readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
   leaseHolder(): Promise<LeaseHolder | null>;
   /** Claims the mirror for writing. @throws MirrorError `LEASE_HELD` */
@@ -123,7 +123,7 @@ export function openMirror(database: Database): Mirror {
     inboxes: () => liveInboxes(database),
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
-    wait: (budget, now) => readWait(database, budget, now),
+    readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),

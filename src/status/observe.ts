@@ -14,7 +14,7 @@ export async function readJudgedStatus(
   // Without a daemon no list and no order waits, because none would start.
   if (!judged.daemonRuns) return { ...judged, webhook };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
-  const orderWait = hasBegunOrder ? await mirror.wait(config.budget, now) : null;
+  const orderWait = hasBegunOrder ? await mirror.readWait(config.budget, now) : null;
   return { ...judged, webhook, orderWait, waiting: await readWaiting(mirror, judged) };
 }
 

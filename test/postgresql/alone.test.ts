@@ -84,8 +84,10 @@ test('429s of several processes at the same time count as one strike', async () 
     new Date(START).toISOString(),
   );
   const now = START + 500;
-  await Promise.all(ledgers.map((ledger, index) => ledger.pause(index + 1, () => now + 5000, '429', now)));
-  expect(await ledgers[0]!.state()).toMatchObject({ strikes: 1 });
+  await Promise.all(
+    ledgers.map((ledger, index) => ledger.pauseGate(index + 1, () => now + 5000, '429', now)),
+  );
+  expect(await ledgers[0]!.gateState()).toMatchObject({ strikes: 1 });
 });
 
 test('the same order from several processes at once is placed once, and all get its number', async () => {

@@ -74,9 +74,9 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
 
 async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
-  const { pausedUntil, strikes, cause } = await ledger.state();
+  const { pausedUntil, strikes, cause } = await ledger.gateState();
   if (reset) {
-    await ledger.open();
+    await ledger.openGate();
     return {
       name: 'gate',
       verdict: 'ok',

@@ -79,7 +79,7 @@ export async function followOrder(
       if (goneFor >= RESTART_MS) return left(new MirrorError('DAEMON_STOPPED', DAEMON_GONE));
     }
 
-    const wait = goneFor === null ? await mirror.wait(budget, clock.now()) : null;
+    const wait = goneFor === null ? await mirror.readWait(budget, clock.now()) : null;
     const parkedFor = parked.lasts(wait !== null && !moved);
     if (wait !== null && parkedFor !== null) {
       const leftMs = Math.max(0, wait.until.getTime() - clock.now());

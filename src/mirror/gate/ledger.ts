@@ -41,11 +41,11 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async state(): Promise<GateState> {
+  async gateState(): Promise<GateState> {
     return await readState(this.#database);
   }
 
-  async pause(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
+  async pauseGate(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
     return await this.#database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
       const before = await readState(tx);
@@ -77,7 +77,7 @@ export class DatabaseLedger implements Ledger {
     return ended > 0;
   }
 
-  async open(): Promise<void> {
+  async openGate(): Promise<void> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL`,

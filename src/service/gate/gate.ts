@@ -165,7 +165,7 @@ class OneGate {
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const cause = `the service answered 429 Too Many Requests${asked}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, random());
-    const state = await ledger.pause(requestId, until, cause, now);
+    const state = await ledger.pauseGate(requestId, until, cause, now);
     if (state === null) return;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });

@@ -119,7 +119,7 @@ export class Turnstile {
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
     const { ledger, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
-    const state = await ledger.state();
+    const state = await ledger.gateState();
     const { until, isLong } = judgePause(state, now, patienceMs);
     if (until !== null && isLong) throw gatePaused(state.cause ?? '429', state.strikes, until, now);
   }
@@ -144,7 +144,7 @@ export class Turnstile {
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
       if (grant.because === 'key')
-        throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
+        throw keyRefused((await ledger.gateState()).cause ?? 'the service refused the key');
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }

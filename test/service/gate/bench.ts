@@ -104,10 +104,10 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
-    state: () => clock.work(() => ledger.state()),
-    pause: (...given) => clock.work(() => ledger.pause(...given)),
+    gateState: () => clock.work(() => ledger.gateState()),
+    pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
-    open: () => clock.work(() => ledger.open()),
+    openGate: () => clock.work(() => ledger.openGate()),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),

@@ -95,7 +95,7 @@ test('the gate retries a refused key once a person allows it, and another key at
 
   await ledger.allowKey();
   expect(await ask()).toMatchObject({ ok: true });
-  await ledger.refuseKey((await ledger.state()).refusedKey ?? 'none', 'HTTP 401', 0);
+  await ledger.refuseKey((await ledger.gateState()).refusedKey ?? 'none', 'HTTP 401', 0);
   key = 'another';
   await expect(ask()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
   key = KEY;

@@ -12,9 +12,9 @@ export interface ListKey {
 export type ColumnKind = 'text' | 'boolean' | 'instant';
 
 /**
- * The columns of each list's table that mirror the service's fields, with their kinds. The diff, the writes
- * and the resource shapes read this object. Its only other copy is `prisma/models.prisma`; a test compares
- * the two.
+ * The columns of each list's table that mirror the service's fields, with their kinds. Reads, writes and the
+ * diff use this object. Two other files name the columns again: `service/resources.ts`, as fields of the
+ * service, and `prisma/models.prisma`. A test compares the tables with this object and with the models.
  */
 export const COLUMNS = {
   inboxes: {

@@ -1,7 +1,7 @@
 import type { ListKey } from '../core/lists.ts';
 
 /**
- * What a pass reports while it runs, for a progress display or a log. `lacking`: rows without a field that
+ * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
  * the specification promises. `asking`: the service is asked for each suspect.
  */
 export type PassEvent =

@@ -69,6 +69,7 @@ export async function inTransaction<Result>(
   try {
     if (first !== null) await tx.execute(first);
     const result = await work(tx);
+    // The adapter's `commit` and `rollback` send no SQL: they only release the connection.
     await tx.execute('COMMIT');
     await transaction.commit();
     return result;

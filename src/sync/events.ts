@@ -46,3 +46,14 @@ export interface ListReport {
   readonly suspects: number;
   readonly error: unknown;
 }
+
+/** The figures of a list that this pass did not sweep to its end: skipped, already complete, or stopped. */
+export const NO_FIGURES = {
+  items: 0,
+  inserted: 0,
+  changed: 0,
+  deleted: 0,
+  rejected: 0,
+  suspects: 0,
+  error: null,
+};

@@ -7,7 +7,7 @@ import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
-import type { ListReport } from './events.ts';
+import { type ListReport, NO_FIGURES } from './events.ts';
 import { asRecord } from './record.ts';
 import { sweepList } from './sweep.ts';
 
@@ -23,17 +23,6 @@ export interface PassReport {
   readonly lists: readonly ListReport[];
   readonly stopped: unknown;
 }
-
-/** The figures of a list that the pass did not sweep to its end. */
-export const UNTOUCHED = {
-  items: 0,
-  inserted: 0,
-  changed: 0,
-  deleted: 0,
-  rejected: 0,
-  suspects: 0,
-  error: null,
-};
 
 /**
  * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox, several at a time.
@@ -135,7 +124,7 @@ class PassRun {
         lanes.schedule(async () => {
           if (this.stopped !== null) return;
           if (key.inboxId !== null && suspects.has(key.inboxId))
-            this.#report({ key, outcome: 'skipped', ...UNTOUCHED });
+            this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
           else await this.#sweep(key);
         }),
       ),
@@ -146,7 +135,7 @@ class PassRun {
     const { mirror, clock } = this.#deps;
     try {
       if (await this.#alreadyDone(key)) {
-        this.#report({ key, outcome: 'already', ...UNTOUCHED });
+        this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
       if (this.#spec.kind === 'resync') await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
@@ -166,7 +155,7 @@ class PassRun {
       this.stopped = error;
       this.#halt.abort(new MirrorError('STOPPED', 'the pass was stopped'));
     }
-    this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...UNTOUCHED, error });
+    this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...NO_FIGURES, error });
   }
 
   #reason(): Reason {

@@ -2,8 +2,7 @@ import { keysOf, listId, type ListKey } from '../../core/lists.ts';
 import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import type { OrderSweep } from '../../mirror/passes/order-sweeps.ts';
-import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { UNTOUCHED } from '../../sync/pass.ts';
+import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 
 /** A list's progress up to the last event. */
 interface Replayed {
@@ -48,7 +47,7 @@ export class OrderProgress {
   reports(): ListReport[] {
     return Array.from(
       this.#lists.values(),
-      ({ key, report }) => report ?? { key, outcome: 'paused', ...UNTOUCHED },
+      ({ key, report }) => report ?? { key, outcome: 'paused', ...NO_FIGURES },
     );
   }
 
@@ -101,7 +100,7 @@ export class OrderProgress {
 
   async #reportOf(key: ListKey, { state, error, ...numbers }: OrderSweep): Promise<ListReport> {
     if (state === 'failed')
-      return { key, outcome: 'failed', ...UNTOUCHED, error: new Error(error ?? 'cause unknown') };
+      return { key, outcome: 'failed', ...NO_FIGURES, error: new Error(error ?? 'cause unknown') };
     const { items, inserted, changed, deleted, rejected } = numbers;
     const suspects = await this.#mirror.suspects.count(key);
     return { key, outcome: 'complete', items, inserted, changed, deleted, rejected, suspects, error: null };

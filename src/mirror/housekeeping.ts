@@ -1,7 +1,7 @@
 import { DAY } from '../core/clock.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
-import type { Fenced } from './lease.ts';
+import type { FencedDatabase } from './lease.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 
 /** Rows are kept for at least this many ms. */
@@ -41,7 +41,7 @@ export interface DeletedRows {
  * Deletes requests, ended passes and unneeded sweeps that are older than 30 days, and the pages of
  * superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
  */
-export async function housekeep(fenced: Fenced, now: number): Promise<DeletedRows> {
+export async function housekeep(fenced: FencedDatabase, now: number): Promise<DeletedRows> {
   const { database } = fenced;
   const old = iso(now - KEPT_MS);
   const superseded = await supersededSweeps(database);
@@ -85,7 +85,12 @@ async function supersededSweeps(database: Database): Promise<number[]> {
 }
 
 /** Deletes the rows that `oldIds` selects, a query for one batch of ids; `$1` is `old`. */
-async function deleteOld(fenced: Fenced, table: string, oldIds: string, old: string): Promise<number> {
+async function deleteOld(
+  fenced: FencedDatabase,
+  table: string,
+  oldIds: string,
+  old: string,
+): Promise<number> {
   let total = 0;
   for (;;) {
     const deleted = await deleteBatch(fenced, `DELETE FROM ${table} WHERE id IN (${oldIds})`, old);
@@ -96,7 +101,7 @@ async function deleteOld(fenced: Fenced, table: string, oldIds: string, old: str
 
 /** Runs a statement for each batch of ids: its argument is a query for them, its parameters begin at `$2`. */
 async function deleteFor(
-  fenced: Fenced,
+  fenced: FencedDatabase,
   ids: readonly number[],
   statement: (ids: string) => string,
   ...parameters: unknown[]
@@ -111,7 +116,11 @@ async function deleteFor(
 }
 
 /** Runs one statement in one transaction, and lets other work run before it. */
-async function deleteBatch(fenced: Fenced, statement: string, ...parameters: unknown[]): Promise<number> {
+async function deleteBatch(
+  fenced: FencedDatabase,
+  statement: string,
+  ...parameters: unknown[]
+): Promise<number> {
   await new Promise(setImmediate);
   return await fenced.write((tx) => tx.execute(statement, ...parameters));
 }

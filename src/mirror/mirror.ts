@@ -12,7 +12,7 @@ import { type DeletedRows, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
 import { SuspectReader, Suspects } from './items/suspects.ts';
-import type { Applied } from './items/upsert.ts';
+import type { ItemCounts } from './items/upsert.ts';
 import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
 import { Orders } from './passes/orders.ts';
 import { Passes } from './passes/passes.ts';
@@ -99,7 +99,7 @@ export interface Writer extends Mirror {
    * Applies a page whole or not at all.
    * @returns the sweep after the page, and how many rows were new or changed
    */
-  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
+  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: ItemCounts }>;
   /** Records an outage; null records that the service answers again. */
   writeOutage(outage: Outage | null): Promise<void>;
   /** Deletes old rows that are no longer needed; never a mirrored row, never a change. */

@@ -1,7 +1,7 @@
 import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
@@ -38,9 +38,9 @@ export class SuspectReader {
 
 /** Suspects and tombstones, for the holder of the lease. */
 export class Suspects extends SuspectReader {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }

@@ -9,7 +9,7 @@ import { readTags, writeTags } from './tags.ts';
 import { restoreCovered } from './tombstones.ts';
 
 /** How many of the given items were new, and how many differed from their stored rows. */
-export interface Applied {
+export interface ItemCounts {
   readonly inserted: number;
   readonly changed: number;
 }
@@ -31,7 +31,7 @@ export async function applyItems(
   dialect: Dialect,
   context: ApplyContext,
   items: readonly Item[],
-): Promise<Applied> {
+): Promise<ItemCounts> {
   const sql = itemSql(context.list, dialect);
   // A list that shifts during the walk can repeat an item on a page. The later copy is the newer.
   const latest = new Map(items.map((item) => [item.id, item]));

@@ -3,7 +3,7 @@ import { storableJson } from '../../core/json.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 import { coversInbox, listsText, type Scope } from './scope.ts';
 import { OPEN_PASS } from './states.ts';
 
@@ -40,9 +40,9 @@ export interface PassEnd {
 
 /** Passes under way, for the holder of the lease. */
 export class Passes {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     this.#fenced = fenced;
   }
 

@@ -3,7 +3,7 @@ import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 import { SweepReader } from './reader.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
 
@@ -55,9 +55,9 @@ export function sinceComplete(nth: number): string {
 
 /** Writes sweeps, for the holder of the lease. */
 export class Sweeps extends SweepReader {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }

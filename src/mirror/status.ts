@@ -7,14 +7,13 @@ import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { IS_SUSPECT } from './items/suspects.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
+import type { PassSpec } from './passes/passes.ts';
 import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
 import { type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
 
 /** The state of one list. */
-export interface ListStatus {
-  readonly list: ListName;
-  readonly inboxId: string | null;
+export interface ListStatus extends ListKey {
   readonly inbox: string | null;
   /** False if the service has lost access to the mailbox, so that nothing new arrives (docs/service.md). */
   readonly authorised: boolean | null;
@@ -42,7 +41,7 @@ export interface MirrorStatus {
   /** Passes that have not ended. `startedAt` is null for an order that no daemon has begun. */
   readonly openPasses: readonly {
     readonly id: number;
-    readonly kind: string;
+    readonly kind: PassSpec['kind'];
     readonly requestedBy: string;
     readonly requestedAt: Date;
     readonly startedAt: Date | null;
@@ -54,7 +53,7 @@ export interface MirrorStatus {
 
 interface PassRow {
   id: number;
-  kind: string;
+  kind: PassSpec['kind'];
   requested_by: string;
   requested_at: Date;
   started_at: Date | null;

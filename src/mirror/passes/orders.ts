@@ -65,7 +65,8 @@ export class Orders {
         `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
         ...scope,
       );
-      return { id: existing?.id ?? 0, joined: true };
+      if (existing === undefined) throw new Error('the equal order is gone from sync_requests');
+      return { id: existing.id, joined: true };
     }, 'orders');
   }
 

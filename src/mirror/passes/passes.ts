@@ -117,7 +117,8 @@ async function insertPass(
     spec.requestedBy,
     iso(now),
   );
-  return inserted?.id ?? 0;
+  if (inserted === undefined) throw new Error('the insert of a pass returned no id');
+  return inserted.id;
 }
 
 /**

@@ -1,12 +1,10 @@
 import type { Reason } from '../../core/ledger.ts';
-import { listId, type ListKey, type ListName } from '../../core/lists.ts';
+import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */
-export interface LatestSweep {
-  readonly list: ListName;
-  readonly inboxId: string | null;
+export interface LatestSweep extends ListKey {
   readonly reason: Reason;
   readonly state: SweepState;
   readonly pages: number;

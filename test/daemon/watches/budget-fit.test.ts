@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { createLog } from '../../../src/session/log.ts';
-import { cronsOf } from '../../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../../src/sync/planning/cron.ts';
 import { loadOf } from '../../../src/sync/planning/load.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';

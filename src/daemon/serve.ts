@@ -4,7 +4,7 @@ import { logPassEvent } from '../session/pass-log.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import type { PassEvent } from '../sync/events.ts';
-import { cronsOf } from '../sync/planning/freshness.ts';
+import { cronsOf } from '../sync/planning/cron.ts';
 import { type Load, loadOf } from '../sync/planning/load.ts';
 import { Daemon } from './daemon.ts';
 import { housekeepDaily } from './housekeeping.ts';

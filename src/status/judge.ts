@@ -8,7 +8,8 @@ import { isLeaseValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
-import { cronsOf, type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
+import { cronsOf } from '../sync/planning/cron.ts';
+import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 
 /**
  * Without a live writer an outage is ignored this many ms after its retry was due. A live daemon deletes it

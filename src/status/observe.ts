@@ -29,7 +29,7 @@ async function readWaiting(
 ): Promise<JudgedStatus['waiting']> {
   const running = new Set(lists.filter(({ sweep }) => sweep?.state === 'running').map(listId));
   // The number of waiting lists does not depend on their change rates, and those would cost a query per list.
-  const sweeps = { latest: () => mirror.sweeps.latest(), complete: () => Promise.resolve([]) };
+  const sweeps = { latest: () => mirror.sweeps.latest(), completed: () => Promise.resolve([]) };
   const isRunning = (key: ListKey): boolean => running.has(listId(key));
   const { waiting, until } = await readAgenda({ ...mirror, sweeps }, budget, isRunning, now);
   if (waiting.length === 0) return null;

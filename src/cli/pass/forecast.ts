@@ -1,6 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
+import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printLine, wrapped } from '../../session/terminal.ts';
 import { unknownInbox } from '../../sync/pass.ts';
@@ -13,7 +14,7 @@ import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 export async function printForecast(
   output: Output,
   { config, clock, mirror }: Session,
-  scope: Parameters<typeof forecastResync>[1],
+  scope: Scope,
   json: boolean,
 ): Promise<void> {
   const inboxes = await mirror.inboxes();

@@ -6,8 +6,8 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { Client } from '../../sync/deps.ts';
-import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { SIDE_BY_SIDE, UNTOUCHED } from '../../sync/pass.ts';
+import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
+import { SIDE_BY_SIDE } from '../../sync/pass.ts';
 import { readAgenda } from '../../sync/planning/agenda.ts';
 import { sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
@@ -114,7 +114,7 @@ export class ScheduledSweeps {
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachOf(error) === 'list';
-      done({ key, outcome: isFinal ? 'failed' : 'paused', ...UNTOUCHED, error });
+      done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
       this.#afterFailure(key, error, isFinal);
     } finally {
       this.#deps.onEnd();

@@ -3,7 +3,7 @@ import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
 /** Counts requests against the day's budget. */
-export class BudgetUse {
+export class BudgetReader {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {

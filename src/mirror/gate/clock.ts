@@ -4,6 +4,7 @@ import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
+import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
@@ -12,7 +13,7 @@ const SLOT_TIMES = ['due_since', 'due_before'];
 /** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
   OR id > (SELECT max(id) FROM sweeps) - 1000)`;
-const OPEN_PASSES = `state IN ('open', 'running')`;
+const OPEN_PASSES = `state IN ${OPEN_PASS}`;
 
 interface ClockRow {
   clock_host: string | null;

@@ -1,5 +1,5 @@
 import { isoOrNull } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 
 /** An outage of the service. The daemon sends no request before `until`. */
 export interface Outage {
@@ -20,7 +20,7 @@ export function asOutage(row: OutageRow): Outage | null {
 }
 
 /** Records an outage; null records that the service answers again. */
-export async function writeOutage({ write }: Fenced, outage: Outage | null): Promise<void> {
+export async function writeOutage({ write }: FencedDatabase, outage: Outage | null): Promise<void> {
   await write(async (tx) => {
     await tx.execute(
       `INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, $1, $2, $3)

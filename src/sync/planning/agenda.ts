@@ -1,23 +1,23 @@
 import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { keysOf, LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { BudgetUse } from '../../mirror/gate/budget-use.ts';
+import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
-import type { LatestSweep, SweepHistory } from '../../mirror/sweeps/latest.ts';
+import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue } from './due.ts';
 import { type Candidate, changeRate, choose, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepHistory, 'latest' | 'complete'>;
+  readonly sweeps: Pick<SweepReader, 'latest' | 'completed'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
-  readonly budget: Pick<BudgetUse, 'sentInWindow' | 'leavesWindowAt'>;
+  readonly budget: Pick<BudgetReader, 'sentInWindow' | 'leavesWindowAt'>;
 }
 
 /**
@@ -82,7 +82,7 @@ async function candidateOf(
     key,
     ageHours: completeAsOf === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now - completeAsOf) / HOUR,
     cost: remainingCost(latest, budget),
-    rate: changeRate(key.list, observations(await mirror.sweeps.complete(key), now)),
+    rate: changeRate(key.list, observations(await mirror.sweeps.completed(key), now)),
   };
 }
 

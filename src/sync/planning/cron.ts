@@ -1,5 +1,6 @@
 import { createTask, parse, type ScheduledTask } from 'node-cron';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import type { ListName } from '../../core/lists.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
 export interface Cron {
@@ -35,6 +36,15 @@ export function cronOf(expression: string, timezone: string): Cron {
   const cron = crons.get(name) ?? createCron(expression, timezone);
   crons.set(name, cron);
   return cron;
+}
+
+/** The slots of each kind of list. @param schedules cron expressions, checked */
+export function cronsOf(
+  schedules: Readonly<Record<ListName, string>>,
+  timezone: string,
+): Record<ListName, Cron> {
+  const of = (list: ListName): Cron => cronOf(schedules[list], timezone);
+  return { inboxes: of('inboxes'), users: of('users'), tags: of('tags'), conversations: of('conversations') };
 }
 
 /** One object for each schedule, so that all callers share what it remembers. */

@@ -1,7 +1,7 @@
 import { HOUR } from '../../core/clock.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
-import type { LatestSweep } from '../../mirror/sweeps/latest.ts';
+import type { LatestSweep } from '../../mirror/sweeps/reader.ts';
 import type { Cron } from './cron.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { type Budget, pagesFor, requestsLeft } from '../../core/budget.ts';
 import { DAY, SECOND } from '../../core/clock.ts';
-import { INBOXES, keysOf, type ListKey, type ListName } from '../../core/lists.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import { INBOXES, keysOf, type ListKey } from '../../core/lists.ts';
+import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
+import type { Scope } from '../../mirror/passes/scope.ts';
 
 /**
  * The forecast: requests and time of one resync, before a person starts it. It assumes that each list has as
@@ -18,18 +19,16 @@ export interface Forecast {
   readonly lastsMs: number;
 }
 
-/** Forecasts a resync of `lists`, of one inbox or (`inboxId` null) of all. Sends no request. */
+/** Forecasts a resync. Sends no request. */
 export async function forecastResync(
   mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
-  { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
+  scope: Scope,
   budget: Budget,
   sentInWindow: number,
 ): Promise<Forecast> {
-  const inboxes = (await mirror.inboxes()).filter(
-    ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
-  );
-  const keys = keysOf(lists, inboxes);
-  if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift(INBOXES);
+  const inboxes = (await mirror.inboxes()).filter(({ id, suspect }) => coversInbox(scope, id) && !suspect);
+  const keys = keysOf(scope.lists, inboxes);
+  if (inboxes.length === 0 && !scope.lists.includes('inboxes')) keys.unshift(INBOXES);
   const costs = [];
   for (const key of keys) {
     const last = await mirror.sweeps.lastComplete(key);

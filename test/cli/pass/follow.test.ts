@@ -158,7 +158,7 @@ test('sweeps before the order and scheduled sweeps of a complete list are not it
   const { writer, clock } = mirror;
   const key = { list: 'inboxes', inboxId: null } as const;
   await begin(world);
-  await writer.sweeps.finish(await writer.sweeps.open(key, 'manual', clock.now()), clock.now());
+  await writer.sweeps.complete(await writer.sweeps.open(key, 'manual', clock.now()), clock.now());
   const stop = new AbortController();
   let polls = 0;
   await follow(

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { cronsOf } from '../../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../../src/sync/planning/cron.ts';
 import { loadOf } from '../../../src/sync/planning/load.ts';
 import { testLog } from '../../support/log.ts';
 import { nthInbox } from '../../support/rows.ts';

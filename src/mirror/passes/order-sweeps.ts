@@ -1,13 +1,13 @@
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { LatestSweep } from '../sweeps/latest.ts';
+import { OPEN_SWEEP, type SweepState } from '../sweeps/states.ts';
 import type { Order } from './orders.ts';
 
 /** A sweep, with the columns that a command needs to follow an order from another process. */
 export interface OrderSweep extends ListKey {
   readonly id: number;
-  readonly state: LatestSweep['state'];
+  readonly state: SweepState;
   readonly pages: number;
   readonly items: number;
   readonly inserted: number;
@@ -30,7 +30,7 @@ export class OrderSweeps {
   async firstId({ startedAt, requestedAt }: Order): Promise<number> {
     const [row] = await this.#sql.query<{ first: number | null; next: number | null }>(
       `SELECT
-         (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first,
+         (SELECT min(id) FROM sweeps WHERE state IN ${OPEN_SWEEP} OR heartbeat_at >= $1) AS first,
          (SELECT max(id) + 1 FROM sweeps) AS next`,
       iso(startedAt ?? requestedAt),
     );

@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { type Io, paint, printLine, type Runner } from '../../session/terminal.ts';
+import { type Io, paint, printLine } from '../../session/terminal.ts';
+import type { Runner } from '../options.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;

@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { EXIT, MirrorError } from '../../core/errors.ts';
+import { codeOf, EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import type { Runner } from '../options.ts';
 
 interface SandboxFlags {
   readonly port: number;
@@ -119,7 +120,7 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
     retryAfter: options.retryAfter === 'none' ? null : options.retryAfter,
   });
   const server = await sandbox.listen(options.port, options.host).catch((error: unknown) => {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const reason = codeOf(error) ?? String(error);
     throw new MirrorError(
       'USAGE',
       `Cannot listen on ${options.host} port ${options.port} (${reason}). Choose another port with --port.`,

@@ -5,7 +5,7 @@ import { acquireLease } from '../src/mirror/lease.ts';
 import { openWriter } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
 import { createGate } from '../src/service/gate/gate.ts';
-import { connect } from '../src/service/http.ts';
+import { createHttp } from '../src/service/http.ts';
 import { systemClock } from '../src/session/clock.ts';
 import type { SweepDeps } from '../src/sync/deps.ts';
 import { runPass } from '../src/sync/pass.ts';
@@ -25,7 +25,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   };
   const lease = await acquireLease(database, claimant);
   const writer = openWriter(database, lease);
-  const http = connect(url, () => KEY);
+  const http = createHttp(url, () => KEY);
   const gate = createGate({
     ledger: writer.ledger,
     clock,

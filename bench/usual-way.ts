@@ -2,7 +2,7 @@ import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { Item, ListKey } from '../src/core/lists.ts';
 import { PrismaClient } from '../src/database/generated/sqlite/client.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { connect } from '../src/service/http.ts';
+import { createHttp } from '../src/service/http.ts';
 import { KEY, type PhaseSpec } from './processes.ts';
 import { walkAll } from './walk.ts';
 import type { OpenWay } from './way.ts';
@@ -19,7 +19,7 @@ export async function usualWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   await prisma.$queryRawUnsafe('PRAGMA journal_mode = WAL');
   await prisma.$executeRawUnsafe('PRAGMA synchronous = FULL');
   await prisma.$executeRawUnsafe('PRAGMA foreign_keys = ON');
-  const http = connect(url, () => KEY);
+  const http = createHttp(url, () => KEY);
   return {
     query: (sql) => prisma.$queryRawUnsafe(sql),
     async walk(onPage) {

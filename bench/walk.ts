@@ -1,6 +1,6 @@
 import { type Item, LIST_NAMES, type ListKey } from '../src/core/lists.ts';
 import { readBody, readList } from '../src/service/envelope.ts';
-import { connect, type Http } from '../src/service/http.ts';
+import { createHttp, type Http } from '../src/service/http.ts';
 import { readRows } from '../src/service/resources.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
 import type { OpenWay } from './way.ts';
@@ -9,7 +9,7 @@ type SavePage = (key: ListKey, items: readonly Item[]) => Promise<void>;
 
 /** The way `fetch`: fetches and parses the pages, and stores nothing. */
 export async function fetchWay({ url }: PhaseSpec): Promise<OpenWay> {
-  const http = connect(url, () => KEY);
+  const http = createHttp(url, () => KEY);
   return {
     query: null,
     async walk(onPage) {

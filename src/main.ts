@@ -31,7 +31,7 @@ function handleOutputErrors(): void {
     if (process.argv[2] === 'start') return;
     if (error.code !== 'EPIPE')
       process.stderr.write(`error: cannot write the output (${error.code ?? error.message})\n`);
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
+    process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.unexpected);
   });
   process.stderr.on('error', () => undefined);
 }

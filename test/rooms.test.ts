@@ -74,8 +74,8 @@ const FORBIDDEN: Planted[] = [
       specifier: '@prisma/client',
     }),
   ),
-  ...['service', 'mirror', 'sync', 'session', 'daemon', 'cli'].flatMap((folder) =>
-    ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier })),
+  ...['core', 'service', 'mirror', 'sync', 'session', 'status', 'daemon', 'cli', 'sandbox'].flatMap(
+    (folder) => ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier })),
   ),
   ...['mirror', 'query', 'session'].map((folder) => ({
     folder,

@@ -1,6 +1,13 @@
 import { Argument, Option } from 'commander';
 import { LIST_NAMES } from '../core/lists.ts';
-import { FORMATS } from '../session/terminal.ts';
+import type { Io } from '../session/terminal.ts';
+
+/** Runs a command's work and sets the exit code. Only `work` imports heavy modules: `--help` loads none. */
+export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
+
+/** The formats in which a command prints rows. */
+const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];
 
 // Options and arguments that several commands accept. Each call makes a new one, which the command may adapt.
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
-import { type Io, paint, printLine, type Runner, wrapped } from '../session/terminal.ts';
+import { type Io, paint, printLine, wrapped } from '../session/terminal.ts';
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -12,6 +12,7 @@ import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
 import { addSync } from './commands/sync.ts';
 import { addTables } from './commands/tables.ts';
+import type { Runner } from './options.ts';
 
 /**
  * Runs the command that the arguments name. A known error prints a sentence, a bug prints a stack; neither
@@ -24,7 +25,9 @@ export async function runProgram(argv: readonly string[], io: Io, version: strin
     exitCode = await work(io);
   };
   const program = new Command('inbox-mirror')
-    .description('A live SQL copy of a shared-mailbox service, kept within its request limits.')
+    .description(
+      "A live SQL copy of a shared-mailbox service that stays within the service's request limits.",
+    )
     .version(version)
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
     .configureHelp({ showGlobalOptions: false })

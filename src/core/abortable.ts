@@ -1,17 +1,17 @@
 /**
  * Settles like `work`, or rejects with the signal's reason if the signal is aborted first; `work` continues.
- * @param tooLate once this is aborted, an abort of `signal` is ignored
+ * @param isTooLate if it returns true, an abort of `signal` is ignored
  */
 export async function unlessAborted<Result>(
   work: Promise<Result>,
   signal: AbortSignal | undefined,
-  tooLate?: AbortSignal,
+  isTooLate: () => boolean = () => false,
 ): Promise<Result> {
   if (signal === undefined) return await work;
   const done = new AbortController();
   const aborted = new Promise<never>((_resolve, reject) => {
     const onAbort = (): void => {
-      if (!tooLate?.aborted) reject(signal.reason as Error);
+      if (!isTooLate()) reject(signal.reason as Error);
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { signal: done.signal });

@@ -12,11 +12,14 @@ export interface Budget {
   readonly pageSize: number;
 }
 
+/** A request without an answer is given up after this many ms. It can arrive at the service until then. */
+export const REQUEST_TIMEOUT_MS = 30 * SECOND;
+
 /**
- * A request counts against the day's budget for this many ms: 24 hours, and the 30 s that it can be under way
+ * A request counts against the day's budget for this many ms: 24 hours, and the time that it can be under way
  * before it arrives at the service.
  */
-export const BUDGET_WINDOW_MS = DAY + 30 * SECOND;
+export const BUDGET_WINDOW_MS = DAY + REQUEST_TIMEOUT_MS;
 
 /** Scheduled work may fill the window up to this many requests. */
 export function scheduledCap({ perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>): number {

@@ -12,9 +12,21 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when the signal is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /**
-   * This run of the machine. `at` is when it booted, in epoch ms by the present wall clock, so it changes
-   * only when the clock is set.
-   */
-  boot(): { readonly host: string; readonly id: string; readonly at: number };
+  boot(): Boot;
+}
+
+/** A run of a machine. */
+export interface Boot {
+  readonly host: string;
+  readonly id: string;
+  /** When the machine booted, epoch ms by the present wall clock: it changes only when the clock is set. */
+  readonly at: number;
+}
+
+/** A difference of up to this many ms does not count as a set clock. */
+export const CLOCK_TOLERANCE_MS = 1000;
+
+/** True if the wall clock was set between two readings of the same run of a machine. */
+export function wasSet(boot: Pick<Boot, 'at'>, last: Pick<Boot, 'at'>): boolean {
+  return Math.abs(boot.at - last.at) > CLOCK_TOLERANCE_MS;
 }

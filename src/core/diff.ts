@@ -15,12 +15,14 @@ export interface Difference {
   readonly to: string | null;
 }
 
+/** The field of a change that is about the whole item, and its two values. */
+export const PRESENCE = 'presence';
 export const PRESENT = 'present';
 export const MISSING = 'missing';
 
 /** The change of an item that appeared or returned (to `PRESENT`), or that is gone (to `MISSING`). */
 export function presence(to: typeof PRESENT | typeof MISSING): Difference {
-  return { field: 'presence', from: to === PRESENT ? MISSING : PRESENT, to };
+  return { field: PRESENCE, from: to === PRESENT ? MISSING : PRESENT, to };
 }
 
 /**

@@ -99,6 +99,11 @@ export function reachOf(error: unknown): Reach {
   return isMirrorError(error) ? ERRORS[error.code].ends : 'pass';
 }
 
+/** The `code` of an error of Node or a library, such as `ENOENT`; null if the value has none. */
+export function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null;
+}
+
 /** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

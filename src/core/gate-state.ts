@@ -27,26 +27,33 @@ export interface GateJudgement<Word extends GateWord = GateWord> {
   readonly until: Date | null;
   /** True if a request must fail instead of waiting at the gate. */
   readonly isLong: boolean;
+  /** Why the gate is shut; empty if it is open. */
+  readonly cause: string;
 }
+
+/** Causes for a gate that is shut and stores none. */
+const PAUSE_CAUSE = '429';
+export const REFUSAL_CAUSE = 'the service refused the key';
 
 /** Whether a pause after 429s shuts the gate at `now` (epoch ms). */
 export function judgePause(
-  { strikes, pausedUntil }: GateState,
+  { strikes, pausedUntil, cause: stored }: GateState,
   now: number,
   patienceMs = PATIENCE_MS,
 ): GateJudgement<'open' | 'paused' | 'breaker'> {
   if (pausedUntil === null || pausedUntil.getTime() <= now)
-    return { word: 'open', until: null, isLong: false };
-  if (strikes >= BREAKER_STRIKES) return { word: 'breaker', until: pausedUntil, isLong: true };
-  return { word: 'paused', until: pausedUntil, isLong: pausedUntil.getTime() - now > patienceMs };
+    return { word: 'open', until: null, isLong: false, cause: '' };
+  const cause = stored ?? PAUSE_CAUSE;
+  if (strikes >= BREAKER_STRIKES) return { word: 'breaker', until: pausedUntil, isLong: true, cause };
+  return { word: 'paused', until: pausedUntil, isLong: pausedUntil.getTime() - now > patienceMs, cause };
 }
 
 /**
  * Whether the gate is shut at `now` (epoch ms), and for how long.
- * @param key the fingerprint of the key in use; without it, any refused key shuts the gate
+ * @param fingerprint of the key in use; without it, any refused key shuts the gate
  */
-export function judgeGate(state: GateState, now: number, key = state.refusedKey): GateJudgement {
-  return state.refusedKey !== null && state.refusedKey === key
-    ? { word: 'key-refused', until: null, isLong: true }
+export function judgeGate(state: GateState, now: number, fingerprint = state.refusedKey): GateJudgement {
+  return state.refusedKey !== null && state.refusedKey === fingerprint
+    ? { word: 'key-refused', until: null, isLong: true, cause: state.cause ?? REFUSAL_CAUSE }
     : judgePause(state, now);
 }

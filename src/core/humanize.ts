@@ -23,7 +23,7 @@ export function duration(milliseconds: number): string {
 }
 
 /** `3 min ago`, `in 2 h`, `just now`; `never` for null. */
-export function ago(instant: Date | null, now: number): string {
+export function fromNow(instant: Date | null, now: number): string {
   if (instant === null) return 'never';
   const since = now - instant.getTime();
   if (Math.abs(since) < 1000) return 'just now';
@@ -31,11 +31,11 @@ export function ago(instant: Date | null, now: number): string {
 }
 
 /** A number with separated thousands: `12,345`. */
-export function count(value: number): string {
+export function thousands(value: number): string {
   return value.toLocaleString('en-US');
 }
 
 /** `1 request`, `12,345 requests`. */
 export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? '' : noun.endsWith('x') ? 'es' : 's'}`;
+  return `${thousands(value)} ${noun}${value === 1 ? '' : noun.endsWith('x') ? 'es' : 's'}`;
 }

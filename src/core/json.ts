@@ -51,7 +51,7 @@ function parseDigits(text: string): unknown {
   });
 }
 
-/** True for a number that {@link parseExact} did not round. */
+/** True for an {@link ExactNumber}; false for a number that JavaScript holds exactly. */
 export function isExactNumber(value: unknown): value is ExactNumber {
   return exact.isRawJSON(value);
 }

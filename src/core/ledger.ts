@@ -1,3 +1,4 @@
+import type { Boot } from './clock.ts';
 import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
@@ -30,7 +31,7 @@ export interface SlotLimits {
   /** No slot if the budget's window already holds this many requests. */
   readonly cap: number;
   /** The key's fingerprint. No slot if the service refused this key. */
-  readonly key: string;
+  readonly fingerprint: string;
   /** Ledger ids of this process's recent requests. The process itself keeps its distance from them. */
   readonly ownIds: readonly number[];
 }
@@ -51,12 +52,12 @@ export interface Ledger {
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
   /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
-  state(): Promise<GateState>;
+  gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
    * left before the last pause began.
    */
-  pause(
+  pauseGate(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
@@ -65,11 +66,11 @@ export interface Ledger {
   /** Ends pause and breaker if the request left after the pause had expired. @returns whether it did so */
   endPause(requestId: number): Promise<boolean>;
   /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
-  open(): Promise<void>;
-  /** Shuts the gate for a key that the service refused. */
-  refuseKey(key: string, cause: string, now: number): Promise<void>;
+  openGate(): Promise<void>;
+  /** Shuts the gate for the key with this fingerprint, which the service refused. */
+  refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
   /** Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests. */
-  followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void>;
+  followClock(boot: Boot, now: number): Promise<void>;
 }

@@ -12,9 +12,9 @@ export interface ListKey {
 export type ColumnKind = 'text' | 'boolean' | 'instant';
 
 /**
- * The columns of each list's table that mirror the service's fields, with their kinds. The diff, the writes
- * and the resource shapes read this object. Its only other copy is `prisma/models.prisma`; a test compares
- * the two.
+ * The columns of each list's table that mirror the service's fields, with their kinds. Reads, writes and the
+ * diff use this object. Two other files name the columns again: `service/resources.ts`, as fields of the
+ * service, and `prisma/models.prisma`. A test compares the tables with this object and with the models.
  */
 export const COLUMNS = {
   inboxes: {
@@ -48,6 +48,17 @@ export const TABLES: Record<ListName, string> = {
   conversations: 'conversations',
 };
 
+/**
+ * The column, and the query parameter, by which the service searches a list (spec §4.3, operations 4 and 6);
+ * null for a list whose items are fetched by their id.
+ */
+export const SEARCHED_BY = {
+  inboxes: null,
+  users: 'email',
+  tags: 'name',
+  conversations: null,
+} as const satisfies Record<ListName, string | null>;
+
 /** A mirrored value: text, a boolean, an ISO 8601 UTC instant as text, or null. */
 export type Value = string | boolean | null;
 
@@ -67,9 +78,9 @@ export interface Item {
 export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 
 /** All lists of the given kinds in sweeping order: `inboxes` first, then each kind for every inbox. */
-export function keysOf(lists: readonly ListName[], inboxIds: readonly string[]): ListKey[] {
+export function keysOf(lists: readonly ListName[], inboxes: readonly { readonly id: string }[]): ListKey[] {
   return LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list) =>
-    list === 'inboxes' ? [INBOXES] : inboxIds.map((inboxId) => ({ list, inboxId })),
+    list === 'inboxes' ? [INBOXES] : inboxes.map(({ id }) => ({ list, inboxId: id })),
   );
 }
 

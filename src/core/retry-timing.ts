@@ -1,11 +1,16 @@
 import { DAY, HOUR, SECOND } from './clock.ts';
 
-const FIRST_PAUSE = 5 * SECOND;
-const LONGEST_PAUSE = HOUR;
+/** The pause after the first of several 429s, and the longest one, before jitter. */
+const FIRST_PAUSE_MS = 5 * SECOND;
+const LONGEST_PAUSE_MS = HOUR;
 
 /** A longer `Retry-After` counts as this many ms: the service counts requests by the day (spec §8). */
-export const LONGEST_HINT = DAY;
-const FIRST_RETRY = 2 * SECOND;
+export const LONGEST_HINT_MS = DAY;
+
+/** The pause after the first failure of a request, before jitter. */
+const FIRST_RETRY_MS = 2 * SECOND;
+
+/** Jitter lengthens a pause by up to this share of it. */
 const JITTER = 0.2;
 
 /**
@@ -15,15 +20,15 @@ const JITTER = 0.2;
  * requests (spec §8, rules 2 and 3).
  */
 export function pauseAfterStrike(strike: number, hint: number | null, random: number): number {
-  const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT);
+  const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
   if (strike === 1 && hinted > 0) return hinted;
-  const ladder = Math.min(FIRST_PAUSE * 6 ** (strike - 1), LONGEST_PAUSE);
+  const ladder = Math.min(FIRST_PAUSE_MS * 6 ** (strike - 1), LONGEST_PAUSE_MS);
   return Math.max(hinted, ladder * (1 + JITTER * random));
 }
 
 /** Milliseconds from the `failures`-th failure (1, 2, 3) to its retry: 2, 4, 8 s, each up to 20 % longer. */
 export function pauseAfterFailure(failures: number, random: number): number {
-  return FIRST_RETRY * 2 ** (failures - 1) * (1 + JITTER * random);
+  return FIRST_RETRY_MS * 2 ** (failures - 1) * (1 + JITTER * random);
 }
 
 /** The three forms of an HTTP date, all in GMT (RFC 9110 §5.6.7). The third form does not name the zone. */

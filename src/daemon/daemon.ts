@@ -1,7 +1,6 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, SECOND } from '../core/clock.ts';
+import { type Boot, type Clock, SECOND, wasSet } from '../core/clock.ts';
 import { isMirrorError, messageOf } from '../core/errors.ts';
-import type { GateState } from '../core/gate-state.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Writer } from '../mirror/mirror.ts';
@@ -13,7 +12,7 @@ import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
 import { OrderRunner } from './orders.ts';
 import { ScheduledSweeps } from './sweeps/scheduled.ts';
-import { prolonged, type Trouble, TroubleLog, troubleOf } from './troubles.ts';
+import { prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
 export interface DaemonDeps {
   readonly client: Client;
@@ -23,7 +22,7 @@ export interface DaemonDeps {
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
   /** The fingerprint of the key in use. */
-  readonly key: () => string;
+  readonly fingerprint: () => string;
   readonly onEvent: (event: PassEvent) => void;
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
@@ -39,9 +38,6 @@ const POLL_MS = SECOND;
 const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
-/** If the boot's instant by the wall clock moves by more than this many ms, the clock was set. */
-const JUMP_MS = SECOND;
-
 /**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
  * and fit, and waits while the service or the budget requires it. Everything that must survive a restart is
@@ -55,7 +51,7 @@ export class Daemon {
   #outage: Outage | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
   #nextSlotAt = 0;
-  #boot: number | null = null;
+  #lastBoot: Boot | null = null;
   #wake = new AbortController();
   #fault: { readonly error: unknown } | null = null;
   #lastTickAt: number;
@@ -112,13 +108,19 @@ export class Daemon {
 
   /** One step: begins everything that can begin now, and waits for none of it. */
   async tick(): Promise<void> {
-    const { clock, mirror } = this.#deps;
+    const { clock, mirror, fingerprint } = this.#deps;
     if (clock.monotonic() < this.#databaseBackoff.until) return;
     try {
       await this.#followClock();
       await this.#markDue();
       const { gate, outage, ordered } = await mirror.loopState();
-      const trouble = await this.#findTrouble(gate, outage);
+      const now = clock.now();
+      this.#outage = outage;
+      const trouble = troubleOf(gate, outage, fingerprint(), now);
+      // The refused key is no longer in use, so the gate can open.
+      if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
+      // An outage whose retry is due has not ended yet.
+      if (trouble !== null || outage === null) this.#troubles.report(trouble, now);
       if (ordered) await this.#orders.beginNext(trouble, this.#outage === null ? SIDE_BY_SIDE : 1);
       if (trouble === null) await this.#sweeps.beginDue();
     } catch (error) {
@@ -129,9 +131,9 @@ export class Daemon {
   async #followClock(): Promise<void> {
     const { clock, mirror } = this.#deps;
     const boot = clock.boot();
-    if (this.#boot !== null && Math.abs(boot.at - this.#boot) <= JUMP_MS) return;
+    if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return;
     await mirror.ledger.followClock(boot, clock.now());
-    this.#boot = boot.at;
+    this.#lastBoot = boot;
     this.#nextSlotAt = 0;
     this.#sweeps.replan();
   }
@@ -145,23 +147,12 @@ export class Daemon {
     this.#nextSlotAt = Math.min(...Object.values(crons).map((cron) => cron.next(now)));
   }
 
-  async #findTrouble(gate: GateState, outage: Outage | null): Promise<Trouble | null> {
-    const { clock, mirror, key } = this.#deps;
-    const now = clock.now();
-    this.#outage = outage;
-    const trouble = troubleOf(gate, outage, key(), now);
-    // The refused key is no longer in use, so the gate can open.
-    if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
-    // An outage whose retry is due has not ended yet.
-    if (trouble !== null || outage === null) this.#troubles.report(trouble, now);
-    return trouble;
-  }
-
   #onEvent(event: PassEvent): void {
     this.#deps.onEvent(event);
     if (event.kind !== 'page') return;
     // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();
+    // A wait under way is kept: the write of another list may have failed only a moment ago.
     this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
     if (this.#outage === null) return;
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());

@@ -1,8 +1,9 @@
 import { type Clock, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { ListKey } from '../core/lists.ts';
-import type { Writer } from '../mirror/mirror.ts';
+import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
+import type { Scope } from '../mirror/passes/scope.ts';
 import type { Log } from '../session/log.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
@@ -106,8 +107,6 @@ export class OrderRunner {
 }
 
 /** True for the lists that an order may sweep. It may have to read the inboxes first. */
-function isWanted({ lists, inboxId }: Pick<Order, 'lists' | 'inboxId'>, key: ListKey): boolean {
-  return (
-    key.list === 'inboxes' || (lists.includes(key.list) && (inboxId === null || inboxId === key.inboxId))
-  );
+function isWanted(scope: Scope, key: ListKey): boolean {
+  return key.list === 'inboxes' || (scope.lists.includes(key.list) && coversInbox(scope, key.inboxId));
 }

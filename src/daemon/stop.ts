@@ -3,8 +3,9 @@ import { EXIT } from '../core/errors.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 
-// SIGTERM or Ctrl-C, or the loss of the lease, stops the daemon. `serve` then calls `finishWork`, `standby`
-// releases the lease, the session closes, and the process exits with 0.
+// When the daemon stops, `serve` calls `finishWork`, and `standby.ts` then releases the lease. After SIGTERM
+// or Ctrl-C the session closes, and the process exits with 0. After the loss of the lease the process stands
+// by. After the loss of the mirror's file, or after an unknown error, it exits with an error.
 
 /** At a stop, a webhook delivery under way is cut off after this many ms. */
 const DELIVERY_GRACE_MS = 3 * SECOND;
@@ -15,7 +16,10 @@ const PAGE_GRACE_MS = 5 * SECOND;
 /** A stop takes at most this many ms. If the database hangs, the lease stays and expires by itself. */
 const LONGEST_STOP_MS = 9 * SECOND;
 
-/** Waits until the work under way has ended, for as long as a stop allows. The lease must still be held. */
+/**
+ * Waits until the work under way has ended, for as long as a stop allows. The caller releases the lease only
+ * afterwards: without it the pages under way could not be applied.
+ */
 export async function finishWork(
   clock: Clock,
   { work, cutDelivery }: { work: Promise<unknown>; cutDelivery: AbortController },

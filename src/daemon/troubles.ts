@@ -1,6 +1,6 @@
 import { MINUTE, SECOND } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
-import { ago, duration } from '../core/humanize.ts';
+import { fromNow, duration } from '../core/humanize.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Log } from '../session/log.ts';
 
@@ -19,15 +19,20 @@ const LONGEST_RETRY_MS = 15 * MINUTE;
 /**
  * The reason why no sweep should begin at `now` (epoch ms); null if there is none. Gate state and outage are
  * stored, so a restarted daemon finds the same reason.
- * @param key the fingerprint of the key in use
+ * @param fingerprint of the key in use
  */
-export function troubleOf(gate: GateState, outage: Outage | null, key: string, now: number): Trouble | null {
-  const { word, until, isLong } = judgeGate(gate, now, key);
-  if (word === 'key-refused')
-    return { why: 'key', cause: gate.cause ?? 'the service refused the key', until };
-  if (isLong) return { why: 'pause', cause: gate.cause ?? '429', until };
+export function troubleOf(
+  gate: GateState,
+  outage: Outage | null,
+  fingerprint: string,
+  now: number,
+): Trouble | null {
+  const { word, until, isLong, cause } = judgeGate(gate, now, fingerprint);
+  if (word === 'key-refused') return { why: 'key', cause, until };
+  if (isLong) return { why: 'pause', cause, until };
   const wait = (outage?.until.getTime() ?? 0) - now;
-  // A longer wait comes from a clock that was ahead.
+  // An outage whose retry is due delays nothing: the next sweep is the retry. A wait above the longest was
+  // written by a clock that was ahead. (`judge` shows an outage until the service answers.)
   if (outage !== null && wait > 0 && wait <= LONGEST_RETRY_MS)
     return { why: 'outage', cause: outage.cause, until: outage.until };
   return null;
@@ -65,7 +70,7 @@ export class TroubleLog {
         'the API key is refused; sending nothing until it changes or a person runs `inbox-mirror doctor`',
       );
     else if (trouble.why === 'pause')
-      this.#log.warn({ cause, until }, `the gate is paused; resuming ${ago(until, now)}`);
+      this.#log.warn({ cause, until }, `the gate is paused; resuming ${fromNow(until, now)}`);
     else
       this.#log.warn(
         { cause, until },

@@ -42,7 +42,7 @@ function asRows<Row>({ columnNames, columnTypes, rows }: SqlResultSet): Row[] {
 }
 
 const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
-  // PostgreSQL returns counts and sums as text. Ids are text columns and keep every digit.
+  // PostgreSQL returns counts and sums as text. The service's ids are text columns and keep every digit.
   [ColumnTypeEnum.Int64, Number],
   [ColumnTypeEnum.Numeric, Number],
   [ColumnTypeEnum.DateTime, (value: unknown) => new Date(value as string)],
@@ -69,6 +69,7 @@ export async function inTransaction<Result>(
   try {
     if (first !== null) await tx.execute(first);
     const result = await work(tx);
+    // The adapter's `commit` and `rollback` send no SQL: they only release the connection.
     await tx.execute('COMMIT');
     await transaction.commit();
     return result;

@@ -26,7 +26,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
  */
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   freshness: 'How current each list is, and whether it is as fresh as its schedule promises.',
-  budget: 'How many of the requests of the last 24 hours are spent.',
+  budget: 'How many requests were sent in the last 24 hours, and how many are left.',
   backlog_now: 'How many conversations each inbox has in each status, and how many are unassigned.',
   assignee_workload: 'How many open and pending conversations each assignee has in each inbox.',
   unassigned_age: 'Each conversation that is unassigned and not closed, and since when.',

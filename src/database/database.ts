@@ -1,7 +1,10 @@
 import type { Dialect } from './dialect.ts';
 import type { PrismaClient } from './generated/sqlite/client.ts';
 
-/** Runs SQL with `$1` parameters. Returns instants as `Date`, booleans as booleans, counts as numbers. */
+/**
+ * Runs SQL with `$1` parameters. Returns counts as numbers, a column's instants as `Date` and its booleans as
+ * booleans. On SQLite an expression has no such type: its instant is text, its boolean 0 or 1.
+ */
 export interface Sql {
   query<Row>(sql: string, ...parameters: unknown[]): Promise<Row[]>;
   /** @returns the number of rows written */

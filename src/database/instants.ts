@@ -1,9 +1,12 @@
-/** Epoch milliseconds as the text form of every stored instant: ISO 8601, UTC, with milliseconds and `Z`. */
-export function iso(epochMs: number): string {
-  return new Date(epochMs).toISOString();
+/**
+ * An instant (epoch ms or a date) as the text form of every stored instant: ISO 8601, UTC, with milliseconds
+ * and `Z`.
+ */
+export function iso(at: number | Date): string {
+  return new Date(at).toISOString();
 }
 
 /** As {@link iso}; null stays null. */
-export function isoOrNull(epochMs: number | null): string | null {
-  return epochMs === null ? null : iso(epochMs);
+export function isoOrNull(at: number | Date | null): string | null {
+  return at === null ? null : iso(at);
 }

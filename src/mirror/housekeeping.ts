@@ -1,7 +1,8 @@
 import { DAY } from '../core/clock.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
-import type { Fenced } from './lease.ts';
+import type { FencedDatabase } from './lease.ts';
+import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 
 /** Rows are kept for at least this many ms. */
 const KEPT_MS = 30 * DAY;
@@ -22,7 +23,7 @@ const NEEDED = `list = 'conversations' AND state = 'complete' AND (
   OR EXISTS (SELECT 1 FROM sweeps AS later
     WHERE later.list = sweeps.list AND later.inbox_id = sweeps.inbox_id AND later.id > sweeps.id
       AND later.inserted + later.changed > 0
-      AND later.state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+      AND later.state IN ${ANY_SWEEP}
       AND later.id <= (SELECT min(following.id) FROM sweeps AS following
         WHERE following.list = sweeps.list AND following.inbox_id = sweeps.inbox_id
           AND following.state = 'complete' AND following.id > sweeps.id)))`;
@@ -40,7 +41,7 @@ export interface DeletedRows {
  * Deletes requests, ended passes and unneeded sweeps that are older than 30 days, and the pages of
  * superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
  */
-export async function housekeep(fenced: Fenced, now: number): Promise<DeletedRows> {
+export async function housekeep(fenced: FencedDatabase, now: number): Promise<DeletedRows> {
   const { database } = fenced;
   const old = iso(now - KEPT_MS);
   const superseded = await supersededSweeps(database);
@@ -78,13 +79,18 @@ async function supersededSweeps(database: Database): Promise<number[]> {
     `SELECT id FROM (
        SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth
        FROM sweeps
-     ) AS ranked WHERE nth > 2 AND state NOT IN ('running', 'paused')`,
+     ) AS ranked WHERE nth > 2 AND state NOT IN ${OPEN_SWEEP}`,
   );
   return rows.map(({ id }) => id);
 }
 
 /** Deletes the rows that `oldIds` selects, a query for one batch of ids; `$1` is `old`. */
-async function deleteOld(fenced: Fenced, table: string, oldIds: string, old: string): Promise<number> {
+async function deleteOld(
+  fenced: FencedDatabase,
+  table: string,
+  oldIds: string,
+  old: string,
+): Promise<number> {
   let total = 0;
   for (;;) {
     const deleted = await deleteBatch(fenced, `DELETE FROM ${table} WHERE id IN (${oldIds})`, old);
@@ -95,7 +101,7 @@ async function deleteOld(fenced: Fenced, table: string, oldIds: string, old: str
 
 /** Runs a statement for each batch of ids: its argument is a query for them, its parameters begin at `$2`. */
 async function deleteFor(
-  fenced: Fenced,
+  fenced: FencedDatabase,
   ids: readonly number[],
   statement: (ids: string) => string,
   ...parameters: unknown[]
@@ -110,7 +116,11 @@ async function deleteFor(
 }
 
 /** Runs one statement in one transaction, and lets other work run before it. */
-async function deleteBatch(fenced: Fenced, statement: string, ...parameters: unknown[]): Promise<number> {
+async function deleteBatch(
+  fenced: FencedDatabase,
+  statement: string,
+  ...parameters: unknown[]
+): Promise<number> {
   await new Promise(setImmediate);
   return await fenced.write((tx) => tx.execute(statement, ...parameters));
 }

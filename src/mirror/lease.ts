@@ -24,13 +24,13 @@ export interface Lease {
 }
 
 /** The database for the lease's holder. */
-export interface Fenced {
+export interface FencedDatabase {
   readonly database: Database;
   /** Runs `work` in one transaction, which begins by renewing the lease. @throws MirrorError `LEASE_LOST` */
   write<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
 }
 
-export function fencedBy(lease: Lease, database: Database): Fenced {
+export function fencedBy(lease: Lease, database: Database): FencedDatabase {
   return {
     database,
     write: (work) =>

@@ -1,7 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
-import { BudgetUse } from './gate/budget-use.ts';
+import { BudgetReader } from './gate/budget-use.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
@@ -11,23 +11,26 @@ import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
-import { SuspectCounts, Suspects } from './items/suspects.ts';
-import type { Applied } from './items/upsert.ts';
+import { SuspectReader, Suspects } from './items/suspects.ts';
+import type { ItemCounts } from './items/upsert.ts';
 import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
 import { Orders } from './passes/orders.ts';
 import { Passes } from './passes/passes.ts';
-import { OrderSweeps } from './passes/progress.ts';
+import { OrderSweeps } from './passes/order-sweeps.ts';
 import { ScheduleReader, Schedules } from './schedules.ts';
 import { type MirrorStatus, readStatus } from './status.ts';
-import { SweepHistory } from './sweeps/latest.ts';
+import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
-// Functions that need no database: the form of changes and webhooks, and checks of a lease and of sweeps.
+// Functions that need no database: the form of changes and webhooks, and checks of a lease, of sweeps and of
+// passes.
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
-export { openAndComplete } from './sweeps/latest.ts';
+export { coversInbox } from './passes/scope.ts';
+export { isOpenPass } from './passes/states.ts';
+export { openAndComplete } from './sweeps/reader.ts';
 
 /** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */
 export interface Mirror {
@@ -37,11 +40,11 @@ export interface Mirror {
   /** The record of every request, and the gate's pauses. The gate reads and writes it. */
   readonly ledger: Ledger;
   /** Counts requests against the day's budget. */
-  readonly budget: BudgetUse;
+  readonly budget: BudgetReader;
   /** The latest and the complete sweeps of each list. */
-  readonly sweeps: SweepHistory;
+  readonly sweeps: SweepReader;
   /** Counts the rows that wait for their second witness. */
-  readonly suspects: SuspectCounts;
+  readonly suspects: SuspectReader;
   /** The schedule of each kind of list, and its last two slots. */
   readonly schedules: ScheduleReader;
   /** Passes that commands hand to the daemon: place, read, withdraw. */
@@ -59,7 +62,7 @@ export interface Mirror {
   /** The state that the daemon's loop reads every second: gate, outage, orders. */
   loopState(): Promise<LoopState>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
-  wait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
+  readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
   leaseHolder(): Promise<LeaseHolder | null>;
   /** Claims the mirror for writing. @throws MirrorError `LEASE_HELD` */
@@ -82,7 +85,7 @@ export interface Mirror {
  * lease. If another process has taken over, it writes nothing and throws MirrorError `LEASE_LOST`.
  */
 export interface Writer extends Mirror {
-  /** Opens, restarts, ends and completes sweeps. */
+  /** Opens, restarts, ends, abandons and completes sweeps. */
   readonly sweeps: Sweeps;
   /** Marks suspects after a walk, and settles each by the service's answer. */
   readonly suspects: Suspects;
@@ -96,7 +99,7 @@ export interface Writer extends Mirror {
    * Applies a page whole or not at all.
    * @returns the sweep after the page, and how many rows were new or changed
    */
-  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: Applied }>;
+  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: ItemCounts }>;
   /** Records an outage; null records that the service answers again. */
   writeOutage(outage: Outage | null): Promise<void>;
   /** Deletes old rows that are no longer needed; never a mirrored row, never a change. */
@@ -109,9 +112,9 @@ export function openMirror(database: Database): Mirror {
     name: database.name,
     provider: database.dialect.provider,
     ledger: new DatabaseLedger(database),
-    budget: new BudgetUse(database),
-    sweeps: new SweepHistory(database),
-    suspects: new SuspectCounts(database),
+    budget: new BudgetReader(database),
+    sweeps: new SweepReader(database),
+    suspects: new SuspectReader(database),
     schedules: new ScheduleReader(database),
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
@@ -120,7 +123,7 @@ export function openMirror(database: Database): Mirror {
     inboxes: () => liveInboxes(database),
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
-    wait: (budget, now) => readWait(database, budget, now),
+    readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),

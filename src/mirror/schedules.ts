@@ -1,7 +1,7 @@
 import type { ListName } from '../core/lists.ts';
 import type { Sql } from '../database/database.ts';
 import { iso, isoOrNull } from '../database/instants.ts';
-import type { Fenced } from './lease.ts';
+import type { FencedDatabase } from './lease.ts';
 
 /** The schedule of one kind of list, and its last two slots. */
 export interface Schedule {
@@ -44,9 +44,9 @@ export class ScheduleReader {
 
 /** Writes the schedules, for the holder of the lease. */
 export class Schedules extends ScheduleReader {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }
@@ -61,9 +61,9 @@ export class Schedules extends ScheduleReader {
         list,
         expression,
         timezone,
-        iso(nextAt.getTime()),
-        isoOrNull(dueSince?.getTime() ?? null),
-        isoOrNull(dueBefore?.getTime() ?? null),
+        iso(nextAt),
+        isoOrNull(dueSince),
+        isoOrNull(dueBefore),
       );
     });
   }

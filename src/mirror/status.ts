@@ -1,20 +1,19 @@
-import { BUDGET_WINDOW_MS } from '../core/budget.ts';
 import type { GateState } from '../core/gate-state.ts';
-import { keysOf, LIST_NAMES, listId, type ListKey, type ListName } from '../core/lists.ts';
+import { keysOf, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
-import { iso } from '../database/instants.ts';
+import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { IS_SUSPECT } from './items/suspects.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
+import type { PassSpec } from './passes/passes.ts';
+import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
-import { type LatestSweep, openAndComplete, SweepHistory } from './sweeps/latest.ts';
+import { type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
 
 /** The state of one list. */
-export interface ListStatus {
-  readonly list: ListName;
-  readonly inboxId: string | null;
+export interface ListStatus extends ListKey {
   readonly inbox: string | null;
   /** False if the service has lost access to the mailbox, so that nothing new arrives (docs/service.md). */
   readonly authorised: boolean | null;
@@ -42,7 +41,7 @@ export interface MirrorStatus {
   /** Passes that have not ended. `startedAt` is null for an order that no daemon has begun. */
   readonly openPasses: readonly {
     readonly id: number;
-    readonly kind: string;
+    readonly kind: PassSpec['kind'];
     readonly requestedBy: string;
     readonly requestedAt: Date;
     readonly startedAt: Date | null;
@@ -54,7 +53,7 @@ export interface MirrorStatus {
 
 interface PassRow {
   id: number;
-  kind: string;
+  kind: PassSpec['kind'];
   requested_by: string;
   requested_at: Date;
   started_at: Date | null;
@@ -63,21 +62,18 @@ interface PassRow {
 
 /** Reads everything that `status` shows. It sends no request. */
 export async function readStatus(database: Database, now: number): Promise<MirrorStatus> {
-  const window = iso(now - BUDGET_WINDOW_MS);
-  const [budget] = await database.query<{ sent: number; oldest: string | Date | null }>(
-    `SELECT count(*) AS sent, min(sent_at) AS oldest FROM requests WHERE sent_at > $1`,
-    window,
-  );
+  const budget = new BudgetReader(database);
+  const sent = await budget.sentInWindow(now);
   // Raw SQL, because the daemon runs this all day and the typed client would cost it 40 MB.
   const passes = await database.query<PassRow>(
     `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
-     WHERE state IN ('open', 'running') ORDER BY id`,
+     WHERE state IN ${OPEN_PASS} ORDER BY id`,
   );
   const { gate, outage } = await readLoopState(database);
   return {
     lists: await readLists(database),
-    sent: budget?.sent ?? 0,
-    oldestLeavesAt: budget?.oldest ? new Date(new Date(budget.oldest).getTime() + BUDGET_WINDOW_MS) : null,
+    sent,
+    oldestLeavesAt: sent === 0 ? null : await budget.leavesWindowAt(1, now),
     gate,
     lease: await readLease(database),
     openPasses: passes.map(({ id, kind, ordered, ...row }) => ({
@@ -95,9 +91,9 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 
 async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
-  const sweeps = await new SweepHistory(database).latest();
+  const sweeps = await new SweepReader(database).latest();
   const suspects = await countSuspectsByList(database);
-  return keysOf(LIST_NAMES, [...inboxes.keys()]).map((key) => {
+  return keysOf(LIST_NAMES, [...inboxes.values()]).map((key) => {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
     return statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);
@@ -106,11 +102,11 @@ async function readLists(database: Database): Promise<ListStatus[]> {
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
   const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    `SELECT 'inboxes' AS list, NULL AS inbox_id, count(*) AS n FROM inboxes WHERE ${IS_SUSPECT}
-     UNION ALL SELECT 'users', inbox_id, count(*) FROM inbox_users WHERE ${IS_SUSPECT} GROUP BY inbox_id
-     UNION ALL SELECT 'tags', inbox_id, count(*) FROM inbox_tags WHERE ${IS_SUSPECT} GROUP BY inbox_id
-     UNION ALL SELECT 'conversations', inbox_id, count(*) FROM conversations
-       WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
+    LIST_NAMES.map((list) =>
+      list === 'inboxes'
+        ? `SELECT '${list}' AS list, NULL AS inbox_id, count(*) AS n FROM ${TABLES[list]} WHERE ${IS_SUSPECT}`
+        : `SELECT '${list}', inbox_id, count(*) FROM ${TABLES[list]} WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
+    ).join(' UNION ALL '),
   );
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }

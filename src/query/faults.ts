@@ -52,7 +52,7 @@ export interface SqlFault {
 
 /** An error whose message has the database's message, an excerpt with a caret, and the hint. */
 export function wrongSql(sql: string, { message, at, hint, cause }: SqlFault): MirrorError {
-  const lines = [`The SQL cannot be run: ${message}.`];
+  const lines = [`The SQL cannot be run: ${message}${message.endsWith('?') ? '' : '.'}`];
   if (at !== null) lines.push(excerptOf(sql, at));
   if (hint !== null) lines.push(hint);
   return new MirrorError('USAGE', lines.join('\n'), { cause });

@@ -1,7 +1,7 @@
 import { TABLE_SENTENCES, VIEW_SENTENCES } from '../database/catalogue.ts';
 import { openReadOnly } from './open.ts';
 
-export interface Described {
+export interface TableDescription {
   readonly name: string;
   readonly kind: 'table' | 'view';
   readonly description: string;
@@ -9,10 +9,10 @@ export interface Described {
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */
-export async function describe(url: string): Promise<Described[]> {
+export async function describe(url: string): Promise<TableDescription[]> {
   const mirror = await openReadOnly(url);
   const columns = new Map<string, string[]>();
-  const kinds = new Map<string, Described['kind']>();
+  const kinds = new Map<string, TableDescription['kind']>();
   try {
     const { rows } = await mirror.query(mirror.dialect.allColumns);
     for await (const [name, kind, column] of rows) {

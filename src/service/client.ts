@@ -1,6 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
-import type { Item, ListKey, ListName } from '../core/lists.ts';
+import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
@@ -19,7 +19,7 @@ export interface Page extends ReadRows {
 export type Found = { readonly item: Item } | null;
 
 /** A list that the service can search. */
-export interface Searched extends ListKey {
+export interface SearchableList extends ListKey {
   readonly list: 'users' | 'tags';
   readonly inboxId: string;
 }
@@ -46,7 +46,11 @@ export interface Client {
    * The specification does not define whether a part of a tag's name matches.
    * `complete` is false if the search has further pages or a row that cannot be read.
    */
-  search(list: Searched, by: string, options: CallOptions): Promise<{ items: Item[]; complete: boolean }>;
+  search(
+    list: SearchableList,
+    by: string,
+    options: CallOptions,
+  ): Promise<{ items: Item[]; complete: boolean }>;
   /**
    * Checks address and key with exactly one request, for a page of the smallest size.
    * `serviceTime` is the service's clock, or null if the answer has no valid date.
@@ -68,9 +72,6 @@ interface Request {
   readonly list: ListName;
   readonly inboxId: string | null;
 }
-
-/** The query parameter of each search. */
-const SEARCH_BY = { users: 'email', tags: 'name' } as const;
 
 export function createClient(options: ClientOptions): Client {
   return new HttpClient(options);
@@ -108,9 +109,9 @@ class HttpClient implements Client {
     return await this.#getOne({ path, list: 'conversations', inboxId }, options);
   }
 
-  async search({ list, inboxId }: Searched, by: string, options: CallOptions) {
+  async search({ list, inboxId }: SearchableList, by: string, options: CallOptions) {
     const path = `${inboxPath(inboxId)}/${list}/search`;
-    const request = { path, query: { [SEARCH_BY[list]]: by }, list, inboxId };
+    const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
     const { outcome, asError } = await this.#send(request, options, (body) => {
       const { rows, next } = readList(body);
       const { items, rejects } = this.#read(list, rows);
@@ -140,8 +141,10 @@ class HttpClient implements Client {
     const { http, gate } = this.#options;
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
-      () => http.get(path, query),
-      (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+      {
+        send: () => http.get(path, query),
+        read: (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+      },
     );
     return { outcome, asError: () => refusal(path, outcome.answer) };
   }

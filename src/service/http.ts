@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
+import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { duration } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
@@ -15,7 +16,7 @@ export interface TimeOuts {
   readonly connectMs: number;
   readonly requestMs: number;
 }
-const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: 30_000 };
+const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: REQUEST_TIMEOUT_MS };
 
 /** A complete answer of the service. Only the body of a 2xx may contain the key. */
 export interface Answer {
@@ -42,7 +43,7 @@ export interface Http {
 /**
  * HTTP to the service at `baseUrl`. Every request calls `key()`, so that a changed key file takes effect.
  */
-export function connect(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
+export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
   const agent = {
     http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),

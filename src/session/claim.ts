@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { type Clock, SECOND } from '../core/clock.ts';
-import { isMirrorError } from '../core/errors.ts';
+import { codeOf, isMirrorError } from '../core/errors.ts';
 import type { Claimant, Lease } from '../mirror/lease.ts';
-import type { Writer } from '../mirror/mirror.ts';
-import type { Session } from './session.ts';
+import type { Mirror, Writer } from '../mirror/mirror.ts';
+import type { Log } from './log.ts';
 
 /** Milliseconds from one renewal of the lease to the next. */
 const HEARTBEAT_MS = 10 * SECOND;
@@ -30,12 +30,12 @@ export function keepLease(lease: Lease, clock: Clock): { lost: AbortSignal; stop
 }
 
 /** True if a process with this id runs on this machine, even one of another user. */
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 
@@ -46,15 +46,20 @@ export interface Claim {
   release(): Promise<void>;
 }
 
+/** This process, as a lease names its holder. */
+export function thisProcess(): Pick<Claimant, 'host' | 'pid' | 'isAlive'> {
+  return { host: hostname(), pid: process.pid, isAlive };
+}
+
 /** This process as a claimant of the lease. */
 export function claimantOf(command: string, clock: Clock): Claimant {
-  return { host: hostname(), pid: process.pid, command, now: clock.now, isAlive };
+  return { ...thisProcess(), command, now: clock.now };
 }
 
 /** The claim that a held lease gives. It renews the lease until it is released. */
 export function claimOf(
   lease: Lease,
-  { mirror, clock, log }: Pick<Session, 'mirror' | 'clock' | 'log'>,
+  { mirror, clock, log }: { mirror: Pick<Mirror, 'writer'>; clock: Clock; log: Log },
   stop: AbortSignal,
 ): Claim {
   const renewal = keepLease(lease, clock);

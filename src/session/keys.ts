@@ -10,7 +10,7 @@ export interface Keys {
   reload(): boolean;
 }
 
-export function openKeys(config: Config, reread: () => ReturnType<typeof rereadKey>): Keys {
+export function createKeys(config: Config, reread: () => ReturnType<typeof rereadKey>): Keys {
   const seen = config.key === null ? [] : [config.key];
   return {
     current: () => seen.at(-1) ?? '',

@@ -1,8 +1,7 @@
-import { hostname } from 'node:os';
 import type { Clock } from '../core/clock.ts';
 import type { LeaseHolder } from '../mirror/lease.ts';
 import { isLeaseValid, type Mirror } from '../mirror/mirror.ts';
-import { isAlive } from './claim.ts';
+import { thisProcess } from './claim.ts';
 
 /** The daemon that holds the lease. Null if the lease is free, its holder is dead or is not a daemon. */
 export async function liveDaemon({
@@ -14,7 +13,7 @@ export async function liveDaemon({
 }): Promise<LeaseHolder | null> {
   const holder = await mirror.leaseHolder();
   if (holder === null || !isDaemon(holder)) return null;
-  return isLeaseValid(holder, { host: hostname(), pid: process.pid, isAlive }, clock.now()) ? holder : null;
+  return isLeaseValid(holder, thisProcess(), clock.now()) ? holder : null;
 }
 
 /** The command that a daemon's lease names. */

@@ -8,7 +8,7 @@ export type Log = Logger;
 export interface LogOptions {
   readonly level: LogLevel;
   /** The secrets that are removed from every line. */
-  readonly keys: () => readonly string[];
+  readonly secrets: () => readonly string[];
   /** Receives whole lines. */
   readonly write: (line: string) => void;
   /** A sentence for a person instead of JSON. */
@@ -31,7 +31,7 @@ function sentenceOf(line: Record<string, unknown>): string {
 }
 
 /** The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. */
-export function createLog({ level, keys, write, pretty: forPeople, colour }: LogOptions): Log {
+export function createLog({ level, secrets, write, pretty: forPeople, colour }: LogOptions): Log {
   const prettify = forPeople
     ? pretty.prettyFactory({
         colorize: colour,
@@ -43,7 +43,7 @@ export function createLog({ level, keys, write, pretty: forPeople, colour }: Log
     : null;
   const destination = {
     write(line: string) {
-      const clean = keys().reduce<string>(withoutKey, line);
+      const clean = secrets().reduce<string>(withoutKey, line);
       write(prettify === null ? clean : prettify(clean));
     },
   };

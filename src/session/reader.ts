@@ -2,7 +2,7 @@ import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { openExisting } from '../query/open.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
-import { type Io, paint, printLine, wrapped } from './terminal.ts';
+import { type Io, printWarning } from './terminal.ts';
 
 /**
  * The configuration of a command that only reads the mirror. It warns about misspelt variables on stderr,
@@ -11,8 +11,7 @@ import { type Io, paint, printLine, wrapped } from './terminal.ts';
  */
 export function readerConfig(io: Io): Config {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
-  for (const sentence of config.misspelt)
-    printLine(io.stderr, wrapped(io.stderr, `${paint(io.stderr, 'yellow', 'warning:')} ${sentence}`));
+  for (const sentence of config.misspelt) printWarning(io.stderr, sentence);
   return config;
 }
 

@@ -1,20 +1,21 @@
 import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
-import { PATIENCE_MS } from '../core/gate-state.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
-import { createGate, type Ended, type GateEvent } from '../service/gate/gate.ts';
-import { connect } from '../service/http.ts';
+import { createGate, type GateEvent, type RequestEnd } from '../service/gate/gate.ts';
+import { createHttp } from '../service/http.ts';
 import { type Claim, claimantOf, claimOf } from './claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
+import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
-import { type Keys, openKeys } from './keys.ts';
+import { logGateEvent } from './gate-log.ts';
+import { createKeys, type Keys } from './keys.ts';
 import { createLog, type Log } from './log.ts';
 import { type Io, usesColour, wrapped } from './terminal.ts';
 
-export type { Ended, GateEvent } from '../service/gate/gate.ts';
+export type { GateEvent, RequestEnd } from '../service/gate/gate.ts';
 
 /** The parts that a command needs to call the service and to use the mirror. */
 export interface Session {
@@ -46,7 +47,7 @@ export interface Display {
 }
 
 export interface SessionOptions {
-  readonly onEnded?: (ended: Ended) => void;
+  readonly onEnded?: (ended: RequestEnd) => void;
   /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
 }
@@ -75,7 +76,7 @@ export async function withSession<Result>(
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const config = readConfig(environment, io.cwd, { service: true });
-  const keys = openKeys(config, () => rereadKey(environment, io.cwd));
+  const keys = createKeys(config, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
   const log = commandLog(io, config, keys, screen);
   const releases: Release[] = [];
@@ -121,14 +122,13 @@ function openClient(
   screen: Display,
   { unattended, onEnded }: SessionOptions,
 ): Client {
-  const http = connect(config.apiUrl ?? '', keys.current);
+  const http = createHttp(config.apiUrl ?? '', keys.current);
   defer(() => http.close());
   const gate = createGate({
     ledger: mirror.ledger,
     clock,
     budget: config.budget,
     key: keys.current,
-    patienceMs: PATIENCE_MS,
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
       screen.gateEvent(event);
@@ -141,7 +141,7 @@ function openClient(
 
 /** The secrets, besides the key, that no log line may contain. */
 function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
-  return webhook === null ? [] : [webhook.secret, webhook.secret.replace('whsec_', '')];
+  return webhook === null ? [] : [webhook.secret, webhook.secret.replace(SECRET_PREFIX, '')];
 }
 
 /** Forwards to the attached display. */
@@ -163,26 +163,10 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
   return createLog({
     level: config.logLevel,
-    keys: () => [...keys.seen(), ...secretsOf(config)],
+    secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
     write: (line) => screen.writeLog(wrapped(io.stderr, line, 11)),
     pretty: io.stderr.isTTY === true,
     colour: usesColour(io.stderr),
   });
-}
-
-function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
-  if (event.kind === 'retry')
-    log[retries](
-      { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
-      'request failed; retrying',
-    );
-  else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
-  else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
-  else if (event.kind === 'breaker')
-    log.error(
-      { cause: event.cause, until: event.until },
-      'ALERT: several 429s in a row; the breaker is open',
-    );
-  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
 }

@@ -6,7 +6,7 @@ import { withoutKey } from '../core/secrets.ts';
 /** A text stream to a terminal, a file or a pipe. */
 export interface Output {
   write(text: string): unknown;
-  /** After `write` has returned false, `writePaced` waits for `drain`. */
+  /** Calls the listener when the reader has caught up, after `write` has returned false. */
   once?(event: 'drain', listener: () => void): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -27,9 +27,6 @@ export interface Io {
 /** The two streams that a command prints to. */
 export type Streams = Pick<Io, 'stdout' | 'stderr'>;
 
-/** Runs a command's work and sets the exit code. Only `work` imports heavy modules: `--help` loads none. */
-export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
-
 type Style = Parameters<typeof styleText>[0];
 
 /** Colours text if the output shows colours. */
@@ -37,7 +34,10 @@ export function paint(output: Output, style: Style, text: string): string {
   return usesColour(output) ? styleText(style, text, { validateStream: false }) : text;
 }
 
-/** True for a terminal, unless NO_COLOR is set or the terminal is dumb. */
+/**
+ * True for a terminal, unless NO_COLOR is set or the terminal is dumb. It reads the process's environment,
+ * because an output has none.
+ */
 export function usesColour(output: Output): boolean {
   return output.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
 }
@@ -47,22 +47,14 @@ export function printLine(output: Output, text: string, key: string | null = nul
   output.write(`${withoutKey(text, key)}\n`);
 }
 
-/** The formats in which a command prints rows. */
-export const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
-export type Format = (typeof FORMATS)[number];
+/** Prints `warning: …`. Its lines are not broken: a text may hold a command to copy. */
+export function printWarning(output: Output, text: string): void {
+  printLine(output, `${paint(output, 'yellow', 'warning:')} ${text}`);
+}
 
-/** Writes, and waits for a slower reader to save memory. An abort of the signal ends the wait. */
-export async function writePaced(output: Output, text: string, signal: AbortSignal): Promise<void> {
-  const accepted = output.write(text);
-  if (accepted !== false || output.once === undefined || signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const finish = (): void => {
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    output.once?.('drain', finish);
-    signal.addEventListener('abort', finish);
-  });
+/** Prints `failed: …`, wrapped on a terminal. */
+export function printFailure(output: Output, text: string): void {
+  printLine(output, wrapped(output, `${paint(output, 'red', 'failed:')} ${text}`));
 }
 
 /** Text is not wrapped to fewer than this many columns. */

@@ -45,7 +45,7 @@ function statusRecord(status: JudgedStatus): unknown {
   };
 }
 
-function budgetRecord({ config: { budget }, sent, oldestLeavesAt }: JudgedStatus): unknown {
+function budgetRecord({ budget, sent, oldestLeavesAt }: JudgedStatus): unknown {
   return {
     window_hours: Math.floor(BUDGET_WINDOW_MS / HOUR),
     limit: budget.perDay,

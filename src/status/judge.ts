@@ -1,3 +1,4 @@
+import type { Budget } from '../core/budget.ts';
 import { MINUTE } from '../core/clock.ts';
 import { type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
@@ -7,9 +8,13 @@ import { isLeaseValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
-import { cronsOf, type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
+import { cronsOf } from '../sync/planning/cron.ts';
+import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 
-/** Without a live writer an outage is ignored this many ms after its next attempt was due. */
+/**
+ * Without a live writer an outage is ignored this many ms after its retry was due. A live daemon deletes it
+ * once the service answers. (`troubleOf` ignores it once the retry is due, so that the retry can begin.)
+ */
 const OUTAGE_KEPT_MS = MINUTE;
 
 /** No process has this id. */
@@ -22,7 +27,7 @@ export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly 
 export interface JudgedStatus extends MirrorStatus {
   readonly now: number;
   readonly databaseName: string;
-  readonly config: Config;
+  readonly budget: Budget;
   readonly judged: readonly JudgedList[];
   readonly gateWord: GateWord;
   readonly leaseHeld: boolean;
@@ -37,6 +42,9 @@ export interface JudgedStatus extends MirrorStatus {
   /** Every list is fresh, no latest sweep failed, the gate is open, and there is no outage. */
   readonly healthy: boolean;
 }
+
+/** A status without the parts that need further queries. */
+export type Judgement = Omit<JudgedStatus, 'orderWait' | 'waiting' | 'webhook'>;
 
 /**
  * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an
@@ -53,10 +61,7 @@ export interface Circumstances {
 }
 
 /** Compares the mirror's status with the schedules' promises. */
-export function judge(
-  status: MirrorStatus,
-  { now, config, databaseName, self }: Circumstances,
-): JudgedStatus {
+export function judge(status: MirrorStatus, { now, config, databaseName, self }: Circumstances): Judgement {
   const crons = cronsOf(config.schedules, config.timezone);
   const judged = status.lists.map((list) => {
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
@@ -73,16 +78,13 @@ export function judge(
   return {
     ...status,
     now,
-    config,
+    budget: config.budget,
     databaseName,
     judged,
     gateWord,
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,
-    orderWait: null,
-    waiting: null,
-    webhook: null,
     healthy: isKept && gateWord === 'open' && outage === null,
   };
 }

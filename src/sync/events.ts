@@ -1,7 +1,7 @@
 import type { ListKey } from '../core/lists.ts';
 
 /**
- * What a pass reports while it runs, for a progress display or a log. `lacking`: rows without a field that
+ * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
  * the specification promises. `asking`: the service is asked for each suspect.
  */
 export type PassEvent =
@@ -46,3 +46,14 @@ export interface ListReport {
   readonly suspects: number;
   readonly error: unknown;
 }
+
+/** The figures of a list that this pass did not sweep to its end: skipped, already complete, or stopped. */
+export const NO_FIGURES = {
+  items: 0,
+  inserted: 0,
+  changed: 0,
+  deleted: 0,
+  rejected: 0,
+  suspects: 0,
+  error: null,
+};

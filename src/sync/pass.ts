@@ -3,10 +3,11 @@ import { isMirrorError, MirrorError, reachOf } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
+import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
-import type { ListReport } from './events.ts';
+import { type ListReport, NO_FIGURES } from './events.ts';
 import { asRecord } from './record.ts';
 import { sweepList } from './sweep.ts';
 
@@ -22,17 +23,6 @@ export interface PassReport {
   readonly lists: readonly ListReport[];
   readonly stopped: unknown;
 }
-
-/** The figures of a list that the pass did not sweep to its end. */
-export const UNTOUCHED = {
-  items: 0,
-  inserted: 0,
-  changed: 0,
-  deleted: 0,
-  rejected: 0,
-  suspects: 0,
-  error: null,
-};
 
 /**
  * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox, several at a time.
@@ -108,7 +98,7 @@ class PassRun {
       inboxes = await mirror.inboxes();
     }
     if (this.stopped !== null) return;
-    const selected = inboxes.filter(({ id }) => inboxId === null || id === inboxId);
+    const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));
     if (inboxId !== null && selected.length === 0) {
       // The list of inboxes could not be read: the inbox may exist. The report has the list's error.
       if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;
@@ -119,10 +109,7 @@ class PassRun {
 
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
     const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const keys = keysOf(
-      kinds,
-      inboxes.map(({ id }) => id),
-    );
+    const keys = keysOf(kinds, inboxes);
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const lanes = new Bottleneck({ maxConcurrent: this.#places });
     for (const key of keys) {
@@ -134,7 +121,7 @@ class PassRun {
         lanes.schedule(async () => {
           if (this.stopped !== null) return;
           if (key.inboxId !== null && suspects.has(key.inboxId))
-            this.#report({ key, outcome: 'skipped', ...UNTOUCHED });
+            this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
           else await this.#sweep(key);
         }),
       ),
@@ -145,7 +132,7 @@ class PassRun {
     const { mirror, clock } = this.#deps;
     try {
       if (await this.#alreadyDone(key)) {
-        this.#report({ key, outcome: 'already', ...UNTOUCHED });
+        this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
       if (this.#spec.kind === 'resync') await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
@@ -165,7 +152,7 @@ class PassRun {
       this.stopped = error;
       this.#halt.abort(new MirrorError('STOPPED', 'the pass was stopped'));
     }
-    this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...UNTOUCHED, error });
+    this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...NO_FIGURES, error });
   }
 
   #reason(): Reason {

@@ -21,9 +21,9 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   try {
     sweep = await walk(deps, sweep, options.reason, tally);
     await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
-    await mirror.sweeps.finish(sweep, clock.now());
+    await mirror.sweeps.complete(sweep, clock.now());
   } catch (error) {
-    await suspend(mirror, sweep, error, clock.now());
+    await endAfterError(mirror, sweep, error, clock.now());
     throw error;
   }
   return {
@@ -38,7 +38,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
 }
 
 /** Ends a sweep after an error: as `failed` if the error ends the list, else as `paused`. */
-async function suspend(mirror: Writer, sweep: Sweep, error: unknown, now: number): Promise<void> {
+async function endAfterError(mirror: Writer, sweep: Sweep, error: unknown, now: number): Promise<void> {
   if (isMirrorError(error, 'LEASE_LOST')) return;
   const state = reachOf(error) === 'list' ? 'failed' : 'paused';
   await mirror.sweeps.end(sweep.id, state, messageOf(error), now).catch(() => undefined);

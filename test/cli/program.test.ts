@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
+import { parseLines } from '../support/rows.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 /** Requests for one page of inboxes, then for users, tags and conversations of two inboxes. */
@@ -57,8 +58,8 @@ test('sync mirrors every list and prints its cost, and query reads the rows in e
   expect((await program.run('query', count)).stdout).toBe('  n\n270\n(1 row)\n');
   expect(JSON.parse((await program.run('query', count, '--format', 'json')).stdout)).toEqual([{ n: 270 }]);
   const tags = 'SELECT name, color_code, deleted_at FROM inbox_tags ORDER BY name LIMIT 2';
-  const lines = (await program.run('query', tags, '--format', 'ndjson')).stdout.trim().split('\n');
-  expect(lines.map((line) => JSON.parse(line) as object)).toEqual(
+  const { stdout: lines } = await program.run('query', tags, '--format', 'ndjson');
+  expect(parseLines(lines)).toEqual(
     JSON.parse((await program.run('query', tags, '--format', 'json')).stdout),
   );
   expect(
@@ -347,6 +348,8 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
   expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
+  expect(stdout).toContain('after = missing, one that is gone.\n\n4. Next steps');
+  expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');
 });
 

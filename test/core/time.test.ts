@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ago, count, duration, plural } from '../../src/core/humanize.ts';
+import { fromNow, thousands, duration, plural } from '../../src/core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
@@ -161,14 +161,14 @@ test('a printed duration is off by at most half of its smaller unit', () => {
 });
 
 test('a printed instant is never, just now, some time ago or in some time', () => {
-  expect(ago(null, NOW)).toBe('never');
-  expect(ago(new Date(NOW - 500), NOW)).toBe('just now');
-  expect(ago(new Date(NOW - 3 * MINUTE), NOW)).toBe('3 min ago');
-  expect(ago(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
+  expect(fromNow(null, NOW)).toBe('never');
+  expect(fromNow(new Date(NOW - 500), NOW)).toBe('just now');
+  expect(fromNow(new Date(NOW - 3 * MINUTE), NOW)).toBe('3 min ago');
+  expect(fromNow(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
 });
 
 test('a printed count separates thousands, and its noun agrees in number', () => {
-  expect(count(12_345)).toBe('12,345');
+  expect(thousands(12_345)).toBe('12,345');
   expect(plural(1, 'request')).toBe('1 request');
   expect(plural(0, 'request')).toBe('0 requests');
   expect(plural(12_345, 'inbox')).toBe('12,345 inboxes');

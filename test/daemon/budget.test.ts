@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LIST_NAMES, listId, type ListName } from '../../src/core/lists.ts';
-import { cronsOf } from '../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { loadOf } from '../../src/sync/planning/load.ts';
 import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
-import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, HOUR, intoOutage, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -105,10 +105,7 @@ describe.each([
   test('while the machine is off does not prolong an outage', async () => {
     const house = await daemonHouse(SMALL);
     const { clock, sandbox } = house;
-    const first = await house.start();
-    await clock.sleep(20 * MINUTE);
-    sandbox.script(() => 'reset');
-    await clock.sleep(30 * MINUTE);
+    const first = await intoOutage(house, 30);
     await first.stop();
     clock.reboot(MINUTE, jump);
     sandbox.script(undefined);
@@ -121,10 +118,7 @@ describe.each([
   test('while the service is out of reach shifts the outage by the same time', async () => {
     const house = await daemonHouse(SMALL);
     const { clock, sandbox } = house;
-    await house.start();
-    await clock.sleep(20 * MINUTE);
-    sandbox.script(() => 'reset');
-    await clock.sleep(30 * MINUTE);
+    await intoOutage(house, 30);
     const { outage } = await house.status();
     clock.setWall(jump);
     expect(await requestsIn(house, 2 * MINUTE)).toBeLessThanOrEqual(4);

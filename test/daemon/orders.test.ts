@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
-import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, HOUR, intoOutage, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
 import { askedSince, count, nthInbox } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -165,10 +165,7 @@ describe('the daemon resumes an order by itself', () => {
   test('when an outage ends', async () => {
     const house = await daemonHouse(SHORT);
     const { clock, sandbox } = house;
-    await house.start();
-    await clock.sleep(20 * MINUTE);
-    sandbox.script(() => 'reset');
-    await clock.sleep(30 * MINUTE);
+    await intoOutage(house, 30);
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * MINUTE);

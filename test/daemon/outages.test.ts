@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HOUR, MINUTE, type TestHouse, daemonHouse } from '../support/daemon.ts';
+import { daemonHouse, HOUR, intoOutage, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
 import { nthInbox } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -47,10 +47,7 @@ test('an hour of outage costs few requests and log lines, shows in status and en
 test('a restarted daemon remembers an outage and does not retry at once', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
-  const first = await house.start();
-  await clock.sleep(20 * MINUTE);
-  sandbox.script(() => 'reset');
-  await clock.sleep(40 * MINUTE);
+  const first = await intoOutage(house, 40);
   const { outage } = await house.status();
   await first.stop();
   const asked = sandbox.arrivals.length;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ListName } from '../../src/core/lists.ts';
 import type { Schedule } from '../../src/mirror/schedules.ts';
 import { markDue } from '../../src/sync/planning/due.ts';
-import { cronsOf } from '../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { daemonHouse, DAY, HOUR, MINUTE, SCHEDULES, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 

@@ -12,17 +12,25 @@ const SQL_TYPES: Record<ColumnKind, string> = ON_SQLITE
   : { text: 'text', boolean: 'boolean', instant: 'timestamp(3) with time zone' };
 const KEPT = 'raw, content_hash, first_seen_at, changed_at, missing_since, deleted_at';
 
-/** Columns that people's queries rely on (docs/tables.md). `*` stands for the columns of every mirrored row. */
+/**
+ * Columns that people's queries rely on (docs/tables.md). `*` stands for the columns of every mirrored row.
+ * An indented line continues the one before it.
+ */
 const EXPECTED = `
-inboxes            id, display_name, channel_type, email, inbox_type, is_authorised, source_user_id, source_user_email, created_at, updated_at, *
+inboxes            id, display_name, channel_type, email, inbox_type, is_authorised, source_user_id,
+                   source_user_email, created_at, updated_at, *
 inbox_users        inbox_id, id, first_name, last_name, email, phone_number, is_joined, *
 inbox_tags         inbox_id, id, name, color_code, type, created_at, *
-conversations      inbox_id, id, status, assignee_type, assignee_id, thread_id, thread_started_at, permalink, *
+conversations      inbox_id, id, status, assignee_type, assignee_id, thread_id, thread_started_at,
+                   permalink, *
 conversation_tags  inbox_id, conversation_id, tag_id
-changes            id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value, sweep_id
-sweeps             id, list, inbox_id, reason, state, next_page, pages, items, requests, inserted, changed, deleted, rejected, started_at, heartbeat_at, finished_at, error
+changes            id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value,
+                   new_value, sweep_id
+sweeps             id, list, inbox_id, reason, state, next_page, pages, items, requests, inserted,
+                   changed, deleted, rejected, started_at, heartbeat_at, finished_at, error
 sweep_pages        sweep_id, page_no, token, item_ids, fetched_at
-requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms, items, changed, error
+requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms,
+                   items, changed, error
 rejects            id, sweep_id, list, inbox_id, reason, raw, seen_at
 `;
 
@@ -34,7 +42,8 @@ interface Column {
 }
 
 /** PostgreSQL's counterpart of SQLite's `pragma_table_info`. */
-const COLUMNS_OF = `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, CAST(attnotnull AS integer) AS "notnull",
+const COLUMNS_OF = `SELECT attname AS name, format_type(atttypid, atttypmod) AS type,
+    CAST(attnotnull AS integer) AS "notnull",
     COALESCE(array_position(CAST(indkey AS int2[]), attnum) + 1, 0) AS pk
   FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
   WHERE attrelid = CAST($1 AS regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`;
@@ -49,9 +58,9 @@ async function columnsOf(database: Database, table: string): Promise<Column[]> {
 describe('the tables', () => {
   test('have the documented columns', async () => {
     const database = await temporaryDatabase(await freshMirrorFile());
-    for (const line of EXPECTED.trim().split('\n')) {
-      const [, table, columns] = /^(\w+)\s+(.*)$/.exec(line)!;
-      const names = columns!.replace('*', KEPT).split(', ');
+    for (const line of EXPECTED.trim().split(/\n(?=\w)/)) {
+      const [, table, columns] = /^(\w+)\s+(.*)$/s.exec(line)!;
+      const names = columns!.replace('*', KEPT).split(/,\s+/);
       expect({ table, names: (await columnsOf(database, table!)).map(({ name }) => name).sort() }).toEqual({
         table,
         names: names.sort(),

@@ -12,6 +12,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration.ts';
 import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
@@ -161,14 +162,11 @@ describe('the mirror', () => {
   test('that a newer inbox-mirror has made is refused with the name of its migration', async () => {
     const path = await freshMirrorFile();
     const other = await temporaryDatabase(path);
-    await other.execute(
-      `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
-       SELECT 'x', 'x', '29990101000000_from_the_future', started_at, finished_at, 1 FROM _prisma_migrations LIMIT 1`,
-    );
+    await plantNewerMigration(other);
     await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
       code: 'DATABASE',
-      message: expect.stringMatching(
-        /was made by a newer inbox-mirror \(it has the migration 29990101000000_from_the_future\)/,
+      message: expect.stringContaining(
+        `was made by a newer inbox-mirror (it has the migration ${NEWER_MIGRATION})`,
       ),
     });
   });

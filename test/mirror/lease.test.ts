@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Claimant, LEASE_MS, readLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
 import { urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
@@ -140,7 +140,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
         onEvent: () => undefined,
         signal: new AbortController().signal,
       },
-      { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'the new one' },
+      passSpec({ requestedBy: 'the new one' }),
     );
     expect(next).toMatchObject({ stopped: null, pass: { resumed: true } });
     await expectEqualToService(mirror);
@@ -154,14 +154,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     const { writer, clock, database: db } = mirror;
     const key = { list: 'conversations', inboxId: firstInbox(mirror.sandbox).id } as const;
     const sweep = await writer.sweeps.open(key, 'manual', clock.now());
-    const spec = {
-      kind: 'sync',
-      lists: LIST_NAMES,
-      inboxId: null,
-      acceptDeletes: false,
-      requestedBy: 'test',
-    } as const;
-    const pass = await writer.passes.begin(spec, clock.now());
+    const pass = await writer.passes.begin(passSpec(), clock.now());
     await acquireLease(
       db,
       claim(process.pid + 1, { host: 'test-host', now: clock.now, isAlive: () => false }),
@@ -177,10 +170,10 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       () => writer.sweeps.restart(sweep),
       () => writer.suspects.closeWalk(sweep, { acceptDeletes: true, now }),
       () => writer.suspects.settle(sweep, { id: '1', askBy: null }, { found: null, now }),
-      () => writer.sweeps.finish(sweep, now),
+      () => writer.sweeps.complete(sweep, now),
       () => writer.sweeps.end(sweep.id, 'failed', 'x', now),
       () => writer.sweeps.abandon(key, new Date(now + 1), now),
-      () => writer.passes.begin({ ...spec, kind: 'resync' }, now),
+      () => writer.passes.begin(passSpec({ kind: 'resync' }), now),
       () => writer.passes.touch(pass.id, now),
       () => writer.passes.end(pass.id, { state: 'done', error: null }, now),
       () =>

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database, Sql } from '../../src/database/database.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { mirrorOf } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
@@ -130,7 +130,7 @@ test('no statement for a page or a suspect scans a whole table, however large th
   const sync = async (): Promise<void> => {
     const { stopped } = await runPass(
       { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
-      { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+      passSpec(),
     );
     expect(stopped).toBeNull();
     clock.advance(1000);

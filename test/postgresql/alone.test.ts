@@ -3,21 +3,21 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Ledger } from '../../src/core/ledger.ts';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
+import { ENTRY } from '../service/gate/bench.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
 import { newPostgresDatabase, onServer } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
-const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 const GAP = 1000;
-const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, key: 'x', ownIds: [] };
+const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, fingerprint: 'x', ownIds: [] };
 
 /** The databases of `many` processes of one mirror, each with its own connections, already open. */
 async function processes(many: number, place?: string): Promise<Database[]> {
@@ -84,19 +84,15 @@ test('429s of several processes at the same time count as one strike', async () 
     new Date(START).toISOString(),
   );
   const now = START + 500;
-  await Promise.all(ledgers.map((ledger, index) => ledger.pause(index + 1, () => now + 5000, '429', now)));
-  expect(await ledgers[0]!.state()).toMatchObject({ strikes: 1 });
+  await Promise.all(
+    ledgers.map((ledger, index) => ledger.pauseGate(index + 1, () => now + 5000, '429', now)),
+  );
+  expect(await ledgers[0]!.gateState()).toMatchObject({ strikes: 1 });
 });
 
 test('the same order from several processes at once is placed once, and all get its number', async () => {
   const databases = await processes(4);
-  const spec = {
-    kind: 'sync',
-    lists: LIST_NAMES,
-    inboxId: null,
-    acceptDeletes: false,
-    requestedBy: 'test',
-  } as const;
+  const spec = passSpec();
   const orders = await Promise.all(
     databases.flatMap((database) => [1, 2].map(() => openMirror(database).orders.place(spec, START))),
   );

@@ -5,11 +5,11 @@ import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { sharedClock, systemClock } from '../../src/session/clock.ts';
+import { ENTRY } from '../service/gate/bench.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 
 /** A host's clock that is wrong by `by.ms`. A test can change `by.ms` while the clock runs. */
 function wrongClock(by: { ms: number }): Clock {
@@ -53,7 +53,7 @@ test('hosts whose clocks differ by minutes respect each other’s lease in both 
 
 test('hosts whose clocks differ by a day share one day budget', async () => {
   const url = await freshMirrorFile();
-  const limits = { gapMs: 0, unansweredMs: 0, cap: 2, key: 'x', ownIds: [] };
+  const limits = { gapMs: 0, unansweredMs: 0, cap: 2, fingerprint: 'x', ownIds: [] };
   const hosts = [
     await host(url, { ms: 0 }),
     await host(url, { ms: 25 * HOUR }),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { newPlace } from '../support/mirror.ts';
-import { firstInbox } from '../support/rows.ts';
+import { firstInbox, parseLines } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
 import { onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
@@ -54,10 +54,8 @@ test('sync, resync, status, doctor, query and changes work, and none prints the 
   const inbox = firstInbox(program.sandbox);
   program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
   await program.run('sync', 'conversations');
-  const changes = (await program.run('changes', '--format', 'ndjson')).stdout.trim().split('\n');
-  expect(changes.map((line) => JSON.parse(line) as unknown)).toEqual([
-    expect.objectContaining({ field: 'status', new_value: 'another' }),
-  ]);
+  const { stdout: changes } = await program.run('changes', '--format', 'ndjson');
+  expect(parseLines(changes)).toEqual([expect.objectContaining({ field: 'status', new_value: 'another' })]);
 });
 
 test('a command exits 1 with a message if its database cannot be opened', async () => {

@@ -10,7 +10,7 @@ import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { constants, createGzip, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Answer, type Http, NoAnswer, connect } from '../../src/service/http.ts';
+import { type Answer, createHttp, type Http, NoAnswer } from '../../src/service/http.ts';
 
 const KEY = 'k3y-that/must+not=leak"\\';
 const QUICK = { connectMs: 200, requestMs: 200 };
@@ -27,7 +27,11 @@ async function serve(
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => KEY, timeOuts);
+  const http = createHttp(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    () => KEY,
+    timeOuts,
+  );
   onTestFinished(() => {
     http.close();
     server.close();
@@ -90,7 +94,7 @@ test('the client reads the key again for every request', async () => {
     server.listen(0, '127.0.0.1', resolve);
   });
   let key = 'old';
-  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => key);
+  const http = createHttp(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => key);
   onTestFinished(() => {
     http.close();
     server.close();
@@ -207,7 +211,7 @@ test('the error for a connection time-out differs from that for a missing answer
     for (const socket of waiting) socket.destroy();
   });
   await Promise.race(waiting.map((socket) => once(socket, 'connect')));
-  const http = connect(`http://127.0.0.1:${port}/v1`, () => KEY, { connectMs: 200, requestMs: 5000 });
+  const http = createHttp(`http://127.0.0.1:${port}/v1`, () => KEY, { connectMs: 200, requestMs: 5000 });
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toBe('no connection within under 1 s');
@@ -222,14 +226,14 @@ test('the error for a refused port has the system’s code', async () => {
   await new Promise((resolve) => {
     server.close(resolve);
   });
-  const http = connect(`http://127.0.0.1:${port}/v1`, () => KEY);
+  const http = createHttp(`http://127.0.0.1:${port}/v1`, () => KEY);
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toContain('ECONNREFUSED');
 });
 
 test('the error for an unknown host has the system’s code', async () => {
-  const http = connect('http://no-such-host.invalid/v1', () => KEY, { connectMs: 5000, requestMs: 5000 });
+  const http = createHttp('http://no-such-host.invalid/v1', () => KEY, { connectMs: 5000, requestMs: 5000 });
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toMatch(/ENOTFOUND|EAI_AGAIN/);
@@ -259,7 +263,7 @@ test('an answer that is not HTTP counts as no answer', async () => {
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  const http = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => KEY);
+  const http = createHttp(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, () => KEY);
   onTestFinished(() => {
     http.close();
     server.close();
@@ -269,7 +273,7 @@ test('an answer that is not HTTP counts as no answer', async () => {
 });
 
 test('the error for a key that no header can hold does not show the key', async () => {
-  const http = connect('http://127.0.0.1:9/v1', () => 'k3y-that\nmust');
+  const http = createHttp('http://127.0.0.1:9/v1', () => 'k3y-that\nmust');
   onTestFinished(() => http.close());
 
   await failureOf(http.get('/a', {}));

@@ -101,7 +101,7 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
     `SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`,
   );
   const sent = await writer.budget.sentSince(clock.now() - DAY);
-  const rates = await writer.sweeps.complete({ list: 'conversations', inboxId: inbox.id });
+  const rates = await writer.sweeps.completed({ list: 'conversations', inboxId: inbox.id });
 
   const gone = await writer.housekeep(clock.now());
   // Five old passes over four lists made 20 requests and 5 orders.
@@ -118,7 +118,7 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
     await database.query(`SELECT sweep_id, page_no FROM sweep_pages ORDER BY sweep_id, page_no`),
   ).toEqual(lastPages);
   expect(await writer.budget.sentSince(clock.now() - DAY)).toBe(sent);
-  expect((await writer.sweeps.complete({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
+  expect((await writer.sweeps.completed({ list: 'conversations', inboxId: inbox.id }))[0]).toEqual(rates[0]);
   expect(await writer.housekeep(clock.now()), 'a second time there is nothing left').toEqual({
     requests: 0,
     sweeps: 0,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLog } from '../../src/session/log.ts';
 import { wrapped } from '../../src/session/terminal.ts';
+import { testLog } from '../support/log.ts';
 import { testProgram } from '../support/program.ts';
 import { renderOnTerminal } from '../support/terminal.ts';
 
@@ -19,14 +19,7 @@ test('lines are wrapped between words on a terminal, whole in a pipe, and colour
 });
 
 test('on a terminal the log prints its figures in the sentence and omits zeros', () => {
-  const lines: string[] = [];
-  const log = createLog({
-    level: 'info',
-    keys: () => [],
-    write: (line) => lines.push(line),
-    pretty: true,
-    colour: false,
-  });
+  const { log, lines } = testLog('info', { pretty: true });
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   expect(lines.map((line) => line.replace(/^\[.*?\] /, ''))).toEqual([

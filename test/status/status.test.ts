@@ -29,12 +29,9 @@ async function leased(command: string) {
 
 async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<JudgedStatus> {
   const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
-  return judge(await readStatus(database, now), {
-    now,
-    config: CONFIG,
-    databaseName: 'mirror.db',
-    self: observer,
-  });
+  const circumstances = { now, config: CONFIG, databaseName: 'mirror.db', self: observer };
+  const judgement = judge(await readStatus(database, now), circumstances);
+  return { ...judgement, orderWait: null, waiting: null, webhook: null };
 }
 
 function outageUntil(now: number, until: number) {

@@ -1,17 +1,16 @@
 // A process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
 // With `open-only` as BASE_URL it only opens the mirror, which creates the tables.
 // It prints the code of the error that stopped it, or `complete`.
-import { hostname } from 'node:os';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
-import { connect } from '../../src/service/http.ts';
-import { isAlive } from '../../src/session/claim.ts';
+import { createHttp } from '../../src/service/http.ts';
+import { claimantOf } from '../../src/session/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { passSpec } from './pass-spec.ts';
 
 const [url = '', databaseUrl = '', pageSize = '100'] = process.argv.slice(2);
 const key = (): string => 'sandbox-key';
@@ -22,15 +21,9 @@ if (url === 'open-only') {
   console.log('complete');
   process.exit(0);
 }
-const lease = await acquireLease(database, {
-  host: hostname(),
-  pid: process.pid,
-  command: 'child-sync',
-  now: clock.now,
-  isAlive,
-});
+const lease = await acquireLease(database, claimantOf('child-sync', clock));
 const writer = openWriter(database, lease);
-const http = connect(url, key);
+const http = createHttp(url, key);
 const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,
@@ -40,7 +33,7 @@ const client = createClient({
 });
 const { stopped, lists } = await runPass(
   { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
-  { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false, requestedBy: 'child' },
+  passSpec({ requestedBy: 'child' }),
 );
 await lease.release();
 http.close();

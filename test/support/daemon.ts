@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { isMirrorError } from '../../src/core/errors.ts';
-import { PATIENCE_MS } from '../../src/core/gate-state.ts';
-import { LIST_NAMES, type ListName } from '../../src/core/lists.ts';
+import type { ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
@@ -14,16 +13,18 @@ import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
-import { connect } from '../../src/service/http.ts';
+import { createHttp } from '../../src/service/http.ts';
 import { keepLease } from '../../src/session/claim.ts';
-import { createLog } from '../../src/session/log.ts';
 import { logPassEvent } from '../../src/session/pass-log.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
-import { cronsOf, promiseOf } from '../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../src/sync/planning/cron.ts';
+import { promiseOf } from '../../src/sync/planning/freshness.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
+import { testLog } from './log.ts';
 import { KEY, temporaryDatabase } from './mirror.ts';
+import { passSpec } from './pass-spec.ts';
 import { freshMirrorFile } from './template.ts';
 
 export const MINUTE = 60_000;
@@ -89,6 +90,15 @@ export interface RunningDaemon {
   readonly killSwitch: KillSwitch;
 }
 
+/** Starts a daemon, lets it run for 20 minutes, and then resets every connection for `minutes`. */
+export async function intoOutage(house: TestHouse, minutes: number): Promise<RunningDaemon> {
+  const running = await house.start();
+  await house.clock.sleep(20 * MINUTE);
+  house.sandbox.script(() => 'reset');
+  await house.clock.sleep(minutes * MINUTE);
+  return running;
+}
+
 /**
  * All parts are real except the clock, and are put together as in `start`. The service's clock is right,
  * whatever the machine's clock is set to. The test clock stops while a daemon computes.
@@ -126,14 +136,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     limits: { ...LIMITS, ...options.limits },
     start,
     async order(spec = {}) {
-      const whole: PassSpec = {
-        kind: 'sync',
-        lists: LIST_NAMES,
-        inboxId: null,
-        acceptDeletes: false,
-        requestedBy: 'a test',
-        ...spec,
-      };
+      const whole = passSpec(spec);
       return (await openMirror(database).orders.place(whole, clock.now())).id;
     },
     status: () => readStatus(database, clock.now()),
@@ -171,14 +174,11 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const sleep = killSwitch.sleepSlowly(options.pollMs ?? MINUTE);
     const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
     const writer = openWriter(own, lease);
-    const log = createLog({
-      level: 'debug',
-      keys: () => [house.key],
+    const { log } = testLog('debug', {
+      secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
-      pretty: false,
-      colour: false,
     });
-    const http = connect(url, () => house.key);
+    const http = createHttp(url, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
       http: killSwitch.http({
@@ -190,7 +190,6 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           key: () => house.key,
-          patienceMs: PATIENCE_MS,
           random: () => 0.5,
           budget: house.limits,
         }),
@@ -205,7 +204,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,
-      key: () => keyFingerprint(house.key),
+      fingerprint: () => keyFingerprint(house.key),
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Budget } from '../../src/core/budget.ts';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Lease } from '../../src/mirror/lease.ts';
@@ -12,11 +11,12 @@ import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type Client, createClient } from '../../src/service/client.ts';
 import { createGate, type Gate, type GateEvent, type GateOptions } from '../../src/service/gate/gate.ts';
-import { connect, type Http } from '../../src/service/http.ts';
+import { createHttp, type Http } from '../../src/service/http.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
+import { passSpec } from './pass-spec.ts';
 import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
@@ -91,7 +91,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const writer = openWriter(database, lease);
   const gateEvents: GateEvent[] = [];
   const events: PassEvent[] = [];
-  const plain = connect(url, () => KEY);
+  const plain = createHttp(url, () => KEY);
   onTestFinished(() => plain.close());
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
@@ -102,6 +102,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     key: () => KEY,
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
+    patienceMs: Number.POSITIVE_INFINITY,
     ...options.gate,
   });
   const client = createClient({
@@ -123,14 +124,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     sync: (spec = {}, signal = new AbortController().signal) =>
       runPass(
         { client, mirror: writer, clock, onEvent: (event) => events.push(event), signal },
-        {
-          kind: 'sync',
-          lists: LIST_NAMES,
-          inboxId: null,
-          acceptDeletes: false,
-          requestedBy: 'test',
-          ...spec,
-        },
+        passSpec(spec),
       ),
   };
 }

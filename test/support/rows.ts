@@ -22,6 +22,15 @@ export function firstIds(rows: { readonly order: readonly string[] }, many: numb
   return rows.order.slice(from, from + many);
 }
 
+/** Removes conversations of the inbox from the service. */
+export function removeConversations(
+  { sandbox: { world } }: { readonly sandbox: Pick<Sandbox, 'world'> },
+  inboxId: string,
+  ids: readonly string[],
+): void {
+  for (const id of ids) world.removeConversation(inboxId, id);
+}
+
 /** The paths of all requests after the first `from` ones, without `/v1`: `/inboxes/7/tags?limit=100`. */
 export function askedSince({ arrivals }: Pick<Sandbox, 'arrivals'>, from: number): string[] {
   return arrivals.slice(from).map(({ path }) => path.replace('/v1', ''));
@@ -89,4 +98,10 @@ export function tampered(
       return { ...answer, body: JSON.stringify(body) };
     },
   });
+}
+
+/** The values of a text with one JSON value a line. */
+export function parseLines<Line>(text: string): Line[] {
+  const lines = text.replace(/\n$/, '');
+  return lines === '' ? [] : lines.split('\n').map((line) => JSON.parse(line) as Line);
 }

@@ -6,7 +6,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sand
 import { startChild } from '../support/child.ts';
 import { newPlace } from '../support/mirror.ts';
 import { ON_SQLITE, urlOf } from '../support/provider.ts';
-import { changesIn, count, firstIds, firstInbox } from '../support/rows.ts';
+import { changesIn, count, firstIds, firstInbox, removeConversations } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -128,7 +128,7 @@ describe('SIGKILL', () => {
     await syncThroughKills({ sandbox, url, path }, []);
     const inbox = firstInbox(sandbox);
     const gone = firstIds(inbox.conversations, 15);
-    for (const id of gone) sandbox.world.removeConversation(inbox.id, id);
+    removeConversations({ sandbox }, inbox.id, gone);
     const before = sandbox.arrivals.length;
     const isSingle = (asked: string): boolean => /conversations\/\d+$/.test(asked);
     const moments: Moment[] = [

@@ -9,6 +9,7 @@ import {
   firstInbox,
   nthInbox,
   rawText,
+  removeConversations,
   reportOn,
   single,
   tampered,
@@ -29,10 +30,6 @@ async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
   return mirror;
 }
 
-function remove({ sandbox: { world } }: TestMirror, inboxId: string, ids: readonly string[]): void {
-  for (const id of ids) world.removeConversation(inboxId, id);
-}
-
 /** Leaves the ids in `hidden` out of the conversations lists. */
 function hiding(hidden: ReadonlySet<string>): (http: Http) => Http {
   return tampered((page, path) => {
@@ -46,7 +43,7 @@ describe('a sweep with up to 20 suspects', () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const gone = firstIds(inbox.conversations, 20, 10);
-    remove(mirror, inbox.id, gone);
+    removeConversations(mirror, inbox.id, gone);
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
     expect(single(askedSince(mirror.sandbox, before)).sort()).toEqual(
@@ -182,7 +179,7 @@ describe('a sweep with up to 20 suspects', () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const [gone, other] = firstIds(inbox.conversations, 2);
-    remove(mirror, inbox.id, [gone!]);
+    removeConversations(mirror, inbox.id, [gone!]);
     // The service accepts a thread id in place of a conversation id (spec §2.4), and so it can answer
     // with another row.
     inbox.conversations.get(other!)!.gmail_thread_id = gone!;
@@ -197,7 +194,7 @@ describe('a sweep with up to 20 suspects', () => {
     test(`completes with a report and lets all suspects wait if an answer is ${name}`, async () => {
       const mirror = await synced();
       const inbox = firstInbox(mirror.sandbox);
-      remove(mirror, inbox.id, firstIds(inbox.conversations, 3));
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 3));
       mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? answer : undefined));
       const before = mirror.sandbox.arrivals.length;
       const report = await mirror.sync();
@@ -216,7 +213,7 @@ describe('a sweep with up to 20 suspects', () => {
   test('pauses once, and then completes, if one suspect breaks the service each time', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
-    remove(mirror, inbox.id, firstIds(inbox.conversations, 1));
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 1));
     mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 500 } : undefined));
     // It could be an outage: the sweep pauses first, and the next pass reads no page again.
     expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
@@ -234,7 +231,7 @@ describe('a sweep with up to 20 suspects', () => {
     const inbox = firstInbox(mirror.sandbox);
     const ids = firstIds(inbox.conversations, 6, 20);
     // Three are removed and three only hidden, alternately.
-    remove(
+    removeConversations(
       mirror,
       inbox.id,
       ids.filter((_, nth) => nth % 2 === 0),
@@ -259,7 +256,7 @@ describe('the second witness of an absence', () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const gone = firstIds(inbox.conversations, 21);
-    remove(mirror, inbox.id, gone);
+    removeConversations(mirror, inbox.id, gone);
     const before = mirror.sandbox.arrivals.length;
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({
       outcome: 'complete',
@@ -271,7 +268,7 @@ describe('the second witness of an absence', () => {
     // One comes back before the second sweep. Another one goes, and the sweep asks for it.
     mirror.sandbox.world.restoreConversation(inbox.id, gone[0]!);
     const [late] = firstIds(inbox.conversations, 1, 5);
-    remove(mirror, inbox.id, [late!]);
+    removeConversations(mirror, inbox.id, [late!]);
     mirror.clock.advance(HOUR);
     expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 21, suspects: 0 });
     expect(single(askedSince(mirror.sandbox, before))).toEqual([
@@ -286,7 +283,7 @@ describe('the second witness of an absence', () => {
   test('is never a sweep that stopped half-way', async () => {
     const mirror = await synced({ pageSize: 10 });
     const inbox = firstInbox(mirror.sandbox);
-    remove(mirror, inbox.id, firstIds(inbox.conversations, 21));
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 21));
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? { status: 404 } : undefined));
     expect(reportOn(await mirror.sync(), 'conversations').outcome).toBe('failed');
     mirror.sandbox.script(undefined);
@@ -300,7 +297,7 @@ describe('the second witness of an absence', () => {
   test('is never the same sweep, resumed after the clock was set back', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
-    remove(mirror, inbox.id, firstIds(inbox.conversations, 2));
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 2));
     // Sets the clock back between the sweep's start and its pages.
     mirror.sandbox.script(({ path }) => {
       if (path.includes('/conversations?')) mirror.clock.setWall(-2 * HOUR);
@@ -314,7 +311,7 @@ describe('the second witness of an absence', () => {
   test('is not needed with `acceptDeletes`: one complete sweep deletes without asking', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
-    remove(mirror, inbox.id, firstIds(inbox.conversations, 50));
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 50));
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync({ kind: 'resync', acceptDeletes: true });
     expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 50, suspects: 0 });
@@ -350,7 +347,7 @@ describe('the second witness of an absence', () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const [broken, gone] = firstIds(inbox.conversations, 2);
-    remove(mirror, inbox.id, [gone!]);
+    removeConversations(mirror, inbox.id, [gone!]);
     const row = inbox.conversations.get(broken!)!;
     const { status } = row;
     (row as { status: unknown }).status = 7;
@@ -375,7 +372,7 @@ describe('the second witness of an absence', () => {
   test('is never a sweep from before one with rejected rows', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
-    remove(mirror, inbox.id, firstIds(inbox.conversations, 21));
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 21));
     const row = inbox.conversations.get(inbox.conversations.order[0]!)!;
     (row as { status: unknown }).status = 7;
     await mirror.sync();
@@ -430,7 +427,7 @@ describe('an inbox that is gone', () => {
     const { world } = mirror.sandbox;
     const inbox = nthInbox(mirror.sandbox, 1);
     const [earlier, meanwhile] = firstIds(inbox.conversations, 2);
-    remove(mirror, inbox.id, [earlier!]);
+    removeConversations(mirror, inbox.id, [earlier!]);
     await mirror.sync();
     mirror.clock.advance(HOUR);
     const recorded = (await changesIn(mirror.database)).length;

@@ -7,6 +7,7 @@ import {
   firstIds,
   firstInbox,
   nthInbox,
+  removeConversations,
   reportOn,
   tampered,
 } from '../support/rows.ts';
@@ -461,13 +462,13 @@ describe('`previously_seen_at`', () => {
     };
     await mirror.sync();
     // Removing 240 rows before the item moves it from page 26 to page 2. Restoring them moves it back.
-    for (const id of ids.slice(0, 240)) mirror.sandbox.world.removeConversation(inbox.id, id);
+    removeConversations(mirror, inbox.id, ids.slice(0, 240));
     mirror.clock.advance(HOUR);
     await mirror.sync();
     for (const id of ids.slice(0, 240)) mirror.sandbox.world.restoreConversation(inbox.id, id);
     await checkNextChange('back where it was');
     await checkNextChange('where it stayed');
-    for (const id of ids.slice(0, 240)) mirror.sandbox.world.removeConversation(inbox.id, id);
+    removeConversations(mirror, inbox.id, ids.slice(0, 240));
     await checkNextChange('far from where it was');
   });
 

@@ -67,6 +67,19 @@ test('every table has a sentence, and docs/tables.md has every table with every 
   }
 });
 
+test('docs/tables.md describes each table with the sentence that `tables` prints', () => {
+  const described = [...tablesDoc.matchAll(/^`(\w+)`: ((?:[^-\n].*\n)+)/gm)].map(
+    ([, name, text]) => [name!, text!.replaceAll('\n', ' ')] as const,
+  );
+  const sentences = Object.entries(TABLE_SENTENCES).map(
+    ([name, sentence]) => [name, sentence[0]!.toLowerCase() + sentence.slice(1)] as const,
+  );
+  expect(described.map(([name]) => name).sort()).toEqual(sentences.map(([name]) => name).sort());
+  const begins = new Map(described);
+  for (const [name, sentence] of sentences)
+    expect(begins.get(name)!.slice(0, sentence.length + 1), name).toBe(`${sentence} `);
+});
+
 const EXAMPLE = /^###? (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
 test('the cookbook has fifteen questions; each of them and each example of a view returns the documented rows', async () => {

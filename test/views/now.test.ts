@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { BUDGET_WINDOW_MS } from '../../src/core/budget.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
@@ -173,6 +174,17 @@ test('budget shows the requests and 429s of the last 24 hours beside the configu
   expect(await ask(mirror, `SELECT sent, "left", throttled FROM budget`)).toEqual([
     { sent: 0, left: 5000, throttled: 0 },
   ]);
+});
+
+test('budget counts a request for exactly as long as the gate counts it', async () => {
+  const mirror = await mirrorOf({ path: await freshMirrorFile(), sandbox: SMALL });
+  await mirror.sync();
+  await mirror.database.execute(`DELETE FROM requests WHERE id <> 1`);
+  const [request] = await mirror.database.query<{ sent_at: Date }>(`SELECT sent_at FROM requests`);
+  mirror.clock.advance(request!.sent_at.getTime() + BUDGET_WINDOW_MS - 1 - mirror.clock.now());
+  expect(await ask(mirror, `SELECT sent FROM budget`)).toEqual([{ sent: 1 }]);
+  mirror.clock.advance(1);
+  expect(await ask(mirror, `SELECT sent FROM budget`)).toEqual([{ sent: 0 }]);
 });
 
 test('freshness is never, unknown without schedules, fresh until the second slot, then stale', async () => {

@@ -3,9 +3,9 @@ import type { Clock } from '../../core/clock.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { ChangeFilter, History } from '../../mirror/history/read.ts';
-import type { Format, Io, Runner } from '../../session/terminal.ts';
+import type { Io } from '../../session/terminal.ts';
 import { parseSince } from '../arguments.ts';
-import { formatOption, inboxOption } from '../options.ts';
+import { type Format, formatOption, inboxOption, type Runner } from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
 /** At most 1,000 changes a query. */

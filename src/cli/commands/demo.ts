@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { type Io, paint, printLine, type Runner } from '../../session/terminal.ts';
+import { type Io, paint, printLine } from '../../session/terminal.ts';
+import type { Runner } from '../options.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
@@ -35,13 +36,17 @@ const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation,
   coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
 FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversations' ORDER BY changes.id`;
 
+const PRESENCE =
+  'A row of presence with after = present is a new conversation; with after = missing, one that is gone.';
+
 export function addDemo(program: Command, run: Runner): void {
   program
     .command('demo')
     .summary('try it with invented data; needs no account')
     .description(
       'Mirrors the sandbox into demo.db, runs three queries, changes the data, ' +
-        'syncs again and prints the changes. Takes about 10 seconds.',
+        'syncs again and prints the changes. Takes about 6 seconds: ' +
+        `this sandbox allows ${REQUESTS_PER_SECOND} requests per second, the service allows 1.`,
     )
     .option('--database <file>', 'the file to write; an earlier demo in it is replaced', 'demo.db')
     .action(({ database }: { database: string }) => run((io) => runDemo(io, database)));
@@ -55,7 +60,7 @@ async function runDemo(io: Io, file: string): Promise<number> {
   const server = await sandbox.listen();
   try {
     const demo: Io = { ...io, env: demoEnvironment(path, server.url) };
-    heading(io, '1. Mirror the sandbox, a stand-in of the service, into SQLite');
+    heading(io, '1. Mirror the sandbox, a stand-in for the service, into SQLite');
     await sync(demo);
     heading(io, '2. Query the copy in SQL');
     for (const { question, sql } of QUESTIONS) await answer(io, path, question, sql);
@@ -63,6 +68,7 @@ async function runDemo(io: Io, file: string): Promise<number> {
     changeData(sandbox);
     await sync(demo);
     await answer(io, path, 'What changed?', LATEST_CHANGES);
+    printLine(io.stdout, PRESENCE);
     heading(io, '4. Next steps');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
@@ -127,6 +133,7 @@ async function sync(io: Io): Promise<void> {
   const { runPassCommand } = await import('../pass/run.ts');
   const scope = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
   const command = { spec: { ...scope, requestedBy: COMMAND }, json: false, detach: false };
+  printLine(io.stdout, '');
   const exitCode = await withSession(io, (session) => runPassCommand(io, session, command));
   io.signal.throwIfAborted();
   if (exitCode !== EXIT.done)
@@ -136,23 +143,22 @@ async function sync(io: Io): Promise<void> {
 async function answer(io: Io, path: string, question: string, sql: string): Promise<void> {
   const { openReadOnly } = await import('../../query/open.ts');
   const { printRows } = await import('../output/rows.ts');
-  printLine(io.stdout, `${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
+  printLine(io.stdout, `\n${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
   const mirror = await openReadOnly(`file:${path}`);
   try {
     await printRows(io, await mirror.query(sql), 'table', io.signal);
   } finally {
     await mirror.close();
   }
-  printLine(io.stdout, '');
 }
 
 function heading(io: Io, text: string): void {
-  printLine(io.stdout, `\n${paint(io.stdout, ['bold', 'cyan'], text)}\n`);
+  printLine(io.stdout, `\n${paint(io.stdout, ['bold', 'cyan'], text)}`);
 }
 
 function nextSteps(file: string): string {
   return [
-    `The copy is in ${file}. Query it again:`,
+    `\nThe copy is in ${file}. Query it again:`,
     `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM unassigned_age LIMIT 5"`,
     `  DATABASE_URL=file:${file} npx inbox-mirror tables`,
     'or open it with any SQLite program. ' +

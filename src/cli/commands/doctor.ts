@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { judgePause } from '../../core/gate-state.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 /** Warns of a clock that differs by more than 5 s from the service's, whose `Date` has whole seconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
@@ -74,9 +75,10 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
 
 async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
-  const { pausedUntil, strikes, cause } = await ledger.state();
+  const state = await ledger.gateState();
   if (reset) {
-    await ledger.open();
+    const { strikes, cause } = state;
+    await ledger.openGate();
     return {
       name: 'gate',
       verdict: 'ok',
@@ -84,22 +86,24 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
         strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
     };
   }
-  const left = (pausedUntil?.getTime() ?? 0) - clock.now();
-  if (left <= 0) return { name: 'gate', verdict: 'ok', message: 'open' };
+  const now = clock.now();
+  const { until, cause } = judgePause(state, now);
+  if (until === null) return { name: 'gate', verdict: 'ok', message: 'open' };
+  const left = duration(until.getTime() - now);
   return {
     name: 'gate',
     verdict: 'warning',
-    message: `paused for ${duration(left)} more: ${cause ?? 'cause unknown'}; --reset-gate ends the pause`,
+    message: `paused for ${left} more: ${cause}; --reset-gate ends the pause`,
   };
 }
 
 async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const verdict = sent >= config.budget.perDay ? 'warning' : 'ok';
   return {
     name: 'budget',
     verdict,
-    message: `${count(sent)} of ${count(config.budget.perDay)} requests used in the last 24 h`,
+    message: `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`,
   };
 }
 

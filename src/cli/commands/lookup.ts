@@ -3,8 +3,8 @@ import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
-import { inboxOption, jsonOption } from '../options.ts';
+import { type Io, printLine, printWarning } from '../../session/terminal.ts';
+import { inboxOption, jsonOption, type Runner } from '../options.ts';
 
 interface LookupOptions {
   readonly inbox: string;
@@ -50,8 +50,7 @@ async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Prom
     const options = { reason: 'manual', signal: io.signal } as const;
     const { items, complete } = await client.search({ list, inboxId }, term, options);
     printLine(io.stdout, json ? asJson(items) : await asTable(io, list, items));
-    if (!complete)
-      printLine(io.stderr, 'warning: this is only the first page of results; the service has more.');
+    if (!complete) printWarning(io.stderr, 'this is only the first page of results; the service has more.');
     return EXIT.done;
   });
 }

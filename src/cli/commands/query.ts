@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
-import type { Format, Io, Runner } from '../../session/terminal.ts';
+import type { Io } from '../../session/terminal.ts';
 import { parseTimeout } from '../arguments.ts';
-import { formatOption } from '../options.ts';
+import { type Format, formatOption, type Runner } from '../options.ts';
 
 interface QueryOptions {
   readonly format: Format;

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Runner } from '../../session/terminal.ts';
 import { parseLists } from '../arguments.ts';
-import { detachOption, inboxOption, jsonOption, listsArgument } from '../options.ts';
+import { detachOption, inboxOption, jsonOption, listsArgument, type Runner } from '../options.ts';
 
 interface ResyncOptions {
   readonly inbox?: string;
@@ -22,7 +21,10 @@ export function addResync(program: Command, run: Runner): void {
     .addArgument(listsArgument())
     .addOption(inboxOption())
     .option('--dry-run', 'only print the cost: requests, share of the day budget, expected end')
-    .option('--accept-deletes', 'mark rows that are not listed as deleted at once, without a second sign')
+    .option(
+      '--accept-deletes',
+      'delete at once, without a second witness, rows that the service does not list',
+    )
     .addOption(detachOption())
     .addOption(jsonOption())
     .addHelpText(

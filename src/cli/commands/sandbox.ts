@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { EXIT, MirrorError } from '../../core/errors.ts';
+import { codeOf, EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import type { Runner } from '../options.ts';
 
 interface SandboxFlags {
   readonly port: number;
@@ -28,9 +29,9 @@ export function addSandbox(program: Command, run: Runner): void {
   const defaults = SANDBOX_DEFAULTS;
   program
     .command('sandbox')
-    .summary('serve a local stand-in of the service')
+    .summary('serve a local stand-in for the service')
     .description(
-      'Serves a stand-in of the service from memory, with invented data and the limits of the service. ' +
+      'Serves a stand-in for the service from memory, with invented data and the limits of the service. ' +
         'Runs until Ctrl-C.',
     )
     .option('--port <n>', 'port to listen on; 0: any free port', wholeNumber(0, 65_535), 8788)
@@ -119,7 +120,7 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
     retryAfter: options.retryAfter === 'none' ? null : options.retryAfter,
   });
   const server = await sandbox.listen(options.port, options.host).catch((error: unknown) => {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const reason = codeOf(error) ?? String(error);
     throw new MirrorError(
       'USAGE',
       `Cannot listen on ${options.host} port ${options.port} (${reason}). Choose another port with --port.`,
@@ -132,6 +133,8 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
   printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
   printLine(io.stdout, `In another terminal:\n  ${variables} npx inbox-mirror sync\n`);
+  if (options.activity === 0)
+    printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
   printLine(io.stdout, 'Ctrl-C stops it and discards its data.');
   await new Promise<void>((resolve) => {
     if (io.signal.aborted) resolve();

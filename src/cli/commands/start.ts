@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Session } from '../../session/session.ts';
-import type { Io, Runner } from '../../session/terminal.ts';
+import type { Io } from '../../session/terminal.ts';
 import type { Load } from '../../sync/planning/load.ts';
+import type { Runner } from '../options.ts';
 
 export function addStart(program: Command, run: Runner): void {
   program

@@ -1,8 +1,7 @@
-import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
-import { type Io, printLine, type Runner } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 export function addStatus(program: Command, run: Runner): void {
   program
@@ -12,14 +11,14 @@ export function addStatus(program: Command, run: Runner): void {
       'Prints the freshness of each list, open sweeps, the budget, the gate and the lease. ' +
         'Sends no request. ' +
         'Exits with 5 if a list is stale or was never complete, its latest sweep failed, the gate is shut, ' +
-        'or the service is out of reach.',
+        'or a daemon found the service out of reach.',
     )
     .addOption(jsonOption())
     .action(({ json = false }: { json?: boolean }) => run((io) => printStatus(io, json)));
 }
 
 async function printStatus(io: Io, json: boolean): Promise<number> {
-  const { isAlive } = await import('../../session/claim.ts');
+  const { thisProcess } = await import('../../session/claim.ts');
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { statusAsJson } = await import('../../status/json.ts');
@@ -28,7 +27,7 @@ async function printStatus(io: Io, json: boolean): Promise<number> {
   const { config, mirror } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
-    const self = { host: hostname(), pid: process.pid, isAlive, isWriter: false };
+    const self = { ...thisProcess(), isWriter: false };
     const status = await readJudgedStatus(mirror, { now: clock.now(), config, self });
     printLine(io.stdout, json ? statusAsJson(status) : statusAsText(io.stdout, status));
     return status.healthy ? EXIT.done : EXIT.stale;

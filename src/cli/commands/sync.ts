@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Runner } from '../../session/terminal.ts';
 import { parseLists } from '../arguments.ts';
-import { detachOption, inboxOption, jsonOption, listsArgument } from '../options.ts';
+import { detachOption, inboxOption, jsonOption, listsArgument, type Runner } from '../options.ts';
 
 interface SyncOptions {
   readonly inbox?: string;

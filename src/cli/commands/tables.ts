@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
-import type { Described } from '../../query/tables.ts';
-import { type Io, paint, printLine, type Runner, wrapped } from '../../session/terminal.ts';
-import { jsonOption } from '../options.ts';
+import type { TableDescription } from '../../query/tables.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
 
 export function addTables(program: Command, run: Runner): void {
   program
@@ -25,7 +25,7 @@ async function printTables(io: Io, json: boolean): Promise<number> {
   return EXIT.done;
 }
 
-function asText(io: Io, { name, kind, description, columns }: Described): string {
+function asText(io: Io, { name, kind, description, columns }: TableDescription): string {
   const title = `${paint(io.stdout, 'bold', name)}${kind === 'view' ? ' (view)' : ''}`;
   return (
     `${wrapped(io.stdout, `${title}  ${description}`)}\n` +

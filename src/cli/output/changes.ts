@@ -1,8 +1,10 @@
 import type { ChangeRecord } from '../../mirror/history/read.ts';
 import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
-import { type Format, type Io, printLine, writePaced } from '../../session/terminal.ts';
+import { type Io, printLine } from '../../session/terminal.ts';
+import type { Format } from '../options.ts';
 import { asCsv } from './cells.ts';
 import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
+import { writePaced } from './paced.ts';
 
 /** Prints changes in batches. `print` waits until the reader of the output accepts more. */
 export interface ChangePrinter {

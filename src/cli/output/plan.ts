@@ -1,4 +1,4 @@
-import { count, duration } from '../../core/humanize.ts';
+import { thousands, duration } from '../../core/humanize.ts';
 import { type Output, paint, printLine, wrapped } from '../../session/terminal.ts';
 import type { KindLoad, Load } from '../../sync/planning/load.ts';
 import { renderTable } from './table.ts';
@@ -14,8 +14,8 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
     { title: 'schedule' },
     { title: `next (${timezone})` },
     { title: 'lists', align: 'right' as const },
-    { title: 'requests a pass', align: 'right' as const },
-    { title: 'a day', align: 'right' as const },
+    { title: 'requests per run', align: 'right' as const },
+    { title: 'per day', align: 'right' as const },
   ];
   const tableOf = (slots: number): string =>
     renderTable(
@@ -28,9 +28,9 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
           .slice(0, slots)
           .map((at) => wallClock(at, now, timezone))
           .join(', '),
-        count(kind.lists),
-        count(kind.requestsPerPass),
-        count(Math.round(kind.requestsPerPass * kind.passesPerDay)),
+        thousands(kind.lists),
+        thousands(kind.requestsPerPass),
+        thousands(Math.round(kind.requestsPerPass * kind.passesPerDay)),
       ]),
     );
   // A narrow terminal has no room for three slots.
@@ -40,8 +40,8 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
 }
 
 function verdict(output: Output, { kinds, wanted, available, complete }: Load): string[] {
-  const needed = count(Math.round(wanted));
-  const sum = `${needed} requests a day of the ${count(available)} that scheduled work may use`;
+  const needed = thousands(Math.round(wanted));
+  const sum = `${needed} requests a day of the ${thousands(available)} that scheduled work may use`;
   const unknown = complete
     ? []
     : ['Some lists were never read to their end; their cost is known after the first pass.'];
@@ -51,7 +51,7 @@ function verdict(output: Output, { kinds, wanted, available, complete }: Load): 
   const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
   return [
     `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ` +
-      `${count(Math.round(wanted - available))} too many.`,
+      `${thousands(Math.round(wanted - available))} too many.`,
     `The greatest ages to expect: ${ages.join(', ')}.`,
     'Nothing breaks: the most urgent lists are read first. ' +
       'Longer intervals (SCHEDULE_…) are promises that the budget can keep.',

@@ -2,7 +2,7 @@ import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
 import { plural } from '../../core/humanize.ts';
 import type { Cell, QueryResult } from '../../query/result.ts';
-import { type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
+import { type Output, paint, printLine, printWarning, type Streams } from '../../session/terminal.ts';
 import { asText } from './cells.ts';
 import { renderTable } from './table.ts';
 
@@ -27,10 +27,7 @@ export async function printTable({ stdout, stderr }: Streams, { columns, rows }:
   const cut = isCut ? '; cut to the width of the terminal, --format json shows all' : '';
   printLine(stdout, `(${complete ? '' : 'the first '}${plural(first.length, 'row')}${cut})`);
   if (!complete)
-    printLine(
-      stderr,
-      'warning: there are more rows than a table shows; --format csv or ndjson prints them all.',
-    );
+    printWarning(stderr, 'there are more rows than a table shows; --format csv or ndjson prints them all.');
 }
 
 /** At most `most` rows, and whether there were no more. */

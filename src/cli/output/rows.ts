@@ -1,7 +1,9 @@
 import { MirrorError } from '../../core/errors.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
-import { type Format, type Streams, writePaced } from '../../session/terminal.ts';
+import type { Streams } from '../../session/terminal.ts';
+import type { Format } from '../options.ts';
 import { asCsv, asJson, asText } from './cells.ts';
+import { writePaced } from './paced.ts';
 import { printTable } from './result-table.ts';
 
 /** Characters are gathered up to about this many for each write: a write is slow. */

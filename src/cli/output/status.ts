@@ -1,6 +1,7 @@
 import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import { ago, count, duration, plural } from '../../core/humanize.ts';
+import { judgeGate } from '../../core/gate-state.ts';
+import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import { type Output, paint, wrapped } from '../../session/terminal.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
@@ -27,11 +28,11 @@ function passState(
   status: JudgedStatus,
 ): string {
   const { leaseHeld, lease, now } = status;
-  if (startedAt === null) return `ordered ${ago(requestedAt, now)}, waits for the daemon`;
-  const started = `started ${ago(startedAt, now)}`;
+  if (startedAt === null) return `ordered ${fromNow(requestedAt, now)}, waits for the daemon`;
+  const started = `started ${fromNow(startedAt, now)}`;
   if (ordered && status.orderWait !== null) {
     const { kind, until } = status.orderWait;
-    return `${started}, waits (${kind}), resumes ${ago(until, now)}`;
+    return `${started}, waits (${kind}), resumes ${fromNow(until, now)}`;
   }
   if (ordered) return `${started}, ${leaseHeld ? 'under way' : 'resumes when a daemon starts'}`;
   const isRunning = leaseHeld && lease?.command === requestedBy;
@@ -50,8 +51,8 @@ function listTable(output: Output, status: JudgedStatus): string {
   const rows = judged.map((list) => [
     list.inboxId === null ? '' : `${list.inbox ?? 'no name'} (${list.inboxId})`,
     list.list,
-    ago(list.completeAsOf, now),
-    list.rows === null ? '' : count(list.rows),
+    fromNow(list.completeAsOf, now),
+    list.rows === null ? '' : thousands(list.rows),
     stateOf(output, list, status),
   ]);
   return renderTable(output, columns, rows);
@@ -70,22 +71,22 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   if (list.sweep !== null)
     parts.push(
       `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
-        `started ${ago(list.sweep.startedAt, now)}`,
+        `started ${fromNow(list.sweep.startedAt, now)}`,
     );
-  if (list.suspects > 0) parts.push(`${count(list.suspects)} not listed`);
-  if (list.rejected > 0) parts.push(`${count(list.rejected)} unreadable`);
+  if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
+  if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
 }
 
-function budgetLine({ sent, config, oldestLeavesAt, now }: JudgedStatus): string {
-  const left = requestsLeft(config.budget, sent);
-  const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${ago(oldestLeavesAt, now)}`;
+function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string {
+  const left = requestsLeft(budget, sent);
+  const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${fromNow(oldestLeavesAt, now)}`;
   const hours = Math.floor(BUDGET_WINDOW_MS / HOUR);
   return (
-    `budget   ${count(sent)} of ${count(config.budget.perDay)} requests in the last ${hours} h, ` +
-    `${count(left)} left (${count(config.budget.reserved)} kept for manual commands)${frees}`
+    `budget   ${thousands(sent)} of ${thousands(budget.perDay)} requests in the last ${hours} h, ` +
+    `${thousands(left)} left (${thousands(budget.reserved)} kept for manual commands)${frees}`
   );
 }
 
@@ -97,8 +98,8 @@ function gateLine(output: Output, { gate, gateWord, now }: JudgedStatus): string
     { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' }[gateWord],
   );
   const until =
-    gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${ago(gate.pausedUntil, now)}` : '';
-  return `gate     ${word}${until} (${gate.cause ?? 'cause unknown'})`;
+    gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${fromNow(gate.pausedUntil, now)}` : '';
+  return `gate     ${word}${until} (${judgeGate(gate, now).cause})`;
 }
 
 function outageLine(
@@ -107,20 +108,20 @@ function outageLine(
   now: number,
 ): string {
   const lasted = duration(now - since.getTime());
-  const next = until.getTime() > now ? ago(until, now) : 'now';
+  const next = until.getTime() > now ? fromNow(until, now) : 'now';
   return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
 }
 
 function nextLine({ schedules, now }: JudgedStatus): string {
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
-  const when = (nextAt: Date): string => (nextAt.getTime() > now ? ago(nextAt, now) : 'now');
+  const when = (nextAt: Date): string => (nextAt.getTime() > now ? fromNow(nextAt, now) : 'now');
   return `next     ${slots.map(({ list, nextAt }) => `${list} ${when(nextAt)}`).join(', ')}`;
 }
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
   const waiting = `${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all`;
   if (until === null) return `waiting  ${waiting}`;
-  return `waiting  ${waiting}; the first fits at about ${until.toISOString()} (${ago(until, now)})`;
+  return `waiting  ${waiting}; the first fits at about ${until.toISOString()} (${fromNow(until, now)})`;
 }
 
 function webhookLine(
@@ -130,8 +131,8 @@ function webhookLine(
 ): string {
   const waiting = pending === 0 ? 'every change is delivered' : `${plural(pending, 'change')} to deliver`;
   if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
-  const failed = paint(output, 'red', `failed ${failures === 1 ? 'once' : `${count(failures)} times`}`);
-  const next = retryAt.getTime() > now ? ago(retryAt, now) : 'when the daemon runs';
+  const failed = paint(output, 'red', `failed ${failures === 1 ? 'once' : `${thousands(failures)} times`}`);
+  const next = retryAt.getTime() > now ? fromNow(retryAt, now) : 'when the daemon runs';
   return `webhook  ${waiting}, ${failed}, next attempt ${next} (${cause ?? 'cause unknown'})`;
 }
 
@@ -141,6 +142,6 @@ function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {
   const held = duration(now - acquiredAt.getTime());
   return (
     `lease    held by \`${command}\`, process ${pid} on ${host}, for ${held}, ` +
-    `last heartbeat ${ago(heartbeatAt, now)}`
+    `last heartbeat ${fromNow(heartbeatAt, now)}`
   );
 }

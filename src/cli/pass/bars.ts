@@ -1,6 +1,6 @@
 import { type Budget, pagesFor } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, listId, type ListKey } from '../../core/lists.ts';
 import type { PassEvent } from '../../sync/events.ts';
 
@@ -27,7 +27,7 @@ const MOST_BARS = 8;
 const LEAST_WIDTH = 20;
 
 /** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the pass. */
-export class Progress {
+export class Bars {
   readonly #lists = new Map<string, ListState>();
   readonly #pace: Pace;
   readonly #startedAt: number;
@@ -89,9 +89,9 @@ export class Progress {
     const filled = share === null ? 0 : Math.round(share * BAR_WIDTH);
     const bar = share === null ? '·'.repeat(BAR_WIDTH) : '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
     const name = describeList(key).padEnd(nameWidth);
-    const of = expected === null ? '' : ` of about ${count(expected)}`;
+    const of = expected === null ? '' : ` of about ${thousands(expected)}`;
     const asking = state === 'asking' ? ', requesting the missing rows' : '';
-    return `${name} ${bar} ${plural(pages, 'page')}, ${count(items)}${of} rows${asking}`;
+    return `${name} ${bar} ${plural(pages, 'page')}, ${thousands(items)}${of} rows${asking}`;
   }
 
   #summary(lists: readonly ListState[], now: number): string {
@@ -100,9 +100,9 @@ export class Progress {
     const sent = this.#pace.sentBefore + this.#requests;
     const left = this.#requestsLeft(lists);
     const parts = [
-      `${count(done)} of ${plural(lists.length, 'list')}`,
-      `${count(Math.round(this.#rows / seconds))} rows/s`,
-      `budget ${count(sent)} of ${count(this.#pace.budget.perDay)}`,
+      `${thousands(done)} of ${plural(lists.length, 'list')}`,
+      `${thousands(Math.round(this.#rows / seconds))} rows/s`,
+      `budget ${thousands(sent)} of ${thousands(this.#pace.budget.perDay)}`,
       left === null
         ? 'time left unknown'
         : `about ${duration((left / this.#pace.budget.perSecond) * SECOND)} left`,

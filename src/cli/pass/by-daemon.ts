@@ -1,16 +1,16 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
-import { ago } from '../../core/humanize.ts';
+import { fromNow } from '../../core/humanize.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, type Streams } from '../../session/terminal.ts';
+import { type Io, printFailure, printLine, printWarning, type Streams } from '../../session/terminal.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { fromRecord, type PassRecord } from '../../sync/record.ts';
 import { withDisplay } from './display.ts';
 import { type Followed, followOrder } from './follow.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
-interface Wanted {
+interface PassRequest {
   readonly spec: PassSpec;
   readonly json: boolean;
 }
@@ -22,7 +22,7 @@ type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
 export async function orderPass(
   { stdout, stderr }: Streams,
   session: Session,
-  { spec, json }: Wanted,
+  { spec, json }: PassRequest,
 ): Promise<number> {
   const { mirror, clock } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now());
@@ -33,8 +33,8 @@ export async function orderPass(
   else if (daemon !== null)
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon === null) {
-    const message = `No daemon is running: order ${id} waits until \`inbox-mirror start\` runs one.`;
-    printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${message}`);
+    const message = `No daemon is running: order ${id} waits for one, or for this command without --detach.`;
+    printWarning(stderr, message);
   }
   return EXIT.done;
 }
@@ -44,7 +44,11 @@ export async function orderPass(
  * @returns the exit code; null if no daemon began the order, and this process is to do the pass
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function followPass(io: Io, session: Session, { spec, json }: Wanted): Promise<number | null> {
+export async function followPass(
+  io: Io,
+  session: Session,
+  { spec, json }: PassRequest,
+): Promise<number | null> {
   const { config, mirror, clock } = session;
   const placed = await mirror.orders.place(spec, clock.now());
   printLine(
@@ -79,8 +83,8 @@ async function sameOrder({ mirror, clock }: Session, id: number): Promise<string
   const order = await mirror.orders.read(id);
   const same = `The same ${order?.kind ?? 'pass'} is already`;
   return order?.startedAt == null
-    ? `${same} ordered, ${ago(order?.requestedAt ?? null, clock.now())}`
-    : `${same} running, begun ${ago(order.startedAt, clock.now())}`;
+    ? `${same} ordered, ${fromNow(order?.requestedAt ?? null, clock.now())}`
+    : `${same} running, begun ${fromNow(order.startedAt, clock.now())}`;
 }
 
 async function printEnd(
@@ -106,8 +110,7 @@ async function printEnd(
   else await printOutcome(streams, session, report, { cost, order: order.id, json });
   if (followed.kind === 'left' || order.report !== null || order.state === 'done')
     return passExitCode(report);
-  const message = `the daemon gave order ${order.id} up: ${order.error ?? 'cause unknown'}`;
-  printLine(stderr, `${paint(stderr, 'red', 'failed:')} ${message}`);
+  printFailure(stderr, `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`);
   return EXIT.unexpected;
 }
 

@@ -6,8 +6,9 @@ import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts'
 import type { Display, Session } from '../../session/session.ts';
 import type { Output } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
-import { type Pace, Progress } from './bars.ts';
+import { Bars, type Pace } from './bars.ts';
 
+/** The bars are redrawn once in this many ms, not at each event. */
 const REDRAW_MS = 200;
 
 /** Without bars, a list's progress is logged after this many pages: half a minute at the service's pace. */
@@ -35,7 +36,7 @@ export async function withDisplay<Result>(
   { attach, config, clock, log, mirror }: Session,
   work: (display: PassDisplay) => Promise<Result>,
 ): Promise<Result> {
-  const pace = { budget: config.budget, sentBefore: await mirror.budget.sentToday(clock.now()) };
+  const pace = { budget: config.budget, sentBefore: await mirror.budget.sentInWindow(clock.now()) };
   const display = passDisplay(output, { pace, log, now: clock.now });
   const detach = attach(display);
   try {
@@ -47,34 +48,34 @@ export async function withDisplay<Result>(
 }
 
 export function passDisplay(output: Output, deps: DisplayDeps): PassDisplay {
-  return output.isTTY === true ? bars(output, deps) : lines(output, deps);
+  return output.isTTY === true ? barDisplay(output, deps) : lineDisplay(output, deps);
 }
 
-function bars(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
+function barDisplay(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
   const update = createLogUpdate(output as NodeJS.WriteStream);
-  const progress = new Progress(pace, now());
-  const draw = (): void => update(progress.render(now(), output.columns ?? 80));
+  const bars = new Bars(pace, now());
+  const draw = (): void => update(bars.render(now(), output.columns ?? 80));
   const timer = setInterval(draw, REDRAW_MS);
   return {
     event(event) {
-      progress.apply(event);
-      if (event.kind === 'page') progress.note('');
+      bars.apply(event);
+      if (event.kind === 'page') bars.note('');
       logProblem(event, log);
     },
     gateEvent(event) {
       if (event.kind === 'paused')
-        progress.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
-      else if (event.kind === 'retry') progress.note(`Retrying in ${duration(event.waitMs)}: ${event.cause}`);
-      else if (event.kind === 'opened') progress.note('');
+        bars.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
+      else if (event.kind === 'retry') bars.note(`Retrying in ${duration(event.waitMs)}: ${event.cause}`);
+      else if (event.kind === 'opened') bars.note('');
     },
-    note: (text) => progress.note(text),
+    note: (text) => bars.note(text),
     writeLog(line) {
       update.clear();
       output.write(line);
       draw();
     },
     stopping() {
-      progress.note('Stopping after the current page … (Ctrl-C again stops at once)');
+      bars.note('Stopping after the current page … (Ctrl-C again stops at once)');
       draw();
     },
     end() {
@@ -85,7 +86,7 @@ function bars(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
   };
 }
 
-function lines(output: Output, { log }: DisplayDeps): PassDisplay {
+function lineDisplay(output: Output, { log }: DisplayDeps): PassDisplay {
   /** The page at which each list last logged its progress. */
   const loggedPages = new Map<string, number>();
   let lastNote = '';

@@ -2,14 +2,15 @@ import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { PATIENCE_MS } from '../../core/gate-state.ts';
-import { count, duration } from '../../core/humanize.ts';
+import { thousands, duration } from '../../core/humanize.ts';
 import type { Wait } from '../../mirror/gate/wait.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import { isOpenPass, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { OrderProgress } from './replay.ts';
+import { Replay } from './replay.ts';
 
+/** The order is polled once in this many ms: about twice for each page at the service's pace. */
 const POLL_MS = 500;
 
 /** If no daemon runs for this many ms, the command withdraws its order. A daemon needs less to start. */
@@ -56,18 +57,17 @@ export async function followOrder(
   placed: { id: number; joined: boolean },
 ): Promise<Followed> {
   const { mirror, clock, signal, budget, note, print } = deps;
-  const progress = new OrderProgress(mirror, deps.onEvent);
+  const replay = new Replay(mirror, deps.onEvent);
   const absence = new Span(clock);
   const parked = new Span(clock);
   let printedGone = false;
   for (;;) {
     const order = await mirror.orders.read(placed.id);
     if (order === null) throw new Error(`order ${placed.id} is gone from sync_requests`);
-    const moved = await progress.poll(order);
-    const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: progress.reports(), why });
+    const moved = await replay.poll(order);
+    const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: replay.reports(), why });
     if (order.state === 'abandoned' && order.startedAt === null) return { kind: 'not-begun' };
-    if (order.state !== 'open' && order.state !== 'running')
-      return { kind: 'ended', order, lists: progress.reports() };
+    if (!isOpenPass(order)) return { kind: 'ended', order, lists: replay.reports() };
 
     const goneFor = absence.lasts((await liveDaemon(deps)) === null);
     if (goneFor !== null && order.state === 'open' && goneFor >= WITHDRAW_MS) {
@@ -80,7 +80,7 @@ export async function followOrder(
       if (goneFor >= RESTART_MS) return left(new MirrorError('DAEMON_STOPPED', DAEMON_GONE));
     }
 
-    const wait = goneFor === null ? await mirror.wait(budget, clock.now()) : null;
+    const wait = goneFor === null ? await mirror.readWait(budget, clock.now()) : null;
     const parkedFor = parked.lasts(wait !== null && !moved);
     if (wait !== null && parkedFor !== null) {
       const leftMs = Math.max(0, wait.until.getTime() - clock.now());
@@ -153,7 +153,7 @@ function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], le
 }
 
 function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
-  if (kind === 'budget') return `the day's budget of ${count(budget.perDay)} requests is spent`;
+  if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
     breaker: 'the breaker is open',

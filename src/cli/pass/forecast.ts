@@ -1,6 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
+import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printLine, wrapped } from '../../session/terminal.ts';
 import { unknownInbox } from '../../sync/pass.ts';
@@ -13,14 +14,14 @@ import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 export async function printForecast(
   output: Output,
   { config, clock, mirror }: Session,
-  scope: Parameters<typeof forecastResync>[1],
+  scope: Scope,
   json: boolean,
 ): Promise<void> {
   const inboxes = await mirror.inboxes();
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
     throw unknownInbox(inboxId, inboxes);
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const forecast = await forecastResync(mirror, scope, config.budget, sent);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
   printLine(
@@ -30,30 +31,33 @@ export async function printForecast(
 }
 
 function asWords(forecast: Forecast, endsAt: Date): string {
-  const { requests, perDay, sentToday, lastsMs, complete } = forecast;
+  const { requests, perDay, sentInWindow, lastsMs, complete } = forecast;
   const share = ((requests / perDay) * 100).toFixed(1);
   const lists = plural(forecast.lists.length, 'list');
   const cost = `${complete ? '' : 'at least '}${plural(requests, 'request')}`;
   const end = endsAt.toISOString().replace(/\.\d+Z$/, 'Z');
   const lines = [
     `A resync of ${lists} costs ${cost}: ` +
-      `${share} % of the day's ${count(perDay)}, of which ${count(sentToday)} are used.`,
+      `${share} % of the day's ${thousands(perDay)}, of which ${thousands(sentInWindow)} are used.`,
     `It would end ${complete ? 'about' : 'at the earliest'} ${end}, in ${duration(lastsMs)}.`,
   ];
   if (!complete) lines.push('The size of some lists is unknown: no sweep has read them to their end yet.');
-  if (requests + sentToday > perDay)
+  if (requests + sentInWindow > perDay)
     lines.push(
       'It needs more requests than the day has left. The resync would pause; run it again to resume.',
     );
   return lines.join('\n');
 }
 
-function asJson({ lists, requests, complete, sentToday, perDay, lastsMs }: Forecast, endsAt: Date): unknown {
+function asJson(
+  { lists, requests, complete, sentInWindow, perDay, lastsMs }: Forecast,
+  endsAt: Date,
+): unknown {
   return {
     requests,
     complete,
     share_of_day: requests / perDay,
-    sent_today: sentToday,
+    sent_today: sentInWindow,
     requests_per_day: perDay,
     seconds: Math.round(lastsMs / SECOND),
     ends_at: endsAt.toISOString(),

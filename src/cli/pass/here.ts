@@ -4,7 +4,7 @@ import type { Session } from '../../session/session.ts';
 import type { Streams } from '../../session/terminal.ts';
 import { runPass } from '../../sync/pass.ts';
 import { markDue } from '../../sync/planning/due.ts';
-import { cronsOf } from '../../sync/planning/freshness.ts';
+import { cronsOf } from '../../sync/planning/cron.ts';
 import { withDisplay } from './display.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 

@@ -1,9 +1,17 @@
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
-import { count, duration, plural } from '../../core/humanize.ts';
+import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
-import { type Output, paint, printLine, type Streams, wrapped } from '../../session/terminal.ts';
+import {
+  type Output,
+  paint,
+  printFailure,
+  printLine,
+  printWarning,
+  type Streams,
+  wrapped,
+} from '../../session/terminal.ts';
 import type { ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { renderTable } from '../output/table.ts';
@@ -74,9 +82,7 @@ const OUTCOMES = {
 function row(stdout: Output, report: ListReport, inboxName: (id: string) => string | null): string[] {
   const { key, outcome, items, inserted, changed, deleted } = report;
   const numbers =
-    outcome === 'complete'
-      ? [items, inserted, changed, deleted].map((value) => (value === 0 ? '0' : count(value)))
-      : ['', '', '', ''];
+    outcome === 'complete' ? [items, inserted, changed, deleted].map(thousands) : ['', '', '', ''];
   const word = paint(
     stdout,
     outcome === 'failed' ? 'red' : outcome === 'skipped' ? 'yellow' : 'dim',
@@ -92,24 +98,23 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
 }
 
 function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
-  const warn = (text: string): void => printLine(stderr, `${paint(stderr, 'yellow', 'warning:')} ${text}`);
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
-    warn(
+    printWarning(
+      stderr,
       `${plural(rejected, 'row')} of ${describeList(key)} could not be read; ` +
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
   if (suspects > 0) {
-    warn(
+    printWarning(
+      stderr,
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
         'a row that the next complete sweep does not list either is marked as deleted',
     );
   }
-  if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error) {
-    const message = `${paint(stderr, 'red', 'failed:')} ${describeList(key)}: ${error.message}`;
-    printLine(stderr, wrapped(stderr, message));
-  }
+  if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)
+    printFailure(stderr, `${describeList(key)}: ${error.message}`);
 }
 
 function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string): void {
@@ -161,9 +166,9 @@ export async function printOutcome(
     return;
   }
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
-  const sent = await mirror.budget.sentToday(clock.now());
+  const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
-    `${count(sent)} of the day's ${count(config.budget.perDay)} are used.`;
+    `${thousands(sent)} of the day's ${thousands(config.budget.perDay)} are used.`;
   printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
 }

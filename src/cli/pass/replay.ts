@@ -1,9 +1,8 @@
 import { keysOf, listId, type ListKey } from '../../core/lists.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
-import type { OrderSweep } from '../../mirror/passes/progress.ts';
-import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { UNTOUCHED } from '../../sync/pass.ts';
+import type { OrderSweep } from '../../mirror/passes/order-sweeps.ts';
+import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 
 /** A list's progress up to the last event. */
 interface Replayed {
@@ -14,7 +13,7 @@ interface Replayed {
 }
 
 /** Reads an order's sweeps from the database and emits the events that a pass in this process would emit. */
-export class OrderProgress {
+export class Replay {
   readonly #mirror: Mirror;
   readonly #onEvent: (event: PassEvent) => void;
   readonly #lists = new Map<string, Replayed>();
@@ -48,17 +47,14 @@ export class OrderProgress {
   reports(): ListReport[] {
     return Array.from(
       this.#lists.values(),
-      ({ key, report }) => report ?? { key, outcome: 'paused', ...UNTOUCHED },
+      ({ key, report }) => report ?? { key, outcome: 'paused', ...NO_FIGURES },
     );
   }
 
   /** Adds the lists of the order. A sweep of the inboxes can find an inbox while the order runs. */
-  async #addLists({ lists, inboxId }: Order): Promise<void> {
-    const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => inboxId === null || id === inboxId);
-    const keys = keysOf(
-      lists,
-      inboxes.map(({ id }) => id),
-    );
+  async #addLists(order: Order): Promise<void> {
+    const inboxes = (await this.#mirror.inboxes()).filter(({ id }) => coversInbox(order, id));
+    const keys = keysOf(order.lists, inboxes);
     for (const key of keys.filter((known) => !this.#lists.has(listId(known)))) {
       this.#lists.set(listId(key), { key, sweepId: null, pages: 0, report: null });
       const last = await this.#mirror.sweeps.lastComplete(key);
@@ -101,7 +97,7 @@ export class OrderProgress {
 
   async #reportOf(key: ListKey, { state, error, ...numbers }: OrderSweep): Promise<ListReport> {
     if (state === 'failed')
-      return { key, outcome: 'failed', ...UNTOUCHED, error: new Error(error ?? 'cause unknown') };
+      return { key, outcome: 'failed', ...NO_FIGURES, error: new Error(error ?? 'cause unknown') };
     const { items, inserted, changed, deleted, rejected } = numbers;
     const suspects = await this.#mirror.suspects.count(key);
     return { key, outcome: 'complete', items, inserted, changed, deleted, rejected, suspects, error: null };

@@ -15,6 +15,9 @@ export interface Scrape {
 
 type Update = (scrape: Scrape) => void;
 
+/** The start of the names of the program's own metrics. */
+export const PREFIX = 'inbox_mirror_';
+
 /** Adds the gauges of the status. @returns a function that sets them all and drops lists that are gone */
 export function createStatusGauges(registry: Registry): Update {
   const updates = [budgetGauges, listGauges, stateGauges].map((create) => create(registry));
@@ -23,13 +26,13 @@ export function createStatusGauges(registry: Registry): Update {
   };
 }
 
-function gauge<Label extends string = never>(
+export function gauge<Label extends string = never>(
   registry: Registry,
   name: string,
   help: string,
   labelNames: Label[] = [],
 ): Gauge<Label> {
-  return new Gauge({ name: `inbox_mirror_${name}`, help, labelNames, registers: [registry] });
+  return new Gauge({ name: `${PREFIX}${name}`, help, labelNames, registers: [registry] });
 }
 
 function budgetGauges(registry: Registry): Update {
@@ -41,11 +44,11 @@ function budgetGauges(registry: Registry): Update {
   );
   const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
   const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
-  return ({ status: { config, sent } }) => {
-    limit.set(config.budget.perDay);
-    reserved.set(config.budget.reserved);
+  return ({ status: { budget, sent } }) => {
+    limit.set(budget.perDay);
+    reserved.set(budget.reserved);
     used.set(sent);
-    left.set(requestsLeft(config.budget, sent));
+    left.set(requestsLeft(budget, sent));
   };
 }
 

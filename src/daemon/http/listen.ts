@@ -1,7 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { claimantOf } from '../../session/claim.ts';
+import { thisProcess } from '../../session/claim.ts';
 import type { Session } from '../../session/session.ts';
 import { readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';
@@ -32,7 +32,7 @@ export async function openEndpoints(
       role,
       ping: () => mirror.leaseHolder(),
       status: () => {
-        const self = { ...claimantOf('', clock), isWriter: role() === 'active' };
+        const self = { ...thisProcess(), isWriter: role() === 'active' };
         return readJudgedStatus(mirror, { now: clock.now(), config, self });
       },
       changes: (afterId, filter, limit) => mirror.history.after(afterId, filter, limit),

@@ -1,9 +1,9 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { Ended } from '../../session/session.ts';
+import type { RequestEnd } from '../../session/session.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { createStatusGauges, type Scrape } from './gauges.ts';
+import { createStatusGauges, gauge, PREFIX, type Scrape } from './gauges.ts';
 
 /** Label values that exist from the start, with 0: an alert on the first 429 needs the 0 before it. */
 const KNOWN_STATUSES = ['200', '401', '403', '404', '429', '500', '502', '503', '504', 'none'];
@@ -27,7 +27,7 @@ export interface Metrics {
   /** The media type of `render`'s text. */
   readonly contentType: string;
   passEvent(event: PassEvent): void;
-  requestEnded(ended: Ended): void;
+  requestEnded(ended: RequestEnd): void;
   /** All metrics as text, with the gauges set from the status. */
   render(scrape: Scrape): Promise<string>;
 }
@@ -76,14 +76,13 @@ function createMeters(registry: Registry) {
     name: string,
     help: string,
     ...labelNames: Label[]
-  ): Counter<Label> => new Counter({ name: `inbox_mirror_${name}`, help, labelNames, registers });
+  ): Counter<Label> => new Counter({ name: `${PREFIX}${name}`, help, labelNames, registers });
   const histogram = <Label extends string>(
     name: string,
     help: string,
     buckets: number[],
     ...labelNames: Label[]
-  ): Histogram<Label> =>
-    new Histogram({ name: `inbox_mirror_${name}`, help, labelNames, buckets, registers });
+  ): Histogram<Label> => new Histogram({ name: `${PREFIX}${name}`, help, labelNames, buckets, registers });
   return {
     requests: counter('requests_total', 'Requests to the service by HTTP status; none: no answer.', 'status'),
     gateWait: histogram('gate_wait_seconds', 'How long the gate delayed a request.', WAIT_BUCKETS),
@@ -101,12 +100,7 @@ function createMeters(registry: Registry) {
       'list',
     ),
     sweeps: counter('sweeps_total', 'Sweeps by outcome; paused ones are resumed later.', 'list', 'outcome'),
-    info: new Gauge({
-      name: 'inbox_mirror_info',
-      help: 'Always 1; the label is the version of inbox-mirror.',
-      labelNames: ['version'],
-      registers,
-    }),
+    info: gauge(registry, 'info', 'Always 1; the label is the version of inbox-mirror.', ['version']),
   };
 }
 
@@ -133,7 +127,7 @@ function sweepTimer({ sweeps, sweepTime }: Meters, clock: Pick<Clock, 'monotonic
       const { list } = key;
       const started = startedAt.get(listId(key));
       startedAt.delete(listId(key));
-      // The pass swept such a list before its interruption, or left it out.
+      // The pass did not sweep this list: it was already complete, or its inbox may be gone.
       if (outcome === 'already' || outcome === 'skipped') return;
       sweeps.inc({ list, outcome });
       if (outcome === 'complete' && started !== undefined)

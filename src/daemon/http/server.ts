@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { type Clock, SECOND } from '../../core/clock.ts';
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
@@ -19,6 +19,7 @@ const TIME_OUTS = {
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
 };
+/** At most this many connections at a time; Node closes a further one at once. */
 const MAX_CONNECTIONS = 100;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -166,7 +167,7 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
 }
 
 function asListenError(error: unknown, host: string, port: number): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   const problems: Record<string, string> = {
     EADDRINUSE:
       `HTTP_PORT: another program, perhaps another inbox-mirror, listens on ${host}:${port}. ` +

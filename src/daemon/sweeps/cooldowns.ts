@@ -37,8 +37,8 @@ export class Cooldowns {
   }
 
   /** The cheapest lists for a test of the service: lists without a cooldown first, then by its end. */
-  leastBlamed(inboxIds: readonly string[]): ListKey[] {
-    return [INBOXES, ...keysOf(['users'], inboxIds)].toSorted((a, b) => this.until(a) - this.until(b));
+  leastBlamed(inboxes: readonly { readonly id: string }[]): ListKey[] {
+    return [INBOXES, ...keysOf(['users'], inboxes)].toSorted((a, b) => this.until(a) - this.until(b));
   }
 
   /**

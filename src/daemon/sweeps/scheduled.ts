@@ -6,8 +6,8 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { Client } from '../../sync/deps.ts';
-import type { ListReport, PassEvent } from '../../sync/events.ts';
-import { SIDE_BY_SIDE, UNTOUCHED } from '../../sync/pass.ts';
+import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
+import { SIDE_BY_SIDE } from '../../sync/pass.ts';
 import { readAgenda } from '../../sync/planning/agenda.ts';
 import { sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
@@ -70,7 +70,10 @@ export class ScheduledSweeps {
     this.replan();
   }
 
-  /** Call this when a sweep or an order has ended: another list may begin. */
+  /**
+   * A sweep or an order has ended, so another list may begin. With an empty queue the agenda is read again at
+   * the next tick. Otherwise the queue fills the place, and the agenda is read within `REPLAN_MS`.
+   */
   replanSoon(): void {
     const wait = this.#queue.length > 0 ? REPLAN_MS : 0;
     this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + wait);
@@ -98,7 +101,7 @@ export class ScheduledSweeps {
   /** The list that tests whether the service answers again; empty if none is free. */
   async #testList(): Promise<ListKey[]> {
     const inboxes = await this.#deps.mirror.inboxes();
-    const lists = this.#cooldowns.leastBlamed(inboxes.map(({ id }) => id));
+    const lists = this.#cooldowns.leastBlamed(inboxes);
     return lists.filter((key) => !this.#isBusy(key)).slice(0, 1);
   }
 
@@ -111,7 +114,7 @@ export class ScheduledSweeps {
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachOf(error) === 'list';
-      done({ key, outcome: isFinal ? 'failed' : 'paused', ...UNTOUCHED, error });
+      done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
       this.#afterFailure(key, error, isFinal);
     } finally {
       this.#deps.onEnd();

@@ -2,6 +2,8 @@ import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 
 /** A daemon is stuck when no tick ends for this many ms. A tick takes milliseconds, or seconds at a lock. */
 export const STUCK_MS = 3 * MINUTE;
+
+/** The time since the last tick is checked once in this many ms. */
 const POLL_MS = 10 * SECOND;
 
 /**

@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
-import { ago, duration } from '../../core/humanize.ts';
-import { LONGEST_HINT, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import { fromNow, duration } from '../../core/humanize.ts';
+import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
 import { changeAsJson, targetOf } from '../../mirror/mirror.ts';
@@ -76,7 +76,7 @@ async function deliverNext(
   const before = (await mirror.deliveries.read(target)) ?? (await beginDelivery(mirror, target, clock.now()));
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
-  if (wait > 0 && wait <= LONGEST_HINT) return Math.min(wait, MINUTE);
+  if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
   const changes = await mirror.history.after(before.lastId, {}, size.max);
   const [first] = changes;
   const last = changes.at(-1);
@@ -133,7 +133,7 @@ function logOutcome(
   { failures, retryAt, cause, lastId }: Delivery,
   now: number,
 ): void {
-  const failed = `webhook delivery failed; retrying ${ago(retryAt, now)}`;
+  const failed = `webhook delivery failed; retrying ${fromNow(retryAt, now)}`;
   if (failures === 1) log.warn({ cause }, `${failed}, then less often`);
   else if (failures > 1) log.debug({ cause, failure: failures }, failed);
   else if (before.failures > 0) log.info({ change: lastId }, 'the webhook accepts deliveries again');

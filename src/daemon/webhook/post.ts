@@ -1,5 +1,6 @@
 import got, { type Response } from 'got';
 import { SECOND } from '../../core/clock.ts';
+import { codeOf } from '../../core/errors.ts';
 import type { Post } from './deliver.ts';
 
 const TIME_OUT_MS = 15 * SECOND;
@@ -39,7 +40,7 @@ export async function postByHttp(
       if (bytes > LONGEST_BODY) break;
     }
   } catch (error) {
-    if (error instanceof Error && 'code' in error) problem = String(error.code);
+    problem = codeOf(error) ?? problem;
   }
   return head === undefined
     ? { status: null, retryAfter: undefined, problem: `no answer (${problem})` }

@@ -1,4 +1,4 @@
-import { MirrorError } from '../../core/errors.ts';
+import { codeOf, MirrorError } from '../../core/errors.ts';
 
 const UNREACHABLE =
   'cannot be reached. Nothing is lost. Check that the server runs and that DATABASE_URL names ' +
@@ -92,7 +92,7 @@ interface AdapterCause {
 export function asPostgresError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
   const cause = (error.cause ?? {}) as AdapterCause;
-  const code = cause.originalCode ?? ('code' in error ? String(error.code) : '');
+  const code = cause.originalCode ?? codeOf(error) ?? '';
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return error;

@@ -1,4 +1,4 @@
-import { MirrorError } from '../../core/errors.ts';
+import { codeOf, MirrorError } from '../../core/errors.ts';
 
 /** Error texts of SQLite and of Prisma's adapter, with their meaning for the user. The first match wins. */
 const CAUSES: [RegExp, string][] = [
@@ -32,7 +32,7 @@ const CAUSES: [RegExp, string][] = [
  */
 export function asSqliteError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   const text = `${error.name} ${error.message} ${code} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   return known === undefined

@@ -3,7 +3,7 @@ import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
 /** Counts requests against the day's budget. */
-export class BudgetUse {
+export class BudgetReader {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
@@ -11,7 +11,7 @@ export class BudgetUse {
   }
 
   /** Requests in the window that ends at `now` (epoch ms). */
-  async sentToday(now: number): Promise<number> {
+  async sentInWindow(now: number): Promise<number> {
     return await this.sentSince(now - BUDGET_WINDOW_MS);
   }
 

@@ -1,12 +1,10 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
-import { SECOND } from '../../core/clock.ts';
+import { type Boot, CLOCK_TOLERANCE_MS, wasSet } from '../../core/clock.ts';
 import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso, isoOrNull } from '../../database/instants.ts';
-
-/** A difference of up to this many ms does not count as a set clock. */
-const CLOCK_TOLERANCE_MS = SECOND;
+import { iso } from '../../database/instants.ts';
+import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
@@ -15,7 +13,7 @@ const SLOT_TIMES = ['due_since', 'due_before'];
 /** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
   OR id > (SELECT max(id) FROM sweeps) - 1000)`;
-const OPEN_PASSES = `state IN ('open', 'running')`;
+const OPEN_PASSES = `state IN ${OPEN_PASS}`;
 
 interface ClockRow {
   clock_host: string | null;
@@ -34,19 +32,14 @@ interface ClockRow {
  * to just before `now`. Requests in the future are set to `now`, so that they count for a day and not for
  * ever. A pause that began in the future begins now.
  */
-export async function followClock(
-  tx: Sql,
-  dialect: Dialect,
-  boot: { host: string; id: string; at: number },
-  now: number,
-): Promise<void> {
+export async function followClock(tx: Sql, dialect: Dialect, boot: Boot, now: number): Promise<void> {
   await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
   const [stored] = await tx.query<ClockRow>(
     `SELECT clock_host, clock_boot, clock_boot_at, paused_at, paused_until FROM gate_state`,
   );
   const sameRun = stored?.clock_host === boot.host && stored.clock_boot === boot.id;
-  const jump = sameRun ? boot.at - (stored.clock_boot_at?.getTime() ?? boot.at) : 0;
-  const shift = Math.abs(jump) > CLOCK_TOLERANCE_MS ? jump : 0;
+  const last = { at: stored?.clock_boot_at?.getTime() ?? boot.at };
+  const shift = sameRun && wasSet(boot, last) ? boot.at - last.at : 0;
   if (shift !== 0) {
     const recent = `sent_at > '${iso(now - shift - BUDGET_WINDOW_MS)}'`;
     await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where: recent });
@@ -65,7 +58,7 @@ export async function followClock(
       `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
       boot.host,
       boot.id,
-      isoOrNull(boot.at),
+      iso(boot.at),
     );
   }
 }

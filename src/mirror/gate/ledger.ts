@@ -1,3 +1,4 @@
+import type { Boot } from '../../core/clock.ts';
 import type { GateState } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
@@ -41,11 +42,11 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async state(): Promise<GateState> {
+  async gateState(): Promise<GateState> {
     return await readState(this.#database);
   }
 
-  async pause(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
+  async pauseGate(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
     return await this.#database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
       const before = await readState(tx);
@@ -77,19 +78,19 @@ export class DatabaseLedger implements Ledger {
     return ended > 0;
   }
 
-  async open(): Promise<void> {
+  async openGate(): Promise<void> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL`,
     );
   }
 
-  async refuseKey(key: string, cause: string, now: number): Promise<void> {
+  async refuseKey(fingerprint: string, cause: string, now: number): Promise<void> {
     await this.#database.execute(
       `INSERT INTO gate_state (id, refused_key, refused_at, cause) VALUES (1, $1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at,
          cause = excluded.cause`,
-      key,
+      fingerprint,
       iso(now),
       cause,
     );
@@ -103,7 +104,7 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async followClock(boot: { host: string; id: string; at: number }, now: number): Promise<void> {
+  async followClock(boot: Boot, now: number): Promise<void> {
     const { dialect } = this.#database;
     await this.#database.transaction((tx) => followClock(tx, dialect, boot, now), GATE);
   }

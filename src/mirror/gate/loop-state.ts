@@ -1,5 +1,6 @@
 import type { GateState } from '../../core/gate-state.ts';
 import type { Sql } from '../../database/database.ts';
+import { OPEN_PASS } from '../passes/states.ts';
 import { asGateState, type GateRow } from './ledger.ts';
 import { asOutage, type Outage, type OutageRow } from './outage.ts';
 
@@ -14,7 +15,7 @@ export interface LoopState {
 /** Reads the loop's state in one query. */
 export async function readLoopState(sql: Sql): Promise<LoopState> {
   const [row] = await sql.query<GateRow & OutageRow & { ordered: number | null }>(
-    `SELECT (SELECT min(id) FROM sync_requests WHERE state IN ('open', 'running') AND ordered) AS ordered,
+    `SELECT (SELECT min(id) FROM sync_requests WHERE state IN ${OPEN_PASS} AND ordered) AS ordered,
        gate_state.*
      FROM (SELECT 1 AS one) AS always LEFT JOIN gate_state ON gate_state.id = 1`,
   );

@@ -1,5 +1,5 @@
 import { isoOrNull } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 
 /** An outage of the service. The daemon sends no request before `until`. */
 export interface Outage {
@@ -20,14 +20,14 @@ export function asOutage(row: OutageRow): Outage | null {
 }
 
 /** Records an outage; null records that the service answers again. */
-export async function writeOutage({ write }: Fenced, outage: Outage | null): Promise<void> {
+export async function writeOutage({ write }: FencedDatabase, outage: Outage | null): Promise<void> {
   await write(async (tx) => {
     await tx.execute(
       `INSERT INTO gate_state (id, outage_since, outage_until, outage_cause) VALUES (1, $1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET outage_since = excluded.outage_since,
          outage_until = excluded.outage_until, outage_cause = excluded.outage_cause`,
-      isoOrNull(outage?.since.getTime() ?? null),
-      isoOrNull(outage?.until.getTime() ?? null),
+      isoOrNull(outage?.since ?? null),
+      isoOrNull(outage?.until ?? null),
       outage?.cause ?? null,
     );
   });

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { BUDGET_WINDOW_MS, REQUEST_TIMEOUT_MS } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
 import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 
-/** No request takes longer than this, in ms: the 30 s time-out of a whole request, and 5 s to spare. */
-const LONGEST_REQUEST_MS = 35 * SECOND;
-/** A request that was answered within this many ms cannot block once it is older than `quickSince`. */
+/** No request takes longer than this, in ms: the time-out of a whole request, and 5 s to spare. */
+const LONGEST_REQUEST_MS = REQUEST_TIMEOUT_MS + 5 * SECOND;
+/** An answer within this many ms is quick: its request can block only if it was sent after `quickSince`. */
 const QUICK_ANSWER_MS = SECOND;
+
+/** Instants are whole milliseconds: the span between two of them can be up to this many ms wrong. */
+const ROUNDING_MS = 1;
 
 /** A process that waits for another's answer requests its slot again after this many ms. */
 const POLL_MS = 250;
@@ -49,14 +52,14 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
-        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :key)
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
         AND NOT EXISTS (${probeOut})
       RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
          WHERE paused_until > :now) AS pause,
-        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :key) AS key_refused,
+        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${probeOut}) AS probe_out,
         (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
@@ -65,18 +68,19 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
 }
 
 function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now: number) {
+  // A gap between two rounded instants can be too short.
+  const gap = limits.gapMs + ROUNDING_MS;
   return {
     now: iso(now),
     ...entry,
     windowStart: iso(now - BUDGET_WINDOW_MS),
     recentSince: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
-    quickSince: iso(now - limits.gapMs - QUICK_ANSWER_MS - 2),
+    quickSince: iso(now - gap - QUICK_ANSWER_MS - ROUNDING_MS),
     cap: limits.cap,
     own: JSON.stringify(limits.ownIds.map(String)),
     unanswered: limits.unansweredMs,
-    // The ledger's instants are whole milliseconds: a gap between two of them can be one millisecond short.
-    gap: limits.gapMs + 1,
-    key: limits.key,
+    gap,
+    fingerprint: limits.fingerprint,
     holder,
     turnEnds: iso(now + TURN_MS),
   };
@@ -143,7 +147,7 @@ interface Explanation {
   readonly key_refused: boolean | number;
   readonly others_turn: boolean | number;
   readonly probe_out: boolean | number;
-  /** When the request was sent that must leave the window first, in ms from now: a negative number. */
+  /** Ms from now to the sending of the request that must leave the window first; negative. */
   readonly frees: number | null;
 }
 

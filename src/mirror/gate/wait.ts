@@ -1,7 +1,7 @@
 import { type Budget, requestsLeft } from '../../core/budget.ts';
 import { judgePause } from '../../core/gate-state.ts';
 import type { Database } from '../../database/database.ts';
-import { BudgetUse } from './budget-use.ts';
+import { BudgetReader } from './budget-use.ts';
 import { readLoopState } from './loop-state.ts';
 
 /** Why no request can leave, and until when. */
@@ -19,11 +19,11 @@ export async function readWait(
   now: number,
 ): Promise<Wait | null> {
   const { gate, outage } = await readLoopState(database);
-  const { word, until } = judgePause(gate, now);
-  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause: gate.cause, until };
+  const { word, until, cause } = judgePause(gate, now);
+  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause, until };
   if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
-  const use = new BudgetUse(database);
-  const sent = await use.sentToday(now);
+  const use = new BudgetReader(database);
+  const sent = await use.sentInWindow(now);
   if (requestsLeft(budget, sent) > 0) return null;
   return { kind: 'budget', cause: null, until: await use.leavesWindowAt(sent - budget.perDay + 1, now) };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 
 /** How far the webhook has delivered the changes to one target. */
 export interface Delivery {
@@ -51,9 +51,9 @@ export class DeliveryReader {
 
 /** The webhook's deliveries, for the holder of the lease. */
 export class Deliveries extends DeliveryReader {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }
@@ -69,7 +69,7 @@ export class Deliveries extends DeliveryReader {
         target,
         lastId,
         failures,
-        isoOrNull(retryAt?.getTime() ?? null),
+        isoOrNull(retryAt),
         cause,
         iso(now),
       );

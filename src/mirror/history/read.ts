@@ -78,7 +78,7 @@ async function select(
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
   }
-  if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since.getTime()))}`);
+  if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
   const rows = await sql.query<ChangeRow>(
     `SELECT id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value
      FROM changes WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,

@@ -1,9 +1,9 @@
 import type { Item } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import { type Applied, applyItems } from './upsert.ts';
+import { applyItems, type ItemCounts } from './upsert.ts';
 
 /** A checked page of a list. */
 export interface PageToApply {
@@ -24,11 +24,11 @@ export interface PageToApply {
  * @returns the sweep after the page, and how many rows were new or different
  */
 export async function applyPage(
-  { database, write }: Fenced,
+  { database, write }: FencedDatabase,
   sweep: Sweep,
   page: PageToApply,
   now: number,
-): Promise<{ sweep: Sweep; applied: Applied }> {
+): Promise<{ sweep: Sweep; applied: ItemCounts }> {
   const pageNo = sweep.pages + 1;
   const observedAt = iso(now);
   const applied = await write(async (tx) => {

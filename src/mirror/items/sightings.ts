@@ -1,3 +1,4 @@
+import { MISSING, PRESENCE } from '../../core/diff.ts';
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
@@ -50,4 +51,25 @@ export async function lastSightings(
     for (const reach of NEARBY_PAGES) await search({ from: near - reach, to: near + reach }, 1);
   await search(null, 2);
   return seen;
+}
+
+/** When each returning item was last seen before it went missing: ISO 8601, by id. */
+export async function sightingsBeforeLoss(
+  sql: Sql,
+  dialect: Dialect,
+  { list, inboxId }: ListKey,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await sql.query<{ item_id: string; previously_seen_at: Date }>(
+    `SELECT item_id, previously_seen_at FROM changes
+     WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2
+       AND ${dialect.oneOfFew('item_id', `SELECT value FROM ${dialect.texts('$3', 'ids')}`)}
+       AND field = '${PRESENCE}' AND new_value = '${MISSING}' AND previously_seen_at IS NOT NULL
+     ORDER BY id`,
+    list,
+    inboxId,
+    JSON.stringify(ids),
+  );
+  return new Map(rows.map((row) => [row.item_id, row.previously_seen_at.toISOString()]));
 }

@@ -27,14 +27,6 @@ export interface ItemSql {
   readonly scope: string;
 }
 
-/** The column whose value finds a suspect in the service's search; null if its id is enough (spec §4.3). */
-export const ASK_BY = {
-  inboxes: null,
-  users: 'email',
-  tags: 'name',
-  conversations: null,
-} as const satisfies Record<ListName, string | null>;
-
 const WRITTEN: Record<string, ColumnKind | 'json'> = { raw: 'json', content_hash: 'text' };
 
 export function itemSql(list: ListName, dialect: Dialect): ItemSql {

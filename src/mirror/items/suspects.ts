@@ -1,9 +1,9 @@
-import type { Item, ListKey } from '../../core/lists.ts';
+import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import { ASK_BY, itemSql } from './statements.ts';
+import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
 
@@ -18,7 +18,7 @@ export interface Suspect {
 }
 
 /** Counts the suspects. */
-export class SuspectCounts {
+export class SuspectReader {
   readonly #database: Database;
 
   constructor(database: Database) {
@@ -37,10 +37,10 @@ export class SuspectCounts {
 }
 
 /** Suspects and tombstones, for the holder of the lease. */
-export class Suspects extends SuspectCounts {
-  readonly #fenced: Fenced;
+export class Suspects extends SuspectReader {
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }
@@ -59,7 +59,7 @@ export class Suspects extends SuspectCounts {
     if (sweep.rejected > 0) return { suspects: [], deleted: 0 };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(sweep.list, database.dialect);
-    const askBy = ASK_BY[sweep.list] ?? 'NULL';
+    const askBy = SEARCHED_BY[sweep.list] ?? 'NULL';
     return await write(async (tx) => {
       const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
         `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,

@@ -1,14 +1,18 @@
 import { MISSING, presence } from '../../core/diff.ts';
+import { LIST_NAMES, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { writeChanges } from '../history/write.ts';
+import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings } from './sightings.ts';
-import { itemSql } from './statements.ts';
-import { COVERED_TABLES } from './upsert.ts';
+import { itemSql, type KnownRow } from './statements.ts';
 
 /** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;
+
+/** The tables whose rows an inbox's tombstone covers. */
+const COVERED_TABLES = LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => TABLES[list]);
 
 /** Writes tombstones and their changes, in batches. */
 export async function tombstone(
@@ -56,7 +60,21 @@ async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promi
   }
   await tx.execute(
     `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'the inbox is gone'
-     WHERE inbox_id IN (${inboxes}) AND state IN ('running', 'paused')`,
+     WHERE inbox_id IN (${inboxes}) AND state IN ${OPEN_SWEEP}`,
     ...parameters,
   );
+}
+
+/** Restores the rows that a returning inbox's tombstone covered. Rows with an earlier tombstone keep it. */
+export async function restoreCovered(tx: Sql, knownRows: ReadonlyMap<string, KnownRow>): Promise<void> {
+  for (const { id, deleted_at } of knownRows.values()) {
+    if (deleted_at === null) continue;
+    for (const table of COVERED_TABLES) {
+      await tx.execute(
+        `UPDATE ${table} SET deleted_at = NULL WHERE inbox_id = $1 AND deleted_at = $2`,
+        id,
+        deleted_at.toISOString(),
+      );
+    }
+  }
 }

@@ -2,13 +2,14 @@ import { diff, type Known } from '../../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { type Change, sightingsBeforeLoss, writeChanges } from '../history/write.ts';
-import { lastSightings } from './sightings.ts';
+import { type Change, writeChanges } from '../history/write.ts';
+import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
 import { type ItemSql, itemSql, type KnownRow } from './statements.ts';
 import { readTags, writeTags } from './tags.ts';
+import { restoreCovered } from './tombstones.ts';
 
 /** How many of the given items were new, and how many differed from their stored rows. */
-export interface Applied {
+export interface ItemCounts {
   readonly inserted: number;
   readonly changed: number;
 }
@@ -30,7 +31,7 @@ export async function applyItems(
   dialect: Dialect,
   context: ApplyContext,
   items: readonly Item[],
-): Promise<Applied> {
+): Promise<ItemCounts> {
   const sql = itemSql(context.list, dialect);
   // A list that shifts during the walk can repeat an item on a page. The later copy is the newer.
   const latest = new Map(items.map((item) => [item.id, item]));
@@ -86,23 +87,6 @@ async function readKnown(
 
 function asValue(value: unknown): Value {
   return value instanceof Date ? value.toISOString() : (value as Value);
-}
-
-/** The tables whose rows an inbox's tombstone covers. */
-export const COVERED_TABLES = ['inbox_users', 'inbox_tags', 'conversations'] as const;
-
-/** Restores the rows that a returning inbox's tombstone covered. Rows with an earlier tombstone keep it. */
-async function restoreCovered(tx: Sql, knownRows: ReadonlyMap<string, KnownRow>): Promise<void> {
-  for (const { id, deleted_at } of knownRows.values()) {
-    if (deleted_at === null) continue;
-    for (const table of COVERED_TABLES) {
-      await tx.execute(
-        `UPDATE ${table} SET deleted_at = NULL WHERE inbox_id = $1 AND deleted_at = $2`,
-        id,
-        deleted_at.toISOString(),
-      );
-    }
-  }
 }
 
 async function recordChanges(

@@ -1,12 +1,14 @@
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { ListName } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { PassSpec } from './passes.ts';
+import { listsText } from './scope.ts';
+import { OPEN_PASS, type PassState } from './states.ts';
 
 /** A pass that a command handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
-  readonly state: 'open' | 'running' | 'done' | 'failed' | 'abandoned';
+  readonly state: PassState;
   readonly requestedAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
@@ -43,9 +45,8 @@ export class Orders {
 
   /** Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice. */
   async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
-    const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
-    const scope = [spec.kind, lists, spec.inboxId, spec.acceptDeletes];
-    const same = `ordered AND state IN ('open', 'running') AND kind = $1 AND lists = $2
+    const scope = [spec.kind, listsText(spec), spec.inboxId, spec.acceptDeletes];
+    const same = `ordered AND state IN ${OPEN_PASS} AND kind = $1 AND lists = $2
       AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
     return await this.#database.transaction(async (tx) => {
       // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
@@ -64,14 +65,15 @@ export class Orders {
         `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
         ...scope,
       );
-      return { id: existing?.id ?? 0, joined: true };
+      if (existing === undefined) throw new Error('the equal order is gone from sync_requests');
+      return { id: existing.id, joined: true };
     }, 'orders');
   }
 
   /** The oldest order that has not ended, even if it was begun before a restart; null if there is none. */
   async next(): Promise<Order | null> {
     const [row] = await this.#database.query<OrderRow>(
-      `${ALL} WHERE ordered AND state IN ('open', 'running') ORDER BY id LIMIT 1`,
+      `${ALL} WHERE ordered AND state IN ${OPEN_PASS} ORDER BY id LIMIT 1`,
     );
     return row === undefined ? null : asOrder(row);
   }

@@ -1,9 +1,11 @@
 import { HOUR } from '../../core/clock.ts';
 import { storableJson } from '../../core/json.ts';
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
+import type { FencedDatabase } from '../lease.ts';
+import { coversInbox, listsText, type Scope } from './scope.ts';
+import { OPEN_PASS } from './states.ts';
 
 /**
  * A pass that was interrupted more hours ago than this is not resumed: the lists that it completed are out
@@ -11,11 +13,9 @@ import type { Fenced } from '../lease.ts';
  */
 const RESUMABLE_HOURS = 36;
 
-/** A pass as requested: its lists, its inbox (null for all) and its kind. */
-export interface PassSpec {
+/** A pass as requested: its scope and its kind. */
+export interface PassSpec extends Scope {
   readonly kind: 'sync' | 'resync';
-  readonly lists: readonly ListName[];
-  readonly inboxId: string | null;
   readonly acceptDeletes: boolean;
   readonly requestedBy: string;
   /** The row of an order, which the pass uses instead of a new one. */
@@ -40,15 +40,15 @@ export interface PassEnd {
 
 /** Passes under way, for the holder of the lease. */
 export class Passes {
-  readonly #fenced: Fenced;
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     this.#fenced = fenced;
   }
 
   /** Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one. */
   async begin(spec: PassSpec, now: number): Promise<Pass> {
-    const lists = JSON.stringify(LIST_NAMES.filter((list) => spec.lists.includes(list)));
+    const lists = listsText(spec);
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
         `UPDATE sync_requests SET state = 'abandoned', finished_at = $1,
@@ -59,7 +59,7 @@ export class Passes {
       );
       const [open] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
-         WHERE state IN ('open', 'running') AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
+         WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
            AND accept_deletes = $4 AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
         spec.kind,
         lists,
@@ -117,7 +117,8 @@ async function insertPass(
     spec.requestedBy,
     iso(now),
   );
-  return inserted?.id ?? 0;
+  if (inserted === undefined) throw new Error('the insert of a pass returned no id');
+  return inserted.id;
 }
 
 /**
@@ -149,8 +150,9 @@ async function endCovered(tx: Sql, passId: number, now: number): Promise<void> {
   );
   for (const { id, lists, inbox_id } of interrupted) {
     const covered =
-      lists.every((list) => complete?.lists.includes(list)) &&
-      (complete?.inbox_id === null || complete?.inbox_id === inbox_id);
+      complete !== undefined &&
+      lists.every((list) => complete.lists.includes(list)) &&
+      coversInbox({ inboxId: complete.inbox_id }, inbox_id);
     if (covered)
       await tx.execute(
         `UPDATE sync_requests SET state = 'done', finished_at = $2 WHERE id = $1`,

@@ -3,8 +3,9 @@ import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import type { Fenced } from '../lease.ts';
-import { SweepHistory } from './latest.ts';
+import type { FencedDatabase } from '../lease.ts';
+import { SweepReader } from './reader.ts';
+import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
 
 /** A sweep and its progress. */
 export interface Sweep extends ListKey {
@@ -38,7 +39,7 @@ interface SweepRow {
   baseline: number;
 }
 
-const OPEN = `state IN ('running', 'paused')`;
+const OPEN = `state IN ${OPEN_SWEEP}`;
 const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
 
 /**
@@ -47,16 +48,16 @@ const THE_LIST = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
  * years of sweeps.
  */
 export function sinceComplete(nth: number): string {
-  return `${THE_LIST} AND state IN ('complete', 'running', 'paused', 'failed', 'abandoned')
+  return `${THE_LIST} AND state IN ${ANY_SWEEP}
     AND id >= COALESCE((SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete'
       ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }
 
 /** Writes sweeps, for the holder of the lease. */
-export class Sweeps extends SweepHistory {
-  readonly #fenced: Fenced;
+export class Sweeps extends SweepReader {
+  readonly #fenced: FencedDatabase;
 
-  constructor(fenced: Fenced) {
+  constructor(fenced: FencedDatabase) {
     super(fenced.database);
     this.#fenced = fenced;
   }
@@ -137,7 +138,7 @@ export class Sweeps extends SweepHistory {
   }
 
   /** Completes a sweep whose suspects are settled or wait for their second witness. */
-  async finish(sweep: Sweep, now: number): Promise<void> {
+  async complete(sweep: Sweep, now: number): Promise<void> {
     await this.#fenced.write((tx) => completeSweep(tx, this.#fenced.database.dialect, sweep, now));
   }
 }

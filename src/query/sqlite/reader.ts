@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
-import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
+import { codeOf, isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
@@ -90,7 +90,7 @@ function readable(cell: Cell, isBoolean: boolean): Cell {
 
 function asFault(database: SqliteDatabase.Database, sql: string, error: unknown): unknown {
   if (!(error instanceof Error) || isMirrorError(error)) return error;
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
   if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN'))
     return new MirrorError(

@@ -35,7 +35,7 @@ export function keyRefused(cause: string, status?: number): MirrorError {
   return new MirrorError(
     'KEY_REFUSED',
     `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; ` +
-      'no request is sent with it again unless you run a command. Check INBOX_API_KEY.',
+      'the daemon sends nothing until it is changed or a person runs a command. Check INBOX_API_KEY.',
     { status },
   );
 }

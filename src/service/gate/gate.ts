@@ -13,8 +13,8 @@ export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
   readonly onEvent?: (event: GateEvent) => void;
   /** Called after every request, for metrics. */
-  readonly onEnded?: (ended: Ended) => void;
-  /** Returns a number from 0 to 1, for jitter. */
+  readonly onEnded?: (ended: RequestEnd) => void;
+  /** Returns a number from 0 to 1, for jitter. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
@@ -25,7 +25,7 @@ export type GateEvent =
   | { readonly kind: 'key-refused'; readonly cause: string };
 
 /** A finished request. `status` is null without an answer; `waitedMs` is its time at the gate. */
-export interface Ended {
+export interface RequestEnd {
   readonly status: number | null;
   readonly waitedMs: number;
   readonly durationMs: number;
@@ -45,7 +45,7 @@ export type CallOutcome<Result> = {
 } & ({ readonly ok: true; readonly result: Result } | { readonly ok: false });
 
 /** Sends one request; `read` reads a 2xx and throws `BrokenBody` if the answer is worth a retry. */
-interface Exchange<Result> {
+export interface Exchange<Result> {
   readonly send: () => Promise<Answer>;
   readonly read: (answer: Answer) => Reading<Result>;
 }
@@ -53,33 +53,29 @@ interface Exchange<Result> {
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
 export interface Gate {
   /**
-   * Sends the request as soon as the limits allow, and retries it where a retry can help. For a 2xx it calls
-   * `read`, which throws `BrokenBody` if the answer is worth a retry. A 3xx, or a 4xx that the gate does not
-   * handle, returns `ok: false`.
+   * Sends the request as soon as the limits allow, and retries it where a retry can help. A 3xx, or a 4xx
+   * that the gate does not handle, returns `ok: false`.
    * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN` or `ANSWER_FAILED`
-   * @throws the signal's reason, or any other error of `read`
+   * @throws the signal's reason, or any other error of `exchange.read`
    */
-  request<Result>(
-    call: Call,
-    send: () => Promise<Answer>,
-    read: (answer: Answer) => Reading<Result>,
-  ): Promise<CallOutcome<Result>>;
+  request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>>;
 }
 
 export function createGate(options: GateOptions): Gate {
-  const gate = new OneGate(options);
-  return { request: (call, send, read) => gate.request(call, { send, read }) };
+  return new LedgerGate(options);
 }
 
-class OneGate {
+class LedgerGate implements Gate {
   readonly #options: GateOptions;
   readonly #turnstile: Turnstile;
+  readonly #random: () => number;
   /** Monotonic ms of the last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: GateOptions) {
     this.#options = options;
     this.#turnstile = new Turnstile(options);
+    this.#random = options.random ?? Math.random;
   }
 
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
@@ -112,12 +108,12 @@ class OneGate {
     attempts: number,
     failedSince: number,
   ): Promise<void> {
-    const { clock, onEvent, random = Math.random } = this.#options;
+    const { clock, onEvent } = this.#options;
     if (kind === 'throttled') await this.#turnstile.refuseLongPause(clock.now());
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     if (attempts >= tries) throw gaveUp(entry, attempts, cause, failedSince > this.#lastGoodAt);
     if (kind === 'throttled') return;
-    const waitMs = pauseAfterFailure(attempts, random());
+    const waitMs = pauseAfterFailure(attempts, this.#random());
     onEvent?.({ kind: 'retry', cause, waitMs, failure: attempts });
     await clock.sleep(waitMs, signal);
   }
@@ -139,7 +135,7 @@ class OneGate {
 
     if (ended.kind === 'throttled') await this.#strike(slot.id, ended.answer);
     if (ended.kind === 'unauthorised') {
-      await ledger.refuseKey(slot.key, ended.cause, await this.#turnstile.wallClock());
+      await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.wallClock());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
     }
     const status = ended.kind === 'lost' ? null : ended.answer.status;
@@ -159,13 +155,13 @@ class OneGate {
 
   /** Pauses the gate after a 429. */
   async #strike(requestId: number, answer: Answer): Promise<void> {
-    const { ledger, onEvent, random = Math.random } = this.#options;
+    const { ledger, onEvent } = this.#options;
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const cause = `the service answered 429 Too Many Requests${asked}`;
-    const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, random());
-    const state = await ledger.pause(requestId, until, cause, now);
+    const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
+    const state = await ledger.pauseGate(requestId, until, cause, now);
     if (state === null) return;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });

@@ -1,12 +1,12 @@
 import Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
-import { judgePause } from '../../core/gate-state.ts';
+import { type Boot, type Clock, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
-import { spaceByArrival, unansweredMs } from './spacing.ts';
+import { spaceByArrival, type Spacing, unansweredMs } from './spacing.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
@@ -14,18 +14,21 @@ const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
 /** At most this many requests are under way at a time. */
 export const IN_FLIGHT = 4;
 
-/** The ledger follows the wall clock when the clock is set by more than this many milliseconds. */
-const WALL_JUMP_MS = SECOND;
-
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;
+
+/**
+ * The ledger keeps other processes away for up to this many ms longer than this process computes: it uses the
+ * wall clock and rounds to whole milliseconds.
+ */
+const LEDGER_MARGIN_MS = 50;
 
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved'>;
   readonly key: () => string;
-  /** The gate waits out a pause of this length; a longer one throws. Default: only an open breaker throws. */
+  /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
 }
 
@@ -43,7 +46,8 @@ export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
   readonly probe: boolean;
-  readonly key: string;
+  /** The fingerprint of the key in use. */
+  readonly fingerprint: string;
   readonly start: number;
   readonly recordedAt: number;
 }
@@ -52,7 +56,7 @@ export interface Slot {
 export class Turnstile {
   readonly #options: TurnstileOptions;
   readonly #gapMs: number;
-  readonly #spacing: ReturnType<typeof spaceByArrival>;
+  readonly #spacing: Spacing;
   readonly #queue = new Bottleneck({ maxConcurrent: 1 });
   readonly #inFlight = new Set<Promise<unknown>>();
   /**
@@ -60,7 +64,7 @@ export class Turnstile {
    * requests away from them.
    */
   readonly #spacedUntil = new Map<number, number>();
-  #lastBoot: number | null = null;
+  #lastBoot: Boot | null = null;
 
   constructor(options: TurnstileOptions) {
     this.#options = options;
@@ -80,16 +84,16 @@ export class Turnstile {
   ): Promise<{ slot: Slot; sent: Promise<Result> }> {
     const { entry, signal } = request;
     signal?.throwIfAborted();
-    const hasTurn = new AbortController();
+    let hasTurn = false;
     const turn = this.#queue.schedule({ priority: PRIORITY[entry.reason] }, async () => {
-      hasTurn.abort();
+      hasTurn = true;
       const slot = await this.#waitForSlot(request);
       const sent = send(slot);
       const ended: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(ended));
       this.#inFlight.add(ended);
       return { slot, sent };
     });
-    return await unlessAborted(turn, signal, hasTurn.signal);
+    return await unlessAborted(turn, signal, () => hasTurn);
   }
 
   /** Records when a request was answered (monotonic ms), for the spacing of the next. */
@@ -110,18 +114,18 @@ export class Turnstile {
     for (;;) {
       const boot = clock.boot();
       const now = clock.now();
-      if (this.#lastBoot !== null && Math.abs(boot.at - this.#lastBoot) <= WALL_JUMP_MS) return now;
+      if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return now;
       await ledger.followClock(boot, now);
-      this.#lastBoot = boot.at;
+      this.#lastBoot = boot;
     }
   }
 
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
-    const { ledger, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
-    const state = await ledger.state();
-    const { until, isLong } = judgePause(state, now, patienceMs);
-    if (until !== null && isLong) throw gatePaused(state.cause ?? '429', state.strikes, until, now);
+    const { ledger, patienceMs } = this.#options;
+    const state = await ledger.gateState();
+    const { until, isLong, cause } = judgePause(state, now, patienceMs);
+    if (until !== null && isLong) throw gatePaused(cause, state.strikes, until, now);
   }
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
@@ -134,17 +138,16 @@ export class Turnstile {
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
-      const limits = { ...spaces, cap, key: fingerprint, ownIds: this.#ownIds() };
+      const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const start = clock.monotonic();
         this.#spacing.started(start);
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
-        return { id: grant.id, probe: grant.probe, key: fingerprint, start, recordedAt };
+        return { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt };
       }
       if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
-      if (grant.because === 'key')
-        throw keyRefused((await ledger.state()).cause ?? 'the service refused the key');
+      if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
@@ -179,7 +182,8 @@ export class Turnstile {
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
-    this.#spacedUntil.set(id, Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs)) + 50);
+    const until = Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs));
+    this.#spacedUntil.set(id, until + LEDGER_MARGIN_MS);
   }
 
   #ownIds(): number[] {

@@ -3,7 +3,15 @@ import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
-import { readApiUrl, readHostNames, readNumber, readSchedule, readTimezone, readWebhook } from './parsers.ts';
+import {
+  readApiUrl,
+  readHostNames,
+  readNumber,
+  readSchedule,
+  readTimezone,
+  readWebhook,
+  type Receiver,
+} from './parsers.ts';
 import { readKey, readSecret } from './secrets.ts';
 
 /** The environment's variables, read and checked (.env.example). */
@@ -23,8 +31,8 @@ export interface Config {
     /** Further host names that a request to the endpoints may use, in lower case. */
     readonly allowedHosts: readonly string[];
   };
-  /** The receiver of changes; null if there is none. */
-  readonly webhook: { readonly url: string; readonly secret: string } | null;
+  /** Null if no receiver is configured. */
+  readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
   /** A sentence for each variable that looks misspelt and has no effect. */

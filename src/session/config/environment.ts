@@ -41,7 +41,7 @@ export function configError(faults: readonly string[], misspelt: readonly string
   const list = [...faults, ...misspelt].map((fault) => `  ${fault}`).join('\n');
   return new MirrorError(
     'CONFIG',
-    `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${list}\n` +
-      'Set the variables in the environment or in a file .env; .env.example lists all with their defaults.',
+    `The configuration has ${faults.length === 1 ? 'a problem' : `${faults.length} problems`}:\n${list}\n` +
+      'Set the variables in the environment or in a file named .env; .env.example lists all with defaults.',
   );
 }

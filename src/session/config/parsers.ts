@@ -1,6 +1,14 @@
 import { validate as isCron } from 'node-cron';
-import type { Config } from './config.ts';
 import type { Environment, Read } from './environment.ts';
+
+/** The receiver of changes: its address and the secret that signs them. */
+export interface Receiver {
+  readonly url: string;
+  readonly secret: string;
+}
+
+/** A webhook secret begins with this (Standard Webhooks); base64 follows. */
+export const SECRET_PREFIX = 'whsec_';
 
 export function readApiUrl(read: Read, env: Environment, needed: boolean, faults: string[]): string | null {
   const name = 'INBOX_API_URL';
@@ -50,7 +58,7 @@ export function readWebhook(
   read: Read,
   { text: secret, name }: { text: string; name: string },
   faults: string[],
-): Config['webhook'] {
+): Receiver | null {
   const url = read<string | null>(
     'WEBHOOK_URL',
     null,
@@ -65,14 +73,13 @@ export function readWebhook(
         : undefined;
     },
   );
-  const bytes = /^whsec_[A-Za-z0-9+/]+=*$/.test(secret)
-    ? Buffer.from(secret.slice('whsec_'.length), 'base64').length
-    : 0;
+  const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : '';
+  const bytes = /^[A-Za-z0-9+/]+=*$/.test(encoded) ? Buffer.from(encoded, 'base64').length : 0;
   if (url === null && secret === '') return null;
   if (bytes < 24 || bytes > 64)
     faults.push(
-      `${name}: expected whsec_ and 24 to 64 bytes in base64 ` +
-        '(`echo whsec_$(openssl rand -base64 32)` makes one); its value is not shown here',
+      `${name}: expected ${SECRET_PREFIX} and 24 to 64 bytes in base64 ` +
+        `(\`echo ${SECRET_PREFIX}$(openssl rand -base64 32)\` makes one); its value is not shown here`,
     );
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');

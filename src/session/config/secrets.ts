@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
 import { configError, type Environment } from './environment.ts';
 
 /**
@@ -21,7 +22,7 @@ export function readSecret(
     if (content === '') faults.push(`${name}_FILE: ${file} is empty`);
     return { text: content, name: `${name}_FILE` };
   } catch (error) {
-    const cause = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const cause = codeOf(error) ?? 'unknown error';
     faults.push(`${name}_FILE: cannot read ${file} (${cause})`);
     return { text: '', name: `${name}_FILE` };
   }

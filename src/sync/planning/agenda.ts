@@ -1,23 +1,23 @@
 import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { keysOf, LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
-import type { BudgetUse } from '../../mirror/gate/budget-use.ts';
+import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
-import type { LatestSweep, SweepHistory } from '../../mirror/sweeps/latest.ts';
+import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue } from './due.ts';
 import { type Candidate, changeRate, choose, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepHistory, 'latest' | 'complete'>;
+  readonly sweeps: Pick<SweepReader, 'latest' | 'completed'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
-  readonly budget: Pick<BudgetUse, 'sentToday' | 'leavesWindowAt'>;
+  readonly budget: Pick<BudgetReader, 'sentInWindow' | 'leavesWindowAt'>;
 }
 
 /**
@@ -32,9 +32,6 @@ export interface Agenda {
   /** Requests that scheduled work may send now, less those that running sweeps will still send. */
   readonly left: number;
 }
-
-/** A list older than 24 hours comes first, whatever its index. */
-export const MAX_AGE_HOURS = 24;
 
 /**
  * Reads which lists are due and chooses those that fit the budget of scheduled work (docs/decisions/0002).
@@ -57,7 +54,7 @@ export async function readAgenda(
       candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
   const cap = scheduledCap(budget);
-  const left = cap - (await mirror.budget.sentToday(now)) - committed;
+  const left = cap - (await mirror.budget.sentInWindow(now)) - committed;
   const { start, waiting, shortfall } = choose(candidates, { left, cap });
   return {
     start: start.map(({ key }) => key),
@@ -70,10 +67,7 @@ export async function readAgenda(
 /** All lists, without those of suspected inboxes. */
 export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]> {
   const inboxes = (await mirror.inboxes()).filter(({ suspect }) => !suspect);
-  return keysOf(
-    LIST_NAMES,
-    inboxes.map(({ id }) => id),
-  );
+  return keysOf(LIST_NAMES, inboxes);
 }
 
 async function candidateOf(
@@ -88,8 +82,7 @@ async function candidateOf(
     key,
     ageHours: completeAsOf === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now - completeAsOf) / HOUR,
     cost: remainingCost(latest, budget),
-    rate: changeRate(key.list, observations(await mirror.sweeps.complete(key), now)),
-    maxAgeHours: MAX_AGE_HOURS,
+    rate: changeRate(key.list, observations(await mirror.sweeps.completed(key), now)),
   };
 }
 

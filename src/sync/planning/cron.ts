@@ -1,5 +1,6 @@
 import { createTask, parse, type ScheduledTask } from 'node-cron';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import type { ListName } from '../../core/lists.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
 export interface Cron {
@@ -10,16 +11,16 @@ export interface Cron {
 }
 
 /** Each zone differs from UTC by a multiple of 15 minutes, so each zone's hours begin at a UTC quarter. */
-const QUARTER = 15 * MINUTE;
+const QUARTER_MS = 15 * MINUTE;
 
 /** Shorter than any day, since the shortest has 23 hours. */
-const NEARLY_A_DAY = 20 * HOUR;
+const NEARLY_A_DAY_MS = 20 * HOUR;
 
 /** The search tests at most every 6 hours whether it can skip days: one test costs as much as a quarter. */
-const DAY_TEST_EVERY = 6 * HOUR;
+const DAY_TEST_EVERY_MS = 6 * HOUR;
 
 /** The rarest slot is a 29 February that falls on a given weekday: at most 40 years away. */
-const FARTHEST = 41 * 366 * DAY;
+const FARTHEST_MS = 41 * 366 * DAY;
 
 /** Each schedule remembers the answers of its last 64 searches. */
 const REMEMBERED = 64;
@@ -35,6 +36,15 @@ export function cronOf(expression: string, timezone: string): Cron {
   const cron = crons.get(name) ?? createCron(expression, timezone);
   crons.set(name, cron);
   return cron;
+}
+
+/** The slots of each kind of list. @param schedules cron expressions, checked */
+export function cronsOf(
+  schedules: Readonly<Record<ListName, string>>,
+  timezone: string,
+): Record<ListName, Cron> {
+  const of = (list: ListName): Cron => cronOf(schedules[list], timezone);
+  return { inboxes: of('inboxes'), users: of('users'), tags: of('tags'), conversations: of('conversations') };
 }
 
 /** One object for each schedule, so that all callers share what it remembers. */
@@ -60,17 +70,17 @@ function createCron(expression: string, timezone: string): Cron {
   const known: { after: number; next: number }[] = [];
 
   function search(after: number): number {
-    const first = floorTo(after, QUARTER);
-    for (let quarter = first; quarter < after + FARTHEST; quarter += QUARTER) {
+    const first = floorTo(after, QUARTER_MS);
+    for (let quarter = first; quarter < after + FARTHEST_MS; quarter += QUARTER_MS) {
       // No whole day fits between two instants 20 hours apart. If the schedule excludes the days of both,
       // there is no slot between them.
-      if (quarter === first || quarter % DAY_TEST_EVERY === 0) {
+      if (quarter === first || quarter % DAY_TEST_EVERY_MS === 0) {
         while (
           !day.match(new Date(quarter)) &&
-          !day.match(new Date(quarter + NEARLY_A_DAY)) &&
-          quarter < after + FARTHEST
+          !day.match(new Date(quarter + NEARLY_A_DAY_MS)) &&
+          quarter < after + FARTHEST_MS
         )
-          quarter += NEARLY_A_DAY;
+          quarter += NEARLY_A_DAY_MS;
       }
       // Skip a quarter of an hour that the schedule excludes. With one offset this test would save nothing.
       if (offsets.length > 1 && !hour.match(new Date(quarter))) continue;

@@ -1,7 +1,7 @@
 import { HOUR } from '../../core/clock.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
-import type { LatestSweep } from '../../mirror/sweeps/latest.ts';
+import type { LatestSweep } from '../../mirror/sweeps/reader.ts';
 import type { Cron } from './cron.ts';
 
 /**
@@ -10,8 +10,8 @@ import type { Cron } from './cron.ts';
  */
 const MOST_SLOTS = 1000;
 
-/** Milliseconds: the search for a new schedule's past slots ends about this long ago. */
-const SEARCH_BACK_MS = 8000 * HOUR;
+/** The search for a new schedule's past slots doubles its span from one hour to this many ms, 11 months. */
+const SEARCH_BACK_MS = 2 ** 13 * HOUR;
 
 /**
  * Writes to `schedules` which kinds of list have become due by `now` (epoch ms).

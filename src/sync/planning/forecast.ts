@@ -1,7 +1,8 @@
 import { type Budget, pagesFor, requestsLeft } from '../../core/budget.ts';
 import { DAY, SECOND } from '../../core/clock.ts';
-import { INBOXES, keysOf, type ListKey, type ListName } from '../../core/lists.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import { INBOXES, keysOf, type ListKey } from '../../core/lists.ts';
+import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
+import type { Scope } from '../../mirror/passes/scope.ts';
 
 /**
  * The forecast: requests and time of one resync, before a person starts it. It assumes that each list has as
@@ -12,27 +13,22 @@ export interface Forecast {
   readonly requests: number;
   /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
-  readonly sentToday: number;
+  readonly sentInWindow: number;
   readonly perDay: number;
   /** Milliseconds from now to the end of the resync: limited by the rate, or by the day's budget. */
   readonly lastsMs: number;
 }
 
-/** Forecasts a resync of `lists`, of one inbox or (`inboxId` null) of all. Sends no request. */
+/** Forecasts a resync. Sends no request. */
 export async function forecastResync(
   mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
-  { lists, inboxId }: { lists: readonly ListName[]; inboxId: string | null },
+  scope: Scope,
   budget: Budget,
-  sentToday: number,
+  sentInWindow: number,
 ): Promise<Forecast> {
-  const inboxes = (await mirror.inboxes()).filter(
-    ({ id, suspect }) => (inboxId === null || id === inboxId) && !suspect,
-  );
-  const keys = keysOf(
-    lists,
-    inboxes.map(({ id }) => id),
-  );
-  if (inboxes.length === 0 && !lists.includes('inboxes')) keys.unshift(INBOXES);
+  const inboxes = (await mirror.inboxes()).filter(({ id, suspect }) => coversInbox(scope, id) && !suspect);
+  const keys = keysOf(scope.lists, inboxes);
+  if (inboxes.length === 0 && !scope.lists.includes('inboxes')) keys.unshift(INBOXES);
   const costs = [];
   for (const key of keys) {
     const last = await mirror.sweeps.lastComplete(key);
@@ -43,15 +39,15 @@ export async function forecastResync(
     lists: costs,
     requests,
     complete: costs.length > 0 && inboxes.length > 0 && costs.every(({ known }) => known),
-    sentToday,
+    sentInWindow,
     perDay: budget.perDay,
-    lastsMs: durationOf(requests, budget, sentToday),
+    lastsMs: durationOf(requests, budget, sentInWindow),
   };
 }
 
-function durationOf(requests: number, budget: Budget, sentToday: number): number {
+function durationOf(requests: number, budget: Budget, sentInWindow: number): number {
   const atFullRate = (count: number): number => (count / budget.perSecond) * SECOND;
-  const left = requestsLeft(budget, sentToday);
+  const left = requestsLeft(budget, sentInWindow);
   if (requests <= left) return atFullRate(requests);
   // Requests beyond today's budget wait for others to leave the window: at most a day for each full budget.
   const daysWaited = Math.ceil((requests - left) / budget.perDay);

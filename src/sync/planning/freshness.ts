@@ -1,21 +1,11 @@
 import { MINUTE } from '../../core/clock.ts';
-import type { ListName } from '../../core/lists.ts';
-import { type Cron, cronOf } from './cron.ts';
+import type { Cron } from './cron.ts';
 
 /** A list against its promise: not older, older, or never complete. */
 export type Freshness = 'fresh' | 'stale' | 'never';
 
 /** Milliseconds of the shortest promise: no service can be read completely every second. */
 const SHORTEST_MS = 2 * MINUTE;
-
-/** The slots of each kind of list. @param schedules cron expressions, checked */
-export function cronsOf(
-  schedules: Readonly<Record<ListName, string>>,
-  timezone: string,
-): Record<ListName, Cron> {
-  const of = (list: ListName): Cron => cronOf(schedules[list], timezone);
-  return { inboxes: of('inboxes'), users: of('users'), tags: of('tags'), conversations: of('conversations') };
-}
 
 /**
  * The age in ms up to which a list is fresh: from its last complete sweep to the second slot after that. The

@@ -82,7 +82,7 @@ async function plannedLists(
   const planned = [];
   for (const key of await sweepableLists(mirror)) {
     const complete = (sweeps.get(listId(key)) ?? []).filter(({ state }) => state === 'complete');
-    const rate = changeRate(key.list, observations(await mirror.sweeps.complete(key), now));
+    const rate = changeRate(key.list, observations(await mirror.sweeps.completed(key), now));
     planned.push({ key, cost: remainingCost(complete, budget), rate, known: complete.length > 0 });
   }
   return planned;

@@ -18,8 +18,6 @@ export interface Candidate {
   readonly cost: number;
   /** Changed rows an hour, see {@link changeRate}. */
   readonly rate: number;
-  /** From this age on it is overdue: it comes before every list that is not. */
-  readonly maxAgeHours: number;
 }
 
 /**
@@ -31,6 +29,9 @@ export interface Choice<Chosen extends Candidate> {
   readonly waiting: readonly Chosen[];
   readonly shortfall: number;
 }
+
+/** From this age on a list is overdue: it comes before every list that is not, whatever its index. */
+const OVERDUE_HOURS = 24;
 
 /** An observation's weight falls by a factor of e every 7 days. */
 const MEMORY_HOURS = 7 * 24;
@@ -72,8 +73,8 @@ export function changeRate(list: ListName, observations: readonly Observation[])
  * since its last complete sweep, l its change rate, k its cost in requests (Kolobov et al. 2019, harmonic
  * staleness). Infinite for a list that is overdue or was never read.
  */
-export function urgency({ key, ageHours, cost, rate, maxAgeHours }: Candidate): number {
-  if (isOverdue({ ageHours, maxAgeHours })) return Number.POSITIVE_INFINITY;
+export function urgency({ key, ageHours, cost, rate }: Candidate): number {
+  if (isOverdue({ ageHours })) return Number.POSITIVE_INFINITY;
   return (WEIGHT[key.list] * (ageHours + Math.expm1(-rate * ageHours) / rate)) / Math.max(1, cost);
 }
 
@@ -115,8 +116,8 @@ export function choose<Due extends Candidate>(
   return { start, waiting, shortfall };
 }
 
-function isOverdue({ ageHours, maxAgeHours }: Pick<Candidate, 'ageHours' | 'maxAgeHours'>): boolean {
-  return ageHours >= maxAgeHours;
+function isOverdue({ ageHours }: Pick<Candidate, 'ageHours'>): boolean {
+  return ageHours >= OVERDUE_HOURS;
 }
 
 function descending(a: number, b: number): number {

@@ -1,7 +1,6 @@
 import { type Budget, BUDGET_WINDOW_MS, scheduledCap } from '../../core/budget.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
-import { MAX_AGE_HOURS } from './agenda.ts';
 import type { Cron } from './cron.ts';
 import { choose } from './planner.ts';
 
@@ -64,7 +63,6 @@ export function worstAges(
       ...one.list,
       one,
       ageHours: (at - one.completeAt) / HOUR,
-      maxAgeHours: MAX_AGE_HOURS,
     }));
     for (const { one, cost } of choose(candidates, { left, cap }).start) {
       gateFreeAt = Math.max(gateFreeAt, at) + (cost / budget.perSecond) * SECOND;

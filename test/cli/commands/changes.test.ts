@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { type TestProgram, testProgram } from '../../support/program.ts';
+import { parseLines } from '../../support/rows.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/inbox-mirror.cjs');
 
@@ -28,10 +29,7 @@ async function withHistory(): Promise<TestProgram> {
 
 async function linesOf(program: TestProgram, ...argv: string[]): Promise<Line[]> {
   const { stdout } = await program.run('changes', '--format', 'ndjson', ...argv);
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line);
+  return parseLines<Line>(stdout);
 }
 
 test('the changes command prints the oldest change first, in every format', async () => {

@@ -62,6 +62,11 @@ describe('an SQL error', () => {
     expect(line.slice(caret.indexOf('^'))).toMatch(/^HERE/);
   });
 
+  test('adds no full stop to a message that ends as a question', async () => {
+    const { stderr } = await program.run('query', 'SELECT "open" FROM inboxes');
+    expect(stderr).toMatch(/should this be a string literal in single-quotes\?\n {2}line 1/);
+  });
+
   test('suggests the nearest name, or the tables command where none is near', async () => {
     const hint = async (sql: string): Promise<string | undefined> =>
       (await program.run('query', sql)).stderr.trim().split('\n').at(-1);

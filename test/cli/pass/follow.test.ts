@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Progress } from '../../../src/cli/pass/bars.ts';
+import { Bars } from '../../../src/cli/pass/bars.ts';
 import { type DisplayDeps, passDisplay } from '../../../src/cli/pass/display.ts';
 import { type Followed, followOrder } from '../../../src/cli/pass/follow.ts';
 import { exitCodeOf } from '../../../src/core/errors.ts';
@@ -7,8 +7,8 @@ import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter } from '../../../src/mirror/mirror.ts';
-import { createLog } from '../../../src/session/log.ts';
 import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
+import { testLog } from '../../support/log.ts';
 import type { MirrorOptions, TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -158,7 +158,7 @@ test('sweeps before the order and scheduled sweeps of a complete list are not it
   const { writer, clock } = mirror;
   const key = { list: 'inboxes', inboxId: null } as const;
   await begin(world);
-  await writer.sweeps.finish(await writer.sweeps.open(key, 'manual', clock.now()), clock.now());
+  await writer.sweeps.complete(await writer.sweeps.open(key, 'manual', clock.now()), clock.now());
   const stop = new AbortController();
   let polls = 0;
   await follow(
@@ -402,22 +402,20 @@ const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore
 
 const displayDeps = (write: (line: string) => void = () => undefined): DisplayDeps => ({
   pace: PACE,
-  log: createLog({ level: 'info', keys: () => [], write, pretty: false, colour: false }),
+  log: testLog('info', { write }).log,
   now: () => 0,
 });
 
 test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
-  const progress = new Progress(PACE, 0);
+  const bars = new Bars(PACE, 0);
   const key = { list: 'conversations', inboxId: '7' } as const;
   const page = (pages: number): void =>
-    progress.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
-  progress.apply({ kind: 'list-begun', key, resumedAtPage: 3 });
+    bars.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });
+  bars.apply({ kind: 'list-begun', key, resumedAtPage: 3 });
   page(3);
-  expect(progress.render(1000, 120)).toContain(
-    '3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000',
-  );
+  expect(bars.render(1000, 120)).toContain('3 pages, 300 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000');
   page(7);
-  expect(progress.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
+  expect(bars.render(1000, 120)).toContain('400 rows/s · budget 44 of 5,000');
 });
 
 test('without bars the display logs a long list about every thirty pages', () => {

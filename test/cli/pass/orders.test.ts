@@ -8,7 +8,7 @@ import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
 import { createGate } from '../../../src/service/gate/gate.ts';
-import { connect } from '../../../src/service/http.ts';
+import { createHttp } from '../../../src/service/http.ts';
 import { systemClock } from '../../../src/session/clock.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { asRecord } from '../../../src/sync/record.ts';
@@ -66,7 +66,7 @@ async function worldOf(): Promise<World> {
     async carryOut(writer) {
       const order = await openMirror(database).orders.next();
       if (order === null) throw new Error('nothing was ordered');
-      const http = connect(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
+      const http = createHttp(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
       onTestFinished(() => http.close());
       const budget = { perSecond: 500, perDay: 5000, reserved: 0 };
       const gate = createGate({
@@ -200,7 +200,7 @@ test('sync --detach without a daemon places the order and warns that it waits fo
     exitCode: 0,
     stdout: '{"order":1,"joined":false}\n',
     stderr: expect.stringContaining(
-      'No daemon is running: order 1 waits until `inbox-mirror start` runs one.',
+      'No daemon is running: order 1 waits for one, or for this command without --detach.',
     ) as string,
   });
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
@@ -299,7 +299,7 @@ test('sync exits 1 and prints the reason when the daemon gives the order up with
   await writer.passes.end(1, { state: 'failed', error: 'the disk is full' }, clock.now());
   expect(await sync.ended).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('failed: the daemon gave order 1 up: the disk is full') as string,
+    stderr: expect.stringContaining('failed: the daemon gave up order 1: the disk is full') as string,
   });
 });
 

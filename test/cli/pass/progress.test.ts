@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { renderTable } from '../../../src/cli/output/table.ts';
-import { Progress } from '../../../src/cli/pass/bars.ts';
+import { Bars } from '../../../src/cli/pass/bars.ts';
 
 const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore: 40 };
 const CONVERSATIONS = { list: 'conversations', inboxId: '7' } as const;
 const TAGS = { list: 'tags', inboxId: '7' } as const;
 
 test('the progress shows a bar for a list of known size, and rate, budget and time left for all', () => {
-  const progress = new Progress(PACE, 0);
-  progress.apply({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 400 });
-  progress.apply({ kind: 'list-known', key: TAGS, expectedItems: 8 });
-  progress.apply({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
-  progress.apply({ kind: 'page', key: CONVERSATIONS, pages: 1, items: 100, changed: 0, last: false });
-  const [bar, summary] = progress.render(2000, 120).split('\n');
+  const bars = new Bars(PACE, 0);
+  bars.apply({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 400 });
+  bars.apply({ kind: 'list-known', key: TAGS, expectedItems: 8 });
+  bars.apply({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
+  bars.apply({ kind: 'page', key: CONVERSATIONS, pages: 1, items: 100, changed: 0, last: false });
+  const [bar, summary] = bars.render(2000, 120).split('\n');
   expect(bar).toBe(
     `conversations of inbox 7 ${'█'.repeat(6)}${'░'.repeat(18)} 1 page, 100 of about 400 rows`,
   );
@@ -20,19 +20,19 @@ test('the progress shows a bar for a list of known size, and rate, budget and ti
 });
 
 test('the progress shows neither share nor time left for a list of unknown size', () => {
-  const progress = new Progress(PACE, 0);
-  progress.apply({ kind: 'list-known', key: TAGS, expectedItems: null });
-  progress.apply({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
-  expect(progress.render(1000, 120)).toBe(
+  const bars = new Bars(PACE, 0);
+  bars.apply({ kind: 'list-known', key: TAGS, expectedItems: null });
+  bars.apply({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
+  expect(bars.render(1000, 120)).toBe(
     `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · time left unknown`,
   );
 });
 
 test('the progress shows at most eight lists, and no line is wider than the terminal', () => {
-  const progress = new Progress(PACE, 0);
+  const bars = new Bars(PACE, 0);
   for (let inbox = 1; inbox <= 30; inbox += 1)
-    progress.apply({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
-  const lines = progress.render(1000, 40).split('\n');
+    bars.apply({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
+  const lines = bars.render(1000, 40).split('\n');
   expect(lines).toHaveLength(9);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseLines } from '../../support/rows.ts';
 import { type Served, served } from './served.ts';
 
 interface Line {
@@ -18,10 +19,7 @@ async function withHistory(): Promise<Served> {
 async function lines(all: Served, query: string): Promise<Line[]> {
   const { status, body } = await all.ask(`/changes${query}`);
   expect(status).toBe(200);
-  return body
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line);
+  return parseLines<Line>(body);
 }
 
 test('GET /changes returns each change exactly once, page by page, oldest first', async () => {
@@ -33,12 +31,7 @@ test('GET /changes returns each change exactly once, page by page, oldest first'
     const { body, headers } = await all.ask(`/changes?since_id=${id}&limit=7`);
     expect(headers['content-type']).toContain('application/x-ndjson');
     if (body === '') break;
-    pieces.push(
-      ...body
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as Line),
-    );
+    pieces.push(...parseLines<Line>(body));
     id = String(headers['x-last-id']);
   }
   expect(pieces).toEqual(whole);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { listId } from '../../../src/core/lists.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
+import { passSpec } from '../../support/pass-spec.ts';
 import { type Served, served } from './served.ts';
 
 const HOUR = 3_600_000;
@@ -163,7 +164,7 @@ test('the metrics report budget, gate, outage, lease and database size', async (
   const all = await served();
   await all.sync();
   await openMirror(all.mirror.database).orders.place(
-    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
+    passSpec({ kind: 'resync', lists: ['tags'] }),
     all.clock.now(),
   );
   const samples = await scrape(all);

@@ -1,6 +1,5 @@
 import { request } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { databaseBytes } from '../../../src/database/sqlite/file.ts';
@@ -8,12 +7,13 @@ import { readLease } from '../../../src/mirror/lease.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { createLog } from '../../../src/session/log.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
 import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { TestClock } from '../../support/clock.ts';
+import { testLog } from '../../support/log.ts';
 import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
+import { passSpec } from '../../support/pass-spec.ts';
 import { quickMirror } from '../../support/template.ts';
 
 const CONFIG = readConfig({ REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250' }, '/', { service: false });
@@ -55,7 +55,7 @@ export async function served(
     gate: { ...options.gate, onEnded: metrics.requestEnded },
   });
   const { database, client, writer } = mirror;
-  const logged: string[] = [];
+  const { log, lines: logged } = testLog('trace', { secrets: () => [KEY] });
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
   const status = (): Promise<JudgedStatus> =>
     readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });
@@ -65,13 +65,7 @@ export async function served(
     allowedHosts: ['mirror.example'],
     version: '1.2.3',
     clock,
-    log: createLog({
-      level: 'trace',
-      keys: () => [KEY],
-      write: (line) => logged.push(line),
-      pretty: false,
-      colour: false,
-    }),
+    log,
     metrics,
     role: () => 'active',
     ping: () => readLease(database),
@@ -93,14 +87,7 @@ export async function served(
     sync: (spec = {}) =>
       runPass(
         { client, mirror: writer, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
-        {
-          kind: 'sync',
-          lists: LIST_NAMES,
-          inboxId: null,
-          acceptDeletes: false,
-          requestedBy: 'test',
-          ...spec,
-        },
+        passSpec(spec),
       ),
     ask: (path, { method = 'GET', headers = {}, body } = {}) =>
       new Promise((resolve, reject) => {

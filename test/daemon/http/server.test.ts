@@ -2,8 +2,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { createEndpoints } from '../../../src/daemon/http/server.ts';
 import { readLease } from '../../../src/mirror/lease.ts';
-import { createLog } from '../../../src/session/log.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
+import { testLog } from '../../support/log.ts';
 import { KEY } from '../../support/mirror.ts';
 import { testProgram } from '../../support/program.ts';
 import { type Answered, served } from './served.ts';
@@ -222,13 +222,7 @@ test.each([
   ],
 ])('%s is a configuration error that names the variable', async (_what, where, message) => {
   const { url, clock, metrics, status } = await served();
-  const log = createLog({
-    level: 'silent',
-    keys: () => [],
-    write: () => undefined,
-    pretty: false,
-    colour: false,
-  });
+  const { log } = testLog('silent');
   const second = createEndpoints({
     ...where(Number(new URL(url).port)),
     allowedHosts: [],
@@ -337,13 +331,7 @@ test('no answer and no log line contains the key, even where the service echoes 
 
 test('after close the port refuses connections', async () => {
   const clock = { monotonic: () => 0, sleep: async () => undefined };
-  const log = createLog({
-    level: 'silent',
-    keys: () => [],
-    write: () => undefined,
-    pretty: false,
-    colour: false,
-  });
+  const { log } = testLog('silent');
   const endpoints = createEndpoints({
     host: '127.0.0.1',
     port: 0,

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { createLog } from '../../../src/session/log.ts';
-import { cronsOf } from '../../../src/sync/planning/freshness.ts';
+import { cronsOf } from '../../../src/sync/planning/cron.ts';
 import { loadOf } from '../../../src/sync/planning/load.ts';
+import { testLog } from '../../support/log.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -16,14 +16,7 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   const every = { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' };
   const crons = cronsOf(every, 'UTC');
   const budget = { ...readConfig({}, '/', { service: false }).budget, perDay: 130, reserved: 0 };
-  const lines: string[] = [];
-  const log = createLog({
-    level: 'info',
-    keys: () => [],
-    write: (line) => lines.push(line),
-    pretty: false,
-    colour: false,
-  });
+  const { log, lines } = testLog();
   const logged = () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());

@@ -9,9 +9,9 @@ import { postByHttp } from '../../../src/daemon/webhook/post.ts';
 import { targetOf } from '../../../src/mirror/history/deliveries.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { createLog } from '../../../src/session/log.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
 import { readJudgedStatus } from '../../../src/status/observe.ts';
+import { testLog } from '../../support/log.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -71,14 +71,7 @@ function deliver(mirror: TestMirror, url: string) {
   const { writer, clock } = mirror;
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const lines: string[] = [];
-  const log = createLog({
-    level: 'info',
-    keys: () => [],
-    write: (line) => lines.push(line),
-    pretty: false,
-    colour: false,
-  });
+  const { log, lines } = testLog();
   const post: typeof postByHttp = (...request) => clock.hold(() => postByHttp(...request));
   const ended = deliverChanges({
     mirror: writer,
@@ -246,14 +239,7 @@ describe('the outcome of a delivery', () => {
     const asked = Promise.withResolvers<void>();
     const url = await answering(() => asked.resolve());
     const [stop, cut] = [new AbortController(), new AbortController()];
-    const lines: string[] = [];
-    const log = createLog({
-      level: 'trace',
-      keys: () => [],
-      write: (line) => lines.push(line),
-      pretty: false,
-      colour: false,
-    });
+    const { log, lines } = testLog('trace');
     const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
     await mirror.writer.deliveries.write(targetOf(url), before, mirror.clock.now());
     await changed(mirror, 5);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../support/daemon.ts';
-import { nthInbox } from '../../support/rows.ts';
+import { passSpec } from '../../support/pass-spec.ts';
+import { firstIds, nthInbox, removeConversations } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
 const JUMP = -3 * HOUR;
@@ -19,15 +20,11 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
   // More than 20 suspects: the sweep does not ask for them singly, and they wait for a second witness.
-  for (const id of [...inbox.conversations.order].slice(0, 25))
-    sandbox.world.removeConversation(inbox.id, id);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
   clock.advance(HOUR);
   await mirror.sync();
   const now = clock.now();
-  await writer.passes.begin(
-    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
-    now,
-  );
+  await writer.passes.begin(passSpec({ kind: 'resync', lists: ['tags'] }), now);
   await writer.sweeps.open({ list: 'tags', inboxId: inbox.id }, 'resync', now);
   const schedule = { list: 'tags', expression: '* * * * *', timezone: 'UTC' } as const;
   await writer.schedules.write({
@@ -60,8 +57,7 @@ test('suspects get their second witness on time even if the clock is set back', 
   const { clock, sandbox, database } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
-  for (const id of [...inbox.conversations.order].slice(0, 25))
-    sandbox.world.removeConversation(inbox.id, id);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
   clock.advance(MINUTE);
   await mirror.sync();
   clock.setWall(JUMP);
@@ -81,10 +77,7 @@ test('after a reboot with the clock behind, no sweep and no new pass has a time 
   const now = clock.now();
   const times = await instants(database, `SELECT started_at, heartbeat_at, finished_at FROM sweeps`);
   expect(Math.max(...times.map((at) => at ?? 0))).toBeLessThanOrEqual(now);
-  const pass = await writer.passes.begin(
-    { kind: 'resync', lists: ['tags'], inboxId: null, acceptDeletes: false, requestedBy: 'test' },
-    now,
-  );
+  const pass = await writer.passes.begin(passSpec({ kind: 'resync', lists: ['tags'] }), now);
   expect(pass.startedAt.getTime() - now).toBeLessThanOrEqual(1);
 });
 

@@ -23,6 +23,15 @@ export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
+/** The ledger's entry of a request for the inboxes. */
+export const ENTRY = {
+  method: 'GET',
+  path: '/inboxes',
+  list: 'inboxes',
+  inboxId: null,
+  reason: 'manual',
+} as const;
+
 /**
  * Bottleneck passes a job on through at most this many successive 0 ms timers.
  * Node runs such timers in the order in which they were set.
@@ -104,10 +113,10 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
-    state: () => clock.work(() => ledger.state()),
-    pause: (...given) => clock.work(() => ledger.pause(...given)),
+    gateState: () => clock.work(() => ledger.gateState()),
+    pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
-    open: () => clock.work(() => ledger.open()),
+    openGate: () => clock.work(() => ledger.openGate()),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),
@@ -202,6 +211,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           news.emit('news');
         },
         random: () => 0.5,
+        patienceMs: Number.POSITIVE_INFINITY,
         ...options,
         key,
       });
@@ -217,9 +227,11 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
           clock.linger(asking);
           try {
             return await gate.request(
-              { entry: { method: 'GET', path: asked, list: 'inboxes', inboxId: null, reason }, signal },
-              () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
-              ({ body }) => ({ result: readBody(body), items: 1 }),
+              { entry: { ...ENTRY, path: asked, reason }, signal },
+              {
+                send: () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
+                read: ({ body }) => ({ result: readBody(body), items: 1 }),
+              },
             );
           } finally {
             asking -= 1;

@@ -247,7 +247,7 @@ async function pausedFor(
   await process.reported(1);
   gone.abort(new Error('gone'));
   await expect(asked).rejects.toThrow('gone');
-  return { left: ((await process.ledger.state()).pausedUntil?.getTime() ?? 0) - clock.now(), process };
+  return { left: ((await process.ledger.gateState()).pausedUntil?.getTime() ?? 0) - clock.now(), process };
 }
 
 test.each([-5, 5])(

@@ -95,7 +95,7 @@ test('the gate retries a refused key once a person allows it, and another key at
 
   await ledger.allowKey();
   expect(await ask()).toMatchObject({ ok: true });
-  await ledger.refuseKey((await ledger.state()).refusedKey ?? 'none', 'HTTP 401', 0);
+  await ledger.refuseKey((await ledger.gateState()).refusedKey ?? 'none', 'HTTP 401', 0);
   key = 'another';
   await expect(ask()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
   key = KEY;
@@ -127,10 +127,12 @@ test('an exception of one caller reaches that caller only, and the gate stays op
   } as const;
   const bug = gate.request(
     { entry },
-    () => {
-      throw new TypeError('no such thing');
+    {
+      send: () => {
+        throw new TypeError('no such thing');
+      },
+      read: () => ({ result: null, items: null }),
     },
-    () => ({ result: null, items: null }),
   );
 
   await expect(bug).rejects.toThrow('no such thing');
@@ -154,9 +156,17 @@ test('an answer of the wrong shape costs one request and does not count as a fai
   } as const;
   const wrong = gate.request(
     { entry },
-    async () => ({ status: 200, body: '[]', retryAfter: undefined, location: undefined, date: undefined }),
-    () => {
-      throw new MirrorError('BAD_ANSWER', 'expected an object');
+    {
+      send: async () => ({
+        status: 200,
+        body: '[]',
+        retryAfter: undefined,
+        location: undefined,
+        date: undefined,
+      }),
+      read: () => {
+        throw new MirrorError('BAD_ANSWER', 'expected an object');
+      },
     },
   );
 

@@ -99,7 +99,7 @@ test('after a process died before its answer, the next one keeps five gaps from 
   } as const;
   await dead.ledger.grant(
     entry,
-    { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: 'x', ownIds: [] },
+    { gapMs: 1000, unansweredMs: 5000, cap: 5000, fingerprint: 'x', ownIds: [] },
     clock.now(),
   );
   const died = clock.now();

@@ -5,9 +5,19 @@ import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+import {
+  type Bench,
+  benchOf,
+  ENTRY,
+  gapsOf,
+  HOUR,
+  MINUTE,
+  OK,
+  type Process,
+  SECOND,
+  times,
+} from './bench.ts';
 
-const ENTRY = { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' } as const;
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
 /** Answers the n-th request with the n-th of `answers`; the sandbox answers all later ones itself. */
@@ -87,7 +97,7 @@ test('the gate cuts a huge Retry-After to a day', async () => {
   const asked = ask({ signal: gone.signal });
   await reported(1);
 
-  const until = (await ledger.state()).pausedUntil?.getTime() ?? 0;
+  const until = (await ledger.gateState()).pausedUntil?.getTime() ?? 0;
 
   gone.abort(new Error('gone'));
   await expect(asked).rejects.toThrow('gone');
@@ -155,7 +165,7 @@ test('requests under way together that all draw 429 count as one strike', async 
   const asked = Promise.all(Array.from({ length: 3 }, () => ask()));
   await bench.clock.sleep(6000);
 
-  expect(await ledger.state()).toMatchObject({ strikes: 1 });
+  expect(await ledger.gateState()).toMatchObject({ strikes: 1 });
   await asked;
   expect(events.map(({ kind }) => kind)).toEqual(['paused', 'opened']);
 });
@@ -202,7 +212,13 @@ test.each([
   const { ask } = await bench.start(await freshMirrorFile(), {
     async onSettled(ledger, id) {
       // Another request of the same process, which the spacing would allow.
-      const limits = { gapMs: 1000, unansweredMs: 5000, cap: 5000, key: keyFingerprint(KEY), ownIds: [id] };
+      const limits = {
+        gapMs: 1000,
+        unansweredMs: 5000,
+        cap: 5000,
+        fingerprint: keyFingerprint(KEY),
+        ownIds: [id],
+      };
       grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
     },
   });
@@ -223,10 +239,10 @@ test('an answer already under way at the 429 does not end the pause', async () =
   const throttled = ask();
   await slow;
 
-  expect(await ledger.state()).toMatchObject({ strikes: 1 });
+  expect(await ledger.gateState()).toMatchObject({ strikes: 1 });
   expect(bench.sandbox.arrivals).toHaveLength(from + 2);
   await throttled;
-  expect(await ledger.state()).toMatchObject({ strikes: 0, pausedUntil: null });
+  expect(await ledger.gateState()).toMatchObject({ strikes: 0, pausedUntil: null });
 });
 
 test('a process that was idle during another one’s pause ends it with its good answer', async () => {
@@ -244,7 +260,7 @@ test('a process that was idle during another one’s pause ends it with its good
 
   await idle.ask();
 
-  expect(await idle.ledger.state()).toMatchObject({ strikes: 0, pausedUntil: null });
+  expect(await idle.ledger.gateState()).toMatchObject({ strikes: 0, pausedUntil: null });
   expect(idle.events).toEqual([{ kind: 'opened' }]);
 });
 
@@ -256,7 +272,7 @@ test('the gate notices within a minute that a person has opened it by hand', asy
   const asked = ask();
   await bench.clock.sleep(10 * MINUTE);
 
-  await (await bench.start(path)).ledger.open();
+  await (await bench.start(path)).ledger.openGate();
   const opened = bench.clock.monotonic();
   await asked;
 

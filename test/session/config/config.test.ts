@@ -50,7 +50,7 @@ test('sync exits 2 on a bad .env and names every bad variable at once', async ()
   for (const name of Object.keys(program.env)) delete program.env[name];
   const { exitCode, stderr } = await program.run('sync');
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('17 faults');
+  expect(stderr).toContain('17 problems');
   expect(stderr).not.toContain('pa55w0rd');
   for (const name of [
     'INBOX_API_URL',
@@ -123,7 +123,7 @@ test('sync, status and doctor warn about a misspelt variable name without printi
 
 test('address and key are required only by commands that talk to the service', () => {
   expect(() => readConfig({}, '/', { service: true })).toThrow(
-    /2 faults[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/,
+    /2 problems[\s\S]*INBOX_API_URL[\s\S]*INBOX_API_KEY/,
   );
   expect(readConfig({}, '/', { service: false })).toMatchObject({ apiUrl: null, key: null });
 });

@@ -11,7 +11,6 @@ function candidate(of: Partial<Candidate> & { id?: string } = {}): Candidate {
     ageHours: 1,
     cost: 1,
     rate: 1,
-    maxAgeHours: 24,
     ...rest,
   };
 }
@@ -25,7 +24,6 @@ const candidates = fc.array(
     ageHours: fc.oneof(fc.double({ min: 0, max: 60, noNaN: true }), fc.constant(Number.POSITIVE_INFINITY)),
     cost: fc.integer({ min: 1, max: 200 }),
     rate: fc.double({ min: 0.001, max: 100, noNaN: true }),
-    maxAgeHours: fc.constant(24),
   }),
   { maxLength: 30 },
 );

@@ -1,13 +1,12 @@
 import type { Reason } from '../../core/ledger.ts';
-import { listId, type ListKey, type ListName } from '../../core/lists.ts';
+import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
+import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */
-export interface LatestSweep {
-  readonly list: ListName;
-  readonly inboxId: string | null;
+export interface LatestSweep extends ListKey {
   readonly reason: Reason;
-  readonly state: 'running' | 'paused' | 'complete' | 'failed' | 'abandoned';
+  readonly state: SweepState;
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
@@ -26,7 +25,7 @@ interface Columns {
 const MOST_COMPLETE = 200;
 
 /** Reads the sweeps of all lists. */
-export class SweepHistory {
+export class SweepReader {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
@@ -49,7 +48,7 @@ export class SweepHistory {
   }
 
   /** The list's complete sweeps, newest first: their ends, and how many rows were new, different or gone. */
-  async complete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
+  async completed({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; changes: number }[]> {
     const rows = await this.#sql.query<{ finished_at: Date; changes: number }>(
       `SELECT finished_at, inserted + changed + deleted AS changes FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'
@@ -78,7 +77,7 @@ export function openAndComplete(sweeps: readonly LatestSweep[]): {
   complete: LatestSweep | undefined;
 } {
   return {
-    open: sweeps.find(({ state }) => state === 'running' || state === 'paused'),
+    open: sweeps.find(isOpenSweep),
     complete: sweeps.find(({ state }) => state === 'complete'),
   };
 }

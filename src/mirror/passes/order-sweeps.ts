@@ -1,13 +1,13 @@
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { LatestSweep } from '../sweeps/latest.ts';
+import { OPEN_SWEEP, type SweepState } from '../sweeps/states.ts';
 import type { Order } from './orders.ts';
 
 /** A sweep, with the columns that a command needs to follow an order from another process. */
 export interface OrderSweep extends ListKey {
   readonly id: number;
-  readonly state: LatestSweep['state'];
+  readonly state: SweepState;
   readonly pages: number;
   readonly items: number;
   readonly inserted: number;
@@ -30,9 +30,9 @@ export class OrderSweeps {
   async firstId({ startedAt, requestedAt }: Order): Promise<number> {
     const [row] = await this.#sql.query<{ first: number | null; next: number | null }>(
       `SELECT
-         (SELECT min(id) FROM sweeps WHERE state IN ('running', 'paused') OR heartbeat_at >= $1) AS first,
+         (SELECT min(id) FROM sweeps WHERE state IN ${OPEN_SWEEP} OR heartbeat_at >= $1) AS first,
          (SELECT max(id) + 1 FROM sweeps) AS next`,
-      iso((startedAt ?? requestedAt).getTime()),
+      iso(startedAt ?? requestedAt),
     );
     return row?.first ?? row?.next ?? 0;
   }
@@ -44,7 +44,7 @@ export class OrderSweeps {
          started_at AS "startedAt", error
        FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 ORDER BY id`,
       firstId,
-      iso(begun.getTime()),
+      iso(begun),
     );
   }
 
@@ -52,8 +52,8 @@ export class OrderSweeps {
   async countRequests(from: Date, to: Date): Promise<number> {
     const [row] = await this.#sql.query<{ sent: number }>(
       `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND reason <> 'schedule'`,
-      iso(from.getTime()),
-      iso(to.getTime()),
+      iso(from),
+      iso(to),
     );
     return row?.sent ?? 0;
   }

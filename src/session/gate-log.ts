@@ -1,0 +1,19 @@
+import type { GateEvent } from '../service/gate/gate.ts';
+import type { Log } from './log.ts';
+
+/** Logs the events that make the gate wait, close or open. @param retries the level of a retry */
+export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
+  if (event.kind === 'retry')
+    log[retries](
+      { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
+      'request failed; retrying',
+    );
+  else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
+  else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
+  else if (event.kind === 'breaker')
+    log.error(
+      { cause: event.cause, until: event.until },
+      'ALERT: several 429s in a row; the breaker is open',
+    );
+  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
+}

@@ -28,8 +28,8 @@ describe('the packed package', () => {
     mkdirSync(home);
     writeFileSync(join(home, 'package.json'), '{ "name": "user", "private": true }\n');
     await run('npm', ['pack', '--pack-destination', folder], { cwd: root });
-    const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-    await run('npm', ['install', join(folder, tarball)], { cwd: home });
+    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
+    await run('npm', ['install', join(folder, tarball ?? '')], { cwd: home });
     const lock = readFileSync(join(home, 'node_modules/.package-lock.json'), 'utf8');
     installed = (JSON.parse(lock) as { packages: Record<string, Installed> }).packages;
   }, 180_000);

@@ -1,6 +1,6 @@
 import { DAY, HOUR, SECOND } from './clock.ts';
 
-/** The pause after the first of several 429s, and the longest one, before jitter. */
+/** The first and the longest pause after 429s or failed deliveries, before jitter. */
 const FIRST_PAUSE_MS = 5 * SECOND;
 const LONGEST_PAUSE_MS = HOUR;
 
@@ -14,8 +14,8 @@ const FIRST_RETRY_MS = 2 * SECOND;
 const JITTER = 0.2;
 
 /**
- * Milliseconds to pause after the `strike`-th refusal in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an
- * hour, each up to 20 % longer by `random` (0 to 1). A hint (`Retry-After`, ms) replaces the first pause,
+ * Milliseconds to pause after the `strike`-th 429, or the `strike`-th failed delivery to a webhook, in a row (1, 2, …): 5 s,
+ * 30 s, 3 min, 18 min, then an hour, each up to 20 % longer by `random` (0 to 1). A hint (`Retry-After`, ms) replaces the first pause,
  * and can only lengthen the later ones: a service that answers "1 s" for an hour receives only a few
  * requests (spec §8, rules 2 and 3).
  */

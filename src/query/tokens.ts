@@ -11,7 +11,7 @@ const OPERATOR = String.raw`->>|->|\|\||<=|>=|<>|!=|==|<<|>>|[^]`;
 const TOKEN = new RegExp(`${SPACE}|${QUOTED}|${WORD}|${OPERATOR}`, 'gu');
 
 /**
- * The tokens of an SQL text, without white space and comments. A character that is no SQL is one token; a
+ * The tokens of an SQL text, without white space and comments. A character that is not SQL is one token; a
  * quote that is never closed extends to the end.
  */
 export function tokensOf(sql: string): SqlToken[] {

@@ -46,7 +46,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 const ISOLATION = 'read committed';
 
 /**
- * The first statement of each connection. It is no start-up parameter, because connection poolers refuse
+ * The first statement of each connection. It is not a start-up parameter, because connection poolers refuse
  * settings there. Prisma's adapter reads every instant as ISO 8601 in UTC, so the session sets both, whatever
  * the role or the database has set: in another style, 2 March would be read as 3 February.
  * @param more further settings

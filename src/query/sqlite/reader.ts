@@ -57,7 +57,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   };
 }
 
-/** A file without the table of migrations is no mirror, but can still be queried. */
+/** A file without the table of migrations is not a mirror, but can still be queried. */
 function appliedTo(database: SqliteDatabase.Database): string[] {
   const texts = (sql: string): string[] => database.prepare<[], string>(sql).pluck().all();
   return texts(sqlite.tableNames).includes('_prisma_migrations') ? texts(APPLIED) : [];

@@ -100,6 +100,29 @@ test('the same order from several processes at once is placed once, and all get 
   expect(new Set(orders.map(({ id }) => id)).size).toBe(1);
 });
 
+test('an order whose equal ends while it is placed becomes an order of its own', async () => {
+  const [database, other] = await processes(2);
+  await openMirror(database!).orders.place(passSpec(), START);
+  // The daemon ends the equal order between the two statements of `place`.
+  const racing: Database = {
+    ...database!,
+    transaction: (work, alone) =>
+      database!.transaction(
+        (tx) =>
+          work({
+            ...tx,
+            async query(sql, ...parameters) {
+              if (sql.startsWith('SELECT id'))
+                await other!.execute(`UPDATE sync_requests SET state = 'done' WHERE id = 1`);
+              return await tx.query(sql, ...parameters);
+            },
+          }),
+        alone,
+      ),
+  };
+  expect(await openMirror(racing).orders.place(passSpec(), START)).toEqual({ id: 2, joined: false });
+});
+
 test('a free lease goes to one of several processes that claim it at once', async () => {
   const databases = await processes(6);
   const claims = databases.map((database, index) =>

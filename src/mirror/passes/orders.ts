@@ -50,23 +50,25 @@ export class Orders {
       AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
     return await this.#database.transaction(async (tx) => {
       // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
-      const [placed] = await tx.query<{ id: number }>(
-        `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state,
-           requested_by, requested_at)
-         SELECT $1, $2, $3, $4, $5, 'open', $6, $7
-         WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
-        ...scope,
-        true,
-        spec.requestedBy,
-        iso(now),
-      );
-      if (placed !== undefined) return { id: placed.id, joined: false };
-      const [existing] = await tx.query<{ id: number }>(
-        `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
-        ...scope,
-      );
-      if (existing === undefined) throw new Error('the equal order is gone from sync_requests');
-      return { id: existing.id, joined: true };
+      for (;;) {
+        const [placed] = await tx.query<{ id: number }>(
+          `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state,
+             requested_by, requested_at)
+           SELECT $1, $2, $3, $4, $5, 'open', $6, $7
+           WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
+          ...scope,
+          true,
+          spec.requestedBy,
+          iso(now),
+        );
+        if (placed !== undefined) return { id: placed.id, joined: false };
+        const [existing] = await tx.query<{ id: number }>(
+          `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
+          ...scope,
+        );
+        if (existing !== undefined) return { id: existing.id, joined: true };
+        // On PostgreSQL the equal order can end between the two statements; then this one is placed.
+      }
     }, 'orders');
   }
 

@@ -77,11 +77,17 @@ export interface Item {
 /** The one list that belongs to no inbox. */
 export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 
-/** All lists of the given kinds in sweeping order: `inboxes` first, then each kind for every inbox. */
+/** The lists of the given kinds, kind by kind: `inboxes` first, then each kind for every inbox. */
 export function keysOf(lists: readonly ListName[], inboxes: readonly { readonly id: string }[]): ListKey[] {
   return LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list) =>
     list === 'inboxes' ? [INBOXES] : inboxes.map(({ id }) => ({ list, inboxId: id })),
   );
+}
+
+/** All lists inbox by inbox: `inboxes` first, then the users, tags and conversations of each inbox. */
+export function keysByInbox(inboxes: readonly { readonly id: string }[]): ListKey[] {
+  const kinds = LIST_NAMES.filter((list) => list !== 'inboxes');
+  return [INBOXES, ...inboxes.flatMap((inbox) => keysOf(kinds, [inbox]))];
 }
 
 /** A list's name for people: `conversations of inbox 42`. */

@@ -1,5 +1,5 @@
 import type { GateState } from '../core/gate-state.ts';
-import { keysOf, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
+import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
@@ -93,7 +93,7 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const sweeps = await new SweepReader(database).latest();
   const suspects = await countSuspectsByList(database);
-  return keysOf(LIST_NAMES, [...inboxes.values()]).map((key) => {
+  return keysByInbox([...inboxes.values()]).map((key) => {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
     return statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ListName } from '../../src/core/lists.ts';
+import { listId, type ListName } from '../../src/core/lists.ts';
 import type { Schedule } from '../../src/mirror/schedules.ts';
 import { markDue } from '../../src/sync/planning/due.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
@@ -57,6 +57,19 @@ test('a daemon that starts without stored schedules does not reread what was jus
   await house.start();
   await clock.sleep(5 * MINUTE);
   expect(sandbox.arrivals.length).toBe(WHOLE);
+});
+
+test('the daemon fills a new mirror inbox by inbox, and the status lists it so', async () => {
+  const house = await daemonHouse(SMALL);
+  await house.start();
+  await house.clock.sleep(5 * MINUTE);
+  const [first, second] = house.sandbox.world.inboxes.keys();
+  const walked = house.sandbox.arrivals.map(({ path }) => path.replace(/^\/v1\/|\?.*$/g, ''));
+  const lists = [...new Set(walked)].map((path) => path.replace(/^inboxes\/(\d+)\/(\w+)$/, '$2/$1'));
+  const kinds = ['users', 'tags', 'conversations'];
+  const expected = ['inboxes', ...[first, second].flatMap((id) => kinds.map((kind) => `${kind}/${id}`))];
+  expect(lists).toEqual(expected);
+  expect((await house.status()).lists.map(listId)).toEqual(expected);
 });
 
 test('the daemon follows a changed schedule from its next slot on', async () => {

@@ -1,6 +1,6 @@
 import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import { keysOf, LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
+import { keysByInbox, listId, type ListKey } from '../../core/lists.ts';
 import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
@@ -67,7 +67,7 @@ export async function readAgenda(
 /** All lists, without those of suspected inboxes. */
 export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]> {
   const inboxes = (await mirror.inboxes()).filter(({ suspect }) => !suspect);
-  return keysOf(LIST_NAMES, inboxes);
+  return keysByInbox(inboxes);
 }
 
 async function candidateOf(

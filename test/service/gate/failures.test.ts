@@ -3,7 +3,7 @@ import { MirrorError } from '../../../src/core/errors.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, gapsOf, OK, times } from './bench.ts';
+import { benchOf, ENTRY, gapsOf, OK, times } from './bench.ts';
 
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500, body: '{"Message":"Internal Server Error"}' }],
@@ -118,15 +118,8 @@ test('the refusal of an old key does not close the gate for the key that replace
 test('an exception of one caller reaches that caller only, and the gate stays open for others', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask, database } = await start(await freshMirrorFile());
-  const entry = {
-    method: 'GET',
-    path: '/inboxes',
-    list: 'inboxes',
-    inboxId: null,
-    reason: 'manual',
-  } as const;
   const bug = gate.request(
-    { entry },
+    { entry: ENTRY },
     {
       send: () => {
         throw new TypeError('no such thing');
@@ -147,15 +140,8 @@ test('an exception of one caller reaches that caller only, and the gate stays op
 test('an answer of the wrong shape costs one request and does not count as a failure', async () => {
   const { start, sandbox } = benchOf();
   const { gate, ask } = await start(await freshMirrorFile());
-  const entry = {
-    method: 'GET',
-    path: '/inboxes',
-    list: 'inboxes',
-    inboxId: null,
-    reason: 'manual',
-  } as const;
   const wrong = gate.request(
-    { entry },
+    { entry: ENTRY },
     {
       send: async () => ({
         status: 200,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { spaceByArrival } from '../../../src/service/gate/spacing.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, gapsOf, times, type Way } from './bench.ts';
+import { benchOf, ENTRY, gapsOf, times, type Way } from './bench.ts';
 
 /** Random jitter on each way, as the sandbox adds it. */
 const jitter =
@@ -90,15 +90,8 @@ test('after a process died before its answer, the next one keeps five gaps from 
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
   const dead = await start(path);
-  const entry = {
-    method: 'GET',
-    path: '/inboxes',
-    list: 'inboxes',
-    inboxId: null,
-    reason: 'manual',
-  } as const;
   await dead.ledger.grant(
-    entry,
+    ENTRY,
     { gapMs: 1000, unansweredMs: 5000, cap: 5000, fingerprint: 'x', ownIds: [] },
     clock.now(),
   );

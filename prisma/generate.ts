@@ -1,6 +1,6 @@
 /**
- * Generates one Prisma client for each provider into src/database/generated, from prisma/models.prisma. `npm ci` runs
- * this. `prisma generate` downloads a schema engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which
+ * Writes prisma/<provider>/schema.prisma, which users give to the Prisma CLI, and generates one Prisma client for
+ * each provider into src/database/generated. `npm ci` runs this. `prisma generate` downloads a schema engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which
  * names any existing program, prevents that download. An installation then needs nothing but the package
  * registry.
  */
@@ -9,18 +9,19 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PROVIDERS, type Provider, schemaOf } from './schema.ts';
+import { PROVIDERS, type Provider, ownSchema, shippedSchema } from './schema.ts';
 
 const root = join(import.meta.dirname, '..');
 const { bin } = createRequire(import.meta.url)('prisma/package.json') as { bin: { prisma: string } };
 const prismaCli = join(root, 'node_modules/prisma', bin.prisma);
 
 function generate(provider: Provider): void {
+  writeFileSync(join(root, 'prisma', provider, 'schema.prisma'), shippedSchema(provider));
   const work = mkdtempSync(join(tmpdir(), 'inbox-mirror-generate-'));
   try {
     const schemaFile = join(work, 'schema.prisma');
     const made = join(work, 'client');
-    writeFileSync(schemaFile, schemaOf(provider, made));
+    writeFileSync(schemaFile, ownSchema(provider, made));
     execFileSync(process.execPath, [prismaCli, 'generate', '--schema', schemaFile], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],

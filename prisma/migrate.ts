@@ -16,7 +16,7 @@ import {
 import { type FieldDef, type QueryConfig, type QueryResult, types } from 'pg';
 import { loadEngine, readMigrations } from '../src/database/schema-engine.ts';
 import { startServer } from './embedded.ts';
-import { PROVIDERS, type Provider, schemaOf } from './schema.ts';
+import { migrationSchema, type Provider, PROVIDERS } from './schema.ts';
 
 const CHAR: number = types.builtins.CHAR;
 const [name] = process.argv.slice(2);
@@ -38,7 +38,7 @@ async function migrate(
   const engine = await loadEngine(bindMigrationAwareSqlAdapterFactory(factory));
   const { stdout, exitCode } = await engine.diff({
     from: { tag: 'migrations', ...readMigrations(folder, names) },
-    to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: schemaOf(provider) }] },
+    to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: migrationSchema(provider) }] },
     script: true,
     exitCode: true,
     filters: { externalTables: [], externalEnums: [] },

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 const root = join(import.meta.dirname, '..');
 const ROOMS = [
   'cli',
+  'library',
   'daemon',
   'status',
   'session',
@@ -35,8 +36,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   status: ['session', 'sync', 'mirror'],
   daemon: ['status', 'session', 'sync', 'mirror'],
   'daemon/http': ['status', 'session', 'sync', 'mirror'],
-  cli: ['status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
-  'cli/pass': ['status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
+  library: ['session', 'sync', 'mirror', 'query', 'database'],
+  'library/pass': ['session', 'sync', 'mirror', 'query', 'database'],
+  cli: ['library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
+  'cli/pass': ['library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
 };
 
 /** The file of each room that every room above it may import from. */
@@ -68,15 +71,34 @@ const crossings = Object.entries(MAY_IMPORT).flatMap(([folder, allowed]) =>
 const FORBIDDEN: Planted[] = [
   ...crossings.filter(({ isAllowed }) => !isAllowed).map(({ planted }) => planted),
   ...Object.keys(MAY_IMPORT).map((folder) => ({ folder, specifier: '../main.ts' })),
-  ...['service', 'mirror', 'query', 'sync', 'session', 'status', 'daemon', 'cli', 'sandbox', 'core'].map(
-    (folder) => ({
-      folder,
-      specifier: '@prisma/client',
-    }),
-  ),
-  ...['core', 'service', 'mirror', 'sync', 'session', 'status', 'daemon', 'cli', 'sandbox'].flatMap(
-    (folder) => ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier })),
-  ),
+  ...[
+    'service',
+    'mirror',
+    'query',
+    'sync',
+    'session',
+    'status',
+    'daemon',
+    'library',
+    'cli',
+    'sandbox',
+    'core',
+  ].map((folder) => ({
+    folder,
+    specifier: '@prisma/client',
+  })),
+  ...[
+    'core',
+    'service',
+    'mirror',
+    'sync',
+    'session',
+    'status',
+    'daemon',
+    'library',
+    'cli',
+    'sandbox',
+  ].flatMap((folder) => ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier }))),
   ...['mirror', 'query', 'session'].map((folder) => ({
     folder,
     specifier: '../database/generated/sqlite/client.ts',

@@ -38,6 +38,10 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   flow_daily: 'How many conversations appeared, were closed, were reopened and were removed each day.',
   reopens: 'How often each conversation was closed and opened again.',
   assignments: 'When each conversation was first assigned, and how often it was reassigned.',
+  inbox_changes: 'The changes of inboxes.',
+  user_changes: 'The changes of users.',
+  tag_changes: 'The changes of tags.',
+  conversation_changes: 'The changes of conversations.',
 };
 
 export const VIEW_NAMES: readonly string[] = Object.keys(VIEW_SENTENCES);

@@ -11,9 +11,6 @@ export interface Sql {
   execute(sql: string, ...parameters: unknown[]): Promise<number>;
 }
 
-/** The part of Prisma's typed client that the mirror uses. */
-export type TypedClient = Pick<PrismaClient, 'sync_requests'>;
-
 /** An open mirror. */
 export interface Database extends Sql {
   readonly dialect: Dialect;
@@ -26,13 +23,15 @@ export interface Database extends Sql {
    */
   transaction<Result>(work: (tx: Sql) => Promise<Result>, alone?: string): Promise<Result>;
   /** Runs `work` on Prisma's typed client. It costs 40 MB of memory, so the daemon does not use it. */
-  typed<Result>(work: (client: TypedClient) => Promise<Result>): Promise<Result>;
+  typed<Result>(work: (client: PrismaClient) => Promise<Result>): Promise<Result>;
   /** The database server's clock, epoch ms; null for a file. */
   serverTime(): Promise<number | null>;
   /** Bytes on disk. */
   bytes(): Promise<number>;
   /** Changes when the database's file is deleted or replaced; null for a server. */
   fileIdentity(): string | null;
+  /** A known failure of the database as MirrorError `DATABASE`; every other error unchanged. */
+  asError(error: unknown): unknown;
   close(): Promise<void>;
 }
 

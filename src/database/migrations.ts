@@ -43,6 +43,24 @@ export function refuseNewer(
 }
 
 /**
+ * Refuses a mirror that an older program has made, for a reader that may not migrate it.
+ * @throws MirrorError `DATABASE`
+ */
+export function refuseOlder(
+  name: string,
+  applied: readonly string[],
+  { names }: { names: readonly string[] },
+): void {
+  const missing = names.filter((migration) => !applied.includes(migration));
+  if (missing.length === 0) return;
+  throw new MirrorError(
+    'DATABASE',
+    `The database ${name} was made by an older inbox-mirror (it lacks the migration ${missing.join(', ')}). ` +
+      'Nothing was changed; run `inbox-mirror status` of this version once, which migrates it.',
+  );
+}
+
+/**
  * Refuses a database that has tables but no mirror: one of them could have the name of a mirror's table.
  * @param tables the names of the database's tables
  * @throws MirrorError `DATABASE`

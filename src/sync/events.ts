@@ -47,6 +47,11 @@ export interface ListReport {
   readonly error: unknown;
 }
 
+/** True if the pass, or an interrupted one that it resumed, has read the whole list. */
+export function isComplete({ outcome }: Pick<ListReport, 'outcome'>): boolean {
+  return outcome === 'complete' || outcome === 'already';
+}
+
 /** The figures of a list that this pass did not sweep to its end: skipped, already complete, or stopped. */
 export const NO_FIGURES = {
   items: 0,

@@ -8,9 +8,6 @@ import { parseSince } from '../arguments.ts';
 import { type Format, formatOption, inboxOption, type Runner } from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
-/** At most 1,000 changes a query. */
-const BATCH = 1000;
-
 /** At most 100 changes in a table, if neither a beginning nor a limit is given. */
 const TABLE_ROWS = 100;
 
@@ -137,12 +134,13 @@ async function printStored(
   }
   let after = afterId ?? 0;
   let left = limit ?? Number.POSITIVE_INFINITY;
-  while (left > 0) {
-    const changes = await history.after(after, filter, Math.min(BATCH, left));
+  if (left === 0) return after;
+  for await (const batch of history.batchesAfter(after, filter)) {
+    const changes = batch.slice(0, left);
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
     left -= changes.length;
-    if (changes.length < BATCH) break;
+    if (left === 0) break;
   }
   return after;
 }
@@ -154,10 +152,13 @@ async function printNew(
   afterId: number,
   printer: ChangePrinter,
 ): Promise<void> {
-  for (let after = afterId; !signal.aborted;) {
-    const changes = await history.after(after, filter, BATCH);
-    await printer.print(changes);
-    after = changes.at(-1)?.id ?? after;
-    if (changes.length < BATCH) await clock.sleep(POLL_MS, signal).catch(() => undefined);
+  let after = afterId;
+  while (!signal.aborted) {
+    for await (const changes of history.batchesAfter(after, filter)) {
+      await printer.print(changes);
+      after = changes.at(-1)?.id ?? after;
+      if (signal.aborted) return;
+    }
+    await clock.sleep(POLL_MS, signal).catch(() => undefined);
   }
 }

@@ -1,22 +1,18 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { fromNow } from '../../core/humanize.ts';
+import { endedPassOf, type EndedOrLeft } from '../../library/pass/either-way.ts';
+import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, printFailure, printLine, printWarning, type Streams } from '../../session/terminal.ts';
-import type { PassReport } from '../../sync/pass.ts';
-import { fromRecord, type PassRecord } from '../../sync/record.ts';
 import { withDisplay } from './display.ts';
-import { type Followed, followOrder } from './follow.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
 interface PassRequest {
   readonly spec: PassSpec;
   readonly json: boolean;
 }
-
-/** The order has ended, or the command left it to the daemon. */
-type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
 
 /** Places the order and prints its number, without following it (`--detach`). @returns the exit code */
 export async function orderPass(
@@ -95,29 +91,15 @@ async function printEnd(
 ): Promise<number> {
   const { stderr } = streams;
   const { order } = followed;
-  const report = reportOf(followed);
+  const ended = await endedPassOf(session, followed);
+  const { stopped } = ended.report;
   // A wrong request and a bug end the command as they do without a daemon.
-  if (isMirrorError(report.stopped, 'USAGE') || (report.stopped !== null && !isMirrorError(report.stopped)))
-    throw report.stopped;
+  if (isMirrorError(stopped, 'USAGE') || (stopped !== null && !isMirrorError(stopped))) throw stopped;
 
-  const begun = order.startedAt ?? order.requestedAt;
-  const ended = order.finishedAt ?? new Date(session.clock.now());
-  const cost = {
-    requests: await session.mirror.orderSweeps.countRequests(begun, ended),
-    milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
-  };
-  if (!json && isMirrorError(report.stopped, 'STOPPED')) printLine(stderr, report.stopped.message);
-  else await printOutcome(streams, session, report, { cost, order: order.id, json });
+  if (!json && isMirrorError(stopped, 'STOPPED')) printLine(stderr, stopped.message);
+  else await printOutcome(streams, session, ended, json);
   if (followed.kind === 'left' || order.report !== null || order.state === 'done')
-    return passExitCode(report);
+    return passExitCode(ended.report);
   printFailure(stderr, `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`);
   return EXIT.unexpected;
-}
-
-/** The order's stored report, or without one the progress of its lists so far. */
-function reportOf({ order, lists, ...followed }: EndedOrLeft): PassReport {
-  const record = order.report === null ? { lists, stopped: null } : fromRecord(order.report as PassRecord);
-  const resumed = record.lists.some(({ outcome }) => outcome === 'already');
-  const pass = { id: order.id, startedAt: order.startedAt ?? order.requestedAt, resumed };
-  return { pass, lists: record.lists, stopped: followed.kind === 'left' ? followed.why : record.stopped };
 }

@@ -2,6 +2,7 @@ import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
+import type { EndedPass } from '../../library/pass/either-way.ts';
 import type { Session } from '../../session/session.ts';
 import {
   type Output,
@@ -12,15 +13,9 @@ import {
   type Streams,
   wrapped,
 } from '../../session/terminal.ts';
-import type { ListReport } from '../../sync/events.ts';
+import { isComplete, type ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { renderTable } from '../output/table.ts';
-
-/** The requests that a pass sent, and how long it took. */
-export interface PassCost {
-  readonly requests: number;
-  readonly milliseconds: number;
-}
 
 /** The exit code of a pass: that of the error that stopped it, else 1 for failed lists, 4 for paused ones. */
 export function passExitCode({ lists, stopped }: PassReport): number {
@@ -46,10 +41,6 @@ function printReport(
   const complete = lists.filter(isComplete).length;
   if (stopped === null) printLine(stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`);
   else printStop(stderr, report, cost);
-}
-
-function isComplete({ outcome }: ListReport): boolean {
-  return outcome === 'complete' || outcome === 'already';
 }
 
 function byInbox(a: ListReport, b: ListReport): number {
@@ -129,7 +120,8 @@ function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string)
 }
 
 /** A pass as JSON (docs/commands.md). `order`: its id if the daemon did the pass. */
-function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, order: number | null): unknown {
+function endedPassAsJson({ report, cost, order }: EndedPass): unknown {
+  const { pass, lists, stopped } = report;
   return {
     order,
     complete: stopped === null && lists.every(isComplete),
@@ -154,17 +146,18 @@ function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, orde
   };
 }
 
-/** Prints how a pass ended. `order`: its id if the daemon did the pass, else null. */
+/** Prints how a pass ended. */
 export async function printOutcome(
   streams: Streams,
   { config, clock, mirror }: Session,
-  report: PassReport,
-  { cost, order, json }: { cost: PassCost; order: number | null; json: boolean },
+  ended: EndedPass,
+  json: boolean,
 ): Promise<void> {
   if (json) {
-    printLine(streams.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
+    printLine(streams.stdout, JSON.stringify(endedPassAsJson(ended), null, 2));
     return;
   }
+  const { report, cost } = ended;
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
   const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =

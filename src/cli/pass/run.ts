@@ -1,6 +1,6 @@
-import { EXIT, isMirrorError } from '../../core/errors.ts';
+import { EXIT } from '../../core/errors.ts';
+import { eitherWay } from '../../library/pass/either-way.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
-import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
 import { followPass, orderPass } from './by-daemon.ts';
@@ -26,16 +26,8 @@ export async function runPassCommand(io: Io, session: Session, command: PassComm
   if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
   if (forecast === 'only') return EXIT.done;
   if (detach) return await orderPass(io, session, command);
-  for (;;) {
-    if ((await liveDaemon(session)) !== null) {
-      const exitCode = await followPass(io, session, command);
-      if (exitCode !== null) return exitCode;
-    }
-    try {
-      return await doPass(io, session, command);
-    } catch (error) {
-      // A daemon that started between the query and the claim holds the lease now: it does the pass.
-      if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
-    }
-  }
+  return await eitherWay(session, {
+    byDaemon: () => followPass(io, session, command),
+    here: () => doPass(io, session, command),
+  });
 }

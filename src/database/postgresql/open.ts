@@ -2,7 +2,8 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
 import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
-import type { Database, TypedClient } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { postgresql } from './dialect.ts';
@@ -24,29 +25,47 @@ const ATTEMPTS = 5;
 export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
-  // The pool drops an idle connection that breaks. The next statement opens a new one or reports why it
-  // cannot.
-  const ignore = (): void => undefined;
-  const pool = {
-    ...connectionTo(address),
-    onConnect: async (client: ClientBase) => void (await client.query(sessionOf(address, SESSION))),
-  };
-  const factory = new PrismaPg(
-    { ...pool, max: CONNECTIONS },
-    { schema, onPoolError: ignore, onConnectionError: ignore },
-  );
-  const connection = await factory.connect();
+  const pool = poolOf(address, SESSION);
+  const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
   const database = pooled(connection, address);
   try {
     await ensureSchema(database, schema);
     // One connection for the engine's whole transaction: a second one would be outside of it.
     const alone = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
-    await migrate(database, new PrismaPg(alone, { schema, onPoolError: ignore, onConnectionError: ignore }));
+    await migrate(database, new PrismaPg(alone, quietly(address)));
     return database;
   } catch (error) {
     await connection.dispose();
     throw asPostgresError(error, name);
   }
+}
+
+/**
+ * Opens a mirror on a PostgreSQL server in sessions that cannot write.
+ * @throws MirrorError `DATABASE`
+ */
+export async function openPostgresForReading(url: string): Promise<Database> {
+  const address = addressOf(url);
+  const pool = poolOf(address, ['default_transaction_read_only = on']);
+  const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
+  return pooled(connection, address);
+}
+
+/** The options of a pool whose connections begin with these settings. */
+function poolOf(address: PostgresAddress, settings: readonly string[]) {
+  return {
+    ...connectionTo(address),
+    onConnect: async (client: ClientBase) => void (await client.query(sessionOf(address, settings))),
+  };
+}
+
+/**
+ * The adapter's options. The pool drops an idle connection that breaks; the next statement opens a new one or
+ * reports why it cannot.
+ */
+function quietly({ schema }: PostgresAddress) {
+  const ignore = (): void => undefined;
+  return { schema, onPoolError: ignore, onConnectionError: ignore };
 }
 
 /** Lets a pool open only one connection. */
@@ -88,11 +107,11 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
   const inTurn = serialQueue();
   const statements = statementsOn(connection, postgresql);
   let closed: Promise<void> | undefined;
-  let client: Promise<TypedClient> | undefined;
-  const loadClient = async (): Promise<TypedClient> => {
-    const { PrismaClient } = await import('../generated/postgresql/client.ts');
+  let client: Promise<PrismaClient> | undefined;
+  const loadClient = async (): Promise<PrismaClient> => {
+    const generated = await import('../generated/postgresql/client.ts');
     // The models are those of SQLite's client, which declares the types.
-    return new PrismaClient({ adapter: factoryOf(connection) }) as unknown as TypedClient;
+    return new generated.PrismaClient({ adapter: factoryOf(connection) }) as unknown as PrismaClient;
   };
   return {
     dialect: postgresql,
@@ -121,6 +140,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       return row?.bytes ?? 0;
     },
     fileIdentity: () => null,
+    asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= connection.dispose()),
   };
 }

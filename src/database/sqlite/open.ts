@@ -1,7 +1,8 @@
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
-import type { Database, TypedClient } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asSqliteError } from './errors.ts';
@@ -34,6 +35,21 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   }
 }
 
+/**
+ * Opens an existing mirror over a connection that cannot write.
+ * @param url `file:…`
+ * @throws MirrorError `DATABASE`
+ */
+export async function openSqliteForReading(url: string): Promise<Database> {
+  const path = sqlitePath(url);
+  const connection = await open(
+    new PrismaBetterSqlite3({ url: path, readonly: true, fileMustExist: true }),
+    path,
+  );
+  keepStatements(connection);
+  return serialised(connection, path);
+}
+
 async function open(factory: SqlDriverAdapterFactory, name: string): Promise<SqlDriverAdapter> {
   try {
     return await factory.connect();
@@ -54,8 +70,8 @@ function serialised(connection: SqlDriverAdapter, name: string): Database {
     });
   const statements = statementsOn(connection, sqlite);
   // Loaded on first use: the typed client is the heaviest part.
-  let client: Promise<TypedClient> | undefined;
-  const loadClient = async (): Promise<TypedClient> => {
+  let client: Promise<PrismaClient> | undefined;
+  const loadClient = async (): Promise<PrismaClient> => {
     const generated = await import('../generated/sqlite/client.ts');
     return new generated.PrismaClient({ adapter: factoryOf(connection) });
   };
@@ -69,6 +85,7 @@ function serialised(connection: SqlDriverAdapter, name: string): Database {
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
     fileIdentity: () => fileIdentity(name) ?? 'deleted',
+    asError: (error) => asSqliteError(error, name),
     close: () => inTurn(() => connection.dispose()),
   };
 }

@@ -2,6 +2,9 @@ import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
+/** At most 1,000 changes a query. */
+const BATCH = 1000;
+
 /** One row of `changes`. */
 export interface ChangeRecord {
   readonly id: number;
@@ -51,6 +54,19 @@ export class History {
    */
   async after(afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
     return await select(this.#sql, filter, { afterId, order: 'id', limit });
+  }
+
+  /**
+   * All changes after the one with this id, at most 1,000 at a time, until there are no more.
+   * @returns the id of the last change
+   */
+  async *batchesAfter(afterId: number, filter: ChangeFilter): AsyncGenerator<ChangeRecord[], number> {
+    for (let after = afterId; ;) {
+      const changes = await this.after(after, filter, BATCH);
+      if (changes.length > 0) yield changes;
+      after = changes.at(-1)?.id ?? after;
+      if (changes.length < BATCH) return after;
+    }
   }
 
   /** The newest `limit` changes, oldest first. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Bars } from '../../../src/cli/pass/bars.ts';
 import { type DisplayDeps, passDisplay } from '../../../src/cli/pass/display.ts';
-import { type Followed, followOrder } from '../../../src/cli/pass/follow.ts';
+import { type Followed, followOrder } from '../../../src/library/pass/follow.ts';
 import { exitCodeOf } from '../../../src/core/errors.ts';
 import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';

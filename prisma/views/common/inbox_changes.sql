@@ -1,0 +1,4 @@
+CREATE VIEW inbox_changes AS
+SELECT id, observed_at, previously_seen_at, item_id AS inbox_id, field, old_value, new_value
+FROM changes
+WHERE list = 'inboxes'

@@ -1,0 +1,4 @@
+CREATE VIEW user_changes AS
+SELECT id, observed_at, previously_seen_at, inbox_id, item_id AS user_id, field, old_value, new_value
+FROM changes
+WHERE list = 'users'

@@ -1,0 +1,97 @@
+import { isMirrorError } from '../../core/errors.ts';
+import type { PassSpec } from '../../mirror/passes/passes.ts';
+import { liveDaemon } from '../../session/live-daemon.ts';
+import type { Session } from '../../session/session.ts';
+import type { PassEvent } from '../../sync/events.ts';
+import { runPass, type PassReport } from '../../sync/pass.ts';
+import { cronsOf } from '../../sync/planning/cron.ts';
+import { markDue } from '../../sync/planning/due.ts';
+import { fromRecord, type PassRecord } from '../../sync/record.ts';
+import type { Followed } from './follow.ts';
+
+/** The requests that a pass sent, and how long it took. */
+export interface PassCost {
+  readonly requests: number;
+  readonly milliseconds: number;
+}
+
+/** A pass that ended, or that its follower left to the daemon. */
+export interface EndedPass {
+  readonly report: PassReport;
+  readonly cost: PassCost;
+  /** The order's id if the daemon does the pass, else null. */
+  readonly order: number | null;
+}
+
+/**
+ * Does a pass by the daemon if one holds the mirror, else in this process.
+ * @param byDaemon returns null if no daemon began the order
+ * @param here throws MirrorError `LEASE_HELD` before its first request if another process holds the mirror
+ */
+export async function eitherWay<Result>(
+  session: Session,
+  { byDaemon, here }: { byDaemon: () => Promise<Result | null>; here: () => Promise<Result> },
+): Promise<Result> {
+  for (;;) {
+    if ((await liveDaemon(session)) !== null) {
+      const ended = await byDaemon();
+      if (ended !== null) return ended;
+    }
+    try {
+      return await here();
+    } catch (error) {
+      // A daemon that started between the query and the claim holds the lease now: it does the pass.
+      if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
+    }
+  }
+}
+
+/**
+ * Does a pass in this process: claims the mirror, then sweeps the lists.
+ * @throws MirrorError `LEASE_HELD` before the first request
+ */
+export async function passHere(
+  session: Session,
+  spec: PassSpec,
+  { onEvent, onStopping }: { onEvent: (event: PassEvent) => void; onStopping?: () => void },
+): Promise<EndedPass> {
+  const { config, clock, client } = session;
+  const { mirror, signal } = await session.claim(spec.requestedBy);
+  // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
+  await markDue(mirror.schedules, cronsOf(config.schedules, config.timezone), clock.now());
+  const startedAt = clock.now();
+  const startedMonotonic = clock.monotonic();
+  const stopping = (): void => onStopping?.();
+  signal.addEventListener('abort', stopping);
+  try {
+    const report = await runPass({ client, mirror, clock, signal, onEvent }, spec);
+    const requests = await mirror.budget.sentSince(startedAt - 1);
+    return { report, cost: { requests, milliseconds: clock.monotonic() - startedMonotonic }, order: null };
+  } finally {
+    signal.removeEventListener('abort', stopping);
+  }
+}
+
+/** The order has ended, or its follower left it to the daemon. */
+export type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
+
+/** An order's stored report, or without one the progress of its lists so far. */
+export async function endedPassOf({ mirror, clock }: Session, followed: EndedOrLeft): Promise<EndedPass> {
+  const { order, lists } = followed;
+  const record = order.report === null ? { lists, stopped: null } : fromRecord(order.report as PassRecord);
+  const begun = order.startedAt ?? order.requestedAt;
+  const ended = order.finishedAt ?? new Date(clock.now());
+  const resumed = record.lists.some(({ outcome }) => outcome === 'already');
+  return {
+    report: {
+      pass: { id: order.id, startedAt: begun, resumed },
+      lists: record.lists,
+      stopped: followed.kind === 'left' ? followed.why : record.stopped,
+    },
+    cost: {
+      requests: await mirror.orderSweeps.countRequests(begun, ended),
+      milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
+    },
+    order: order.id,
+  };
+}

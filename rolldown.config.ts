@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineConfig, type Plugin } from 'rolldown';
+import { defineConfig, type Plugin, type RolldownOptions } from 'rolldown';
+import { dts } from 'rolldown-plugin-dts';
 
 /**
  * Prisma becomes part of the build, except for its schema engine. @prisma/adapter-better-sqlite3 would install an
@@ -33,8 +34,9 @@ function licenceText(folder: string): string {
   return readFileSync(join(folder, file), 'utf8');
 }
 
-export default defineConfig({
-  input: ['src/main.ts', 'src/query/sqlite/worker.ts'],
+/** The program and the library: each module a file. */
+const modules: RolldownOptions = {
+  input: ['src/main.ts', 'src/library/library.ts', 'src/query/sqlite/worker.ts'],
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),
   plugins: [licences],
@@ -47,4 +49,15 @@ export default defineConfig({
     entryFileNames: ({ name }) => `${name.replaceAll('node_modules/', 'vendor/')}.js`,
     cleanDir: true,
   },
-});
+};
+
+/** The library's types in one file, Prisma's included: its users install no Prisma. */
+const types: RolldownOptions = {
+  input: 'src/library/library.ts',
+  external: /^node:/,
+  treeshake: { moduleSideEffects: false },
+  plugins: [dts({ emitDtsOnly: true })],
+  output: { dir: 'dist/library', format: 'esm' },
+};
+
+export default defineConfig([modules, types]);

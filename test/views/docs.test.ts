@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../src/cli/output/table.ts';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
-import { temporaryDatabase, type TestMirror } from '../support/mirror.ts';
-import { freshMirrorFile, quickMirror } from '../support/template.ts';
-import { ask, HOUR, MINUTE } from './support.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
+import { freshMirrorFile } from '../support/template.ts';
+import { livelyMirror } from './lively.ts';
+import { ask } from './support.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');
@@ -119,47 +119,4 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
 /** Instants have zero milliseconds: theirs depend on the order in which parallel requests end. */
 function cell(value: string | number | null): string {
   return value === null ? 'NULL' : String(value).replace(/(T\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1.000Z');
-}
-
-/** A working week of a small account, read every three hours. */
-async function livelyMirror(): Promise<TestMirror> {
-  const mirror = await quickMirror({
-    sandbox: { seed: 11, conversations: [24, 10], usersPerInbox: 4, tagsPerInbox: 4, idType: 'string' },
-  });
-  const { world } = mirror.sandbox;
-  let state = 3;
-  const next = (below: number): number =>
-    Math.floor(((state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32) * below);
-  for (const inbox of world.inboxes.values())
-    for (const id of inbox.conversations.order)
-      if (next(4) === 0) Object.assign(world.conversation(inbox.id, id), { status: 'open', assignee: null });
-  await mirror.sync();
-  const end = Date.parse('2026-03-06T18:00:00.000Z');
-  for (let at = Date.parse('2026-03-02T09:00:00.000Z'); at <= end; at += 3 * HOUR) {
-    mirror.clock.advance(Math.max(0, at - 10_000 - mirror.clock.now()));
-    const night = at % (24 * HOUR) < 8 * HOUR;
-    for (const inbox of night ? [] : world.inboxes.values()) {
-      const ids = inbox.conversations.order;
-      const any = (): string => ids[next(ids.length)]!;
-      world.setStatus(inbox.id, any(), ['pending', 'closed', 'open', 'closed'][next(4)]!);
-      world.assign(inbox.id, any(), inbox.users.order[next(inbox.users.order.length)]!);
-      if (next(3) === 0) world.addConversation(inbox.id, { status: 'open', assignee: null });
-      const newest = inbox.conversations.order.at(-1)!;
-      if (next(2) === 0) world.assign(inbox.id, newest, inbox.users.order[next(4)]!);
-      if (next(5) === 0) world.setStatus(inbox.id, newest, 'pending');
-    }
-    await mirror.sync();
-  }
-  mirror.clock.advance(end - mirror.clock.now());
-  const slot = (minutes: number): Date => new Date(end + minutes * MINUTE);
-  for (const list of LIST_NAMES)
-    await mirror.writer.schedules.write({
-      list,
-      expression: '*/15 * * * *',
-      timezone: 'UTC',
-      nextAt: slot(15),
-      dueSince: slot(0),
-      dueBefore: slot(-15),
-    });
-  return mirror;
 }

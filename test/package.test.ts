@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,6 +27,8 @@ interface Installed {
 describe('the packed package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-package-'));
   const home = join(folder, 'home');
+  let tarball = '';
+  let demo = '';
   let installed: Record<string, Installed> = {};
   const program = (...words: string[]) => {
     const bin = join(home, 'node_modules/inbox-mirror/bin/inbox-mirror.cjs');
@@ -24,12 +36,16 @@ describe('the packed package', () => {
     return run(process.execPath, [bin, ...words], { cwd: home, env });
   };
 
+  const inClone = (bin: string, ...words: string[]) =>
+    run(process.execPath, [join(root, 'node_modules', bin), ...words], { cwd: home });
+
   beforeAll(async () => {
     mkdirSync(home);
-    writeFileSync(join(home, 'package.json'), '{ "name": "user", "private": true }\n');
+    writeFileSync(join(home, 'package.json'), '{ "name": "user", "private": true, "type": "module" }\n');
     await run('npm', ['pack', '--pack-destination', folder], { cwd: root });
-    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
-    await run('npm', ['install', join(folder, tarball ?? '')], { cwd: home });
+    tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
+    await run('npm', ['install', tarball], { cwd: home });
+    demo = (await program('demo')).stdout;
     const lock = readFileSync(join(home, 'node_modules/.package-lock.json'), 'utf8');
     installed = (JSON.parse(lock) as { packages: Record<string, Installed> }).packages;
   }, 180_000);
@@ -69,10 +85,110 @@ describe('the packed package', () => {
   });
 
   test('runs the demo, whose mirror can then be queried', async () => {
-    const { stdout } = await program('demo');
-    expect(stdout).toContain('The copy is in demo.db.');
+    expect(demo).toContain('The copy is in demo.db.');
     const sql = 'SELECT count(*) > 100 AS filled FROM conversations';
     const { stdout: rows } = await program('query', sql, '--format', 'json');
     expect(JSON.parse(rows)).toEqual([{ filled: 1 }]);
+  });
+
+  test('has types that resolve for every kind of ESM import', async () => {
+    const { stdout } = await inClone('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
+    expect(stdout).toContain('🟢 (ESM)');
+  });
+
+  test('type-checks in a strict project, with every piece of TypeScript in docs/prisma.md', async () => {
+    const doc = readFileSync(join(root, 'docs/prisma.md'), 'utf8');
+    const pieces = [...doc.matchAll(/^```ts\n([\s\S]*?)```$/gm)].map(([, code]) => code ?? '');
+    // The piece on a client of one's own needs Prisma, which this project does not have.
+    const own = pieces.filter((code) => !code.includes('PrismaClient'));
+    expect([pieces.length, own.length]).toEqual([15, 14]);
+    const files = own.map((code, nth) => {
+      const file = `piece-${nth}.ts`;
+      const opened = code.includes('openMirror(')
+        ? code
+        : `import { openMirror } from 'inbox-mirror';\nawait using mirror = await openMirror();\n${code}`;
+      writeFileSync(join(home, file), opened);
+      return file;
+    });
+    const wrong = `import { openMirror } from 'inbox-mirror';
+      const { prisma } = await openMirror();
+      // @ts-expect-error A client for reading has nothing that writes.
+      await prisma.conversations.deleteMany();
+      // @ts-expect-error There is no such column.
+      await prisma.conversations.findMany({ where: { subject: 'x' } });
+      const rows = await prisma.conversations.findMany({ include: { assignee: true } });
+      // @ts-expect-error The assignee can be null.
+      console.log(rows[0]?.assignee.first_name);
+      export const since: Date | undefined = rows[0]?.changed_at;`;
+    writeFileSync(join(home, 'wrong.ts'), wrong);
+    const options = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      noEmit: true,
+      module: 'nodenext',
+      target: 'esnext',
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules/@types')],
+    };
+    const project = { compilerOptions: options, files: [...files, 'wrong.ts'] };
+    writeFileSync(join(home, 'tsconfig.json'), JSON.stringify(project));
+    const { type } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { type?: string };
+    expect(type).toBe('module');
+
+    await inClone('typescript/bin/tsc', '-p', home).catch(({ stdout }: { stdout: string }) =>
+      expect.unreachable(stdout),
+    );
+  });
+
+  test('opens the mirror of the demo as a library', async () => {
+    const code = `import { openMirror } from 'inbox-mirror';
+      await using mirror = await openMirror('file:./demo.db');
+      const inboxes = await mirror.prisma.inboxes.findMany({ include: { conversations: { include: { tags: true } } } });
+      let changes = 0;
+      for await (const change of mirror.changes()) changes += change.id > 0 ? 1 : 0;
+      const lists = await mirror.freshness();
+      console.log(JSON.stringify([inboxes.length, changes > 0, lists.every(({ state }) => state === 'fresh')]));`;
+    writeFileSync(join(home, 'library.js'), code);
+    const { stdout } = await run(process.execPath, ['library.js'], { cwd: home });
+    expect(JSON.parse(stdout)).toEqual([3, true, true]);
+  });
+
+  test("gives the Prisma CLI a schema, from which a user's own client reads the mirror", async () => {
+    // A project with Prisma in it.
+    const project = join(folder, 'project');
+    cpSync(home, project, { recursive: true });
+    for (const name of ['prisma', '@prisma']) {
+      rmSync(join(project, 'node_modules', name), { recursive: true, force: true });
+      symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
+    }
+    // Prisma reads here how imports name their files.
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      '{ "compilerOptions": { "allowImportingTsExtensions": true } }',
+    );
+    const config = join(project, 'node_modules/inbox-mirror/prisma.config.ts');
+    const { bin } = JSON.parse(readFileSync(join(root, 'node_modules/prisma/package.json'), 'utf8')) as {
+      bin: { prisma: string };
+    };
+    for (const address of ['file:demo.db', 'postgresql://user:word@127.0.0.1:1/mirror']) {
+      const env = { ...process.env, DATABASE_URL: address };
+      const prisma = (...words: string[]) =>
+        run(process.execPath, [join(root, 'node_modules/prisma', bin.prisma), ...words, '--config', config], {
+          cwd: project,
+          env,
+        });
+      expect((await prisma('validate')).stdout).toContain('is valid');
+      if (!address.startsWith('file:')) continue;
+      await prisma('generate');
+    }
+    const code = `import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
+      import { PrismaClient } from './generated/inbox-mirror/client.ts';
+      const prisma = new PrismaClient({ adapter: new PrismaBetterSqlite3({ url: 'file:./demo.db', readonly: true }) });
+      console.log(await prisma.inboxes.count({ where: { users: { some: {} }, deleted_at: null } }));
+      await prisma.$disconnect();`;
+    writeFileSync(join(project, 'own.ts'), code);
+    expect((await run(process.execPath, ['own.ts'], { cwd: project })).stdout).toBe('3\n');
   });
 });

@@ -22,7 +22,7 @@ export async function* changesOf(
   clock: Pick<Clock, 'sleep'>,
   { afterId = 0, follow = false, signal, ...filter }: ChangesOptions,
 ): AsyncGenerator<Change, void> {
-  for (let after = afterId; ; ) {
+  for (let after = afterId; ;) {
     for await (const batch of history.batchesAfter(after, filter)) {
       for (const change of batch) {
         if (signal?.aborted) return;

@@ -29,7 +29,9 @@ test('each of the ten questions of docs/prisma.md returns the documented answer'
     expect(got, title).not.toBe('');
     // UPDATE_DOCS=1 writes the answers into the document, for review before a commit.
     if (process.env['UPDATE_DOCS'] === '1')
-      written = written.replace(block, () => block.replace(`\`\`\`\n${answer}\`\`\`\n`, () => `\`\`\`\n${got}\`\`\`\n`));
+      written = written.replace(block, () =>
+        block.replace(`\`\`\`\n${answer}\`\`\`\n`, () => `\`\`\`\n${got}\`\`\`\n`),
+      );
     else expect(`${title}\n${answer}`).toBe(`${title}\n${got}`);
   }
   if (written !== doc) writeFileSync(FILE, written);
@@ -38,9 +40,9 @@ test('each of the ten questions of docs/prisma.md returns the documented answer'
 /** Runs a question and returns what it prints. */
 async function outputOf(code: string, mirror: OpenedMirror): Promise<string> {
   const stream = new PassThrough({ encoding: 'utf8' });
-  const AsyncFunction = (async () => undefined).constructor as new (...words: string[]) => (
-    ...values: unknown[]
-  ) => Promise<void>;
+  const AsyncFunction = (async () => undefined).constructor as new (
+    ...words: string[]
+  ) => (...values: unknown[]) => Promise<void>;
   const run = new AsyncFunction('mirror', 'console', stripTypeScriptTypes(code));
   await run(mirror, new Console({ stdout: stream, colorMode: false }));
   return (stream.read() as string | null) ?? '';

@@ -14,7 +14,7 @@ import {
   bindMigrationAwareSqlAdapterFactory,
 } from '@prisma/driver-adapter-utils';
 import { type FieldDef, type QueryConfig, type QueryResult, types } from 'pg';
-import { loadEngine, readMigrations } from '../src/database/schema-engine.ts';
+import { loadEngine, readMigrations } from '../src/database/migrations/schema-engine.ts';
 import { startServer } from './embedded.ts';
 import { migrationSchema, type Provider, PROVIDERS } from './schema.ts';
 

@@ -196,6 +196,8 @@ describe('the house', () => {
     for (const file of sources)
       for (let path = file; path !== 'src'; path = dirname(path))
         entries.set(dirname(path), (entries.get(dirname(path)) ?? new Set()).add(path));
+    // `src/` itself holds the rooms of ARCHITECTURE.md and main.ts.
+    entries.delete('src');
     const wide = [...entries].filter(([, { size }]) => size > 12);
     expect(wide.map(([folder, { size }]) => `${folder}: ${size}`)).toEqual([]);
     expect(entries.size).toBeGreaterThan(20);

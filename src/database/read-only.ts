@@ -1,7 +1,7 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Database } from './database.ts';
 import type { PrismaClient } from './generated/sqlite/client.ts';
-import { APPLIED, refuseOlder, shippedMigrations } from './migrations.ts';
+import { APPLIED, refuseOlder, shippedMigrations } from './migrations/shipped.ts';
 import { isPostgres } from './open.ts';
 
 export type { Prisma } from './generated/sqlite/client.ts';

@@ -29,7 +29,7 @@ export interface OpenedMirror extends AsyncDisposable {
   readonly prisma: ReadOnlyClient;
   /** How current each list is, and whether it is as fresh as its schedule promises. */
   freshness(): Promise<ListFreshness[]>;
-  /** The changes, oldest first. Keep the last `id` and pass it as `afterId` to resume without loss or repeat. */
+  /** The changes, oldest first. To resume without loss or repeat, pass the last `id` as `afterId`. */
   changes(options?: ChangesOptions): AsyncGenerator<Change, void>;
   /**
    * Brings lists up to date: by the daemon if one holds the mirror, else in this process. An interrupted one
@@ -45,8 +45,8 @@ export interface OpenedMirror extends AsyncDisposable {
 /**
  * Opens an existing mirror for a program.
  * @param address `file:…` or `postgresql://…`. Default: `DATABASE_URL` of the environment or of `.env`
- * @throws MirrorError `CONFIG` for a wrong address, `USAGE` if there is no mirror yet, `DATABASE` if it cannot be
- *   opened or another version of this program has made it
+ * @throws MirrorError `CONFIG` for a wrong address, `USAGE` if there is no mirror yet, `DATABASE` if it
+ *   cannot be opened or another version of this program has made it
  */
 export async function openMirror(address?: string, options: OpenOptions = {}): Promise<OpenedMirror> {
   const cwd = options.cwd ?? process.cwd();

@@ -3,7 +3,7 @@ import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
 import Cursor from 'pg-cursor';
 import { unlessAborted } from '../core/abortable.ts';
 import { MirrorError } from '../core/errors.ts';
-import { APPLIED, refuseNewer, shippedMigrations } from '../database/migrations.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from '../database/migrations/shipped.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from '../database/postgresql/address.ts';
 import { postgresql } from '../database/postgresql/dialect.ts';
 import { asPostgresError } from '../database/postgresql/errors.ts';

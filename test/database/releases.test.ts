@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { loadEngine, readMigrations } from '../../src/database/schema-engine.ts';
+import { loadEngine, readMigrations } from '../../src/database/migrations/schema-engine.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration.ts';
 import { testProgram } from '../support/program.ts';

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
-import { migrate } from '../migrate.ts';
+import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';

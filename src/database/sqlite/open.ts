@@ -3,7 +3,7 @@ import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-a
 import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
-import { migrate } from '../migrate.ts';
+import { migrate } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asSqliteError } from './errors.ts';
 import { databaseBytes, fileIdentity, makePrivateFile, sqlitePath } from './file.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { codeOf, isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
-import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations/shipped.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
   hintOf,

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { MirrorError } from '../core/errors.ts';
-import type { Dialect } from './dialect.ts';
+import { MirrorError } from '../../core/errors.ts';
+import type { Dialect } from '../dialect.ts';
 
-/** Two folders up from src/database, and from dist/database. */
-const FOLDER = join(import.meta.dirname, '../../prisma');
+/** Three folders up from src/database/migrations, and from dist/database/migrations. */
+const FOLDER = join(import.meta.dirname, '../../../prisma');
 
 /** At most 3 table names of another program in the message. */
 const MOST_NAMED = 3;
@@ -55,7 +55,8 @@ export function refuseOlder(
   if (missing.length === 0) return;
   throw new MirrorError(
     'DATABASE',
-    `The database ${name} was made by an older inbox-mirror (it lacks the migration ${missing.join(', ')}). ` +
+    `The database ${name} was made by an older inbox-mirror ` +
+      `(it lacks the migration ${missing.join(', ')}). ` +
       'Nothing was changed; run `inbox-mirror status` of this version once, which migrates it.',
   );
 }

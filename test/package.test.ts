@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -22,6 +23,21 @@ const run = promisify(execFile);
 interface Installed {
   readonly version: string;
   readonly hasInstallScript?: boolean;
+}
+
+/** The project's own Node.js and, if there is another one, the machine's. */
+function runtimes(): { name: string; node: string; runs: boolean }[] {
+  const installed = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((path) => path !== '' && !path.includes('node_modules'))
+    .map((path) => join(path, 'node'))
+    .find((path) => existsSync(path));
+  return [process.execPath, ...(installed === undefined ? [] : [installed])].map((node) => {
+    const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+    const [major = 0, minor = 0] = version.slice(1).split('.').map(Number);
+    const runs = major > 22 || (major === 22 && minor >= 18);
+    return { name: `Node.js ${version}${node === process.execPath ? '' : " (the machine's)"}`, node, runs };
+  });
 }
 
 describe('the packed package', () => {
@@ -142,18 +158,42 @@ describe('the packed package', () => {
     );
   });
 
-  test('opens the mirror of the demo as a library', async () => {
-    const code = `import { openMirror } from 'inbox-mirror';
-      await using mirror = await openMirror('file:./demo.db');
-      const inboxes = await mirror.prisma.inboxes.findMany({ include: { conversations: { include: { tags: true } } } });
+  test.each(runtimes())(
+    'works on $name as program and library, or says that it is too old',
+    async ({ node, runs }) => {
+      const env = { ...process.env, DATABASE_URL: 'file:here.db' };
+      const inPackage = async (...words: string[]): Promise<string> =>
+        (await run(node, words, { cwd: home, env })).stdout;
+      const bin = 'node_modules/inbox-mirror/bin/inbox-mirror.cjs';
+      if (!runs) {
+        await expect(inPackage(bin, 'demo')).rejects.toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining('inbox-mirror needs Node.js 22.18 or newer') as unknown,
+        });
+        return;
+      }
+      const code = `import { openMirror } from 'inbox-mirror';
+      const mirror = await openMirror();
+      const { length } = await mirror.prisma.inboxes.findMany({ include: { conversations: { include: { tags: true } } } });
       let changes = 0;
       for await (const change of mirror.changes()) changes += change.id > 0 ? 1 : 0;
-      const lists = await mirror.freshness();
-      console.log(JSON.stringify([inboxes.length, changes > 0, lists.every(({ state }) => state === 'fresh')]));`;
-    writeFileSync(join(home, 'library.js'), code);
-    const { stdout } = await run(process.execPath, ['library.js'], { cwd: home });
-    expect(JSON.parse(stdout)).toEqual([3, true, true]);
-  });
+      const fresh = (await mirror.freshness()).every(({ state }) => state === 'fresh');
+      console.log(JSON.stringify([length, changes > 0, fresh]));
+      await mirror.close();`;
+      writeFileSync(join(home, 'library.js'), code);
+
+      expect(await inPackage(bin, 'demo', '--database', 'here.db')).toContain('The copy is in here.db.');
+      const rows = await inPackage(
+        bin,
+        'query',
+        'SELECT count(*) AS inboxes FROM inboxes',
+        '--format',
+        'json',
+      );
+      expect(JSON.parse(rows)).toEqual([{ inboxes: 3 }]);
+      expect(JSON.parse(await inPackage('library.js'))).toEqual([3, true, true]);
+    },
+  );
 
   test("gives the Prisma CLI a schema, from which a user's own client reads the mirror", async () => {
     // A project with Prisma in it.

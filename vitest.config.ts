@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config';
 const CONTRACT = [
   'test/mirror/{faults,housekeeping,lease,plans}.test.ts',
   'test/mirror/gate/clock.test.ts',
-  'test/database/{releases,schema}.test.ts',
+  'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate/budget.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',

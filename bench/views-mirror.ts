@@ -1,6 +1,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
+import { iso } from '../src/database/instants.ts';
 import { dropViews, ensureViews } from '../src/database/views.ts';
 import { keepViewSettings } from '../src/mirror/view-settings.ts';
 
@@ -231,10 +232,6 @@ function writeRow(
     iso(changedAt),
     deletedAt,
   );
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }
 
 /** Pseudo-random numbers from 0 to 1, the same in every run. */

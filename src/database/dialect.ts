@@ -2,7 +2,7 @@ import type { ColumnKind } from '../core/lists.ts';
 
 /**
  * All that differs between the SQL of the databases. All other SQL of the program is written once, with `$1`
- * parameters; instants and JSON are passed as text.
+ * parameters; instants (`iso`) and JSON are passed as text.
  */
 export interface Dialect {
   readonly provider: 'sqlite' | 'postgresql';
@@ -14,7 +14,7 @@ export interface Dialect {
    * A FROM item, named `alias`, that reads a JSON array of objects as rows.
    * @param parameter `$n`, the array
    * @param columns the columns of the rows; in the array, the value of a `json` column is a text that holds
-   *   JSON
+   *   JSON, and an instant ends in `Z` or `+00:00`. The rows have instants in their stored form.
    */
   records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
   /** A FROM item, named `alias`, that reads a JSON array of texts as rows with one column, `value`. */

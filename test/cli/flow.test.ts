@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
+import { iso } from '../../src/database/instants.ts';
 import { type Random, randomStream } from '../../src/sandbox/world/random.ts';
 import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
@@ -230,7 +231,7 @@ test(
       await database.execute(
         `INSERT INTO sync_requests (kind, lists, ordered, state, requested_by, requested_at) VALUES ('sync', '["conversations"]', $1, 'open', 'test', $2)`,
         true,
-        new Date().toISOString(),
+        iso(Date.now()),
       );
     const consumers = [follow(program, follows, all.promise), poll(service, polls, all.promise)];
     await flowed.promise;

@@ -152,7 +152,7 @@ test('sync exits 4 when the day budget is spent, prints when it can resume, and 
   expect(program.sandbox.arrivals).toHaveLength(5);
   expect(await program.run('sync'), 'not one request more').toMatchObject({ exitCode: 4 });
   expect(program.sandbox.arrivals).toHaveLength(5);
-  tamper(program, `UPDATE requests SET sent_at = strftime('%Y-%m-%dT%H:%M:%fZ', sent_at, '-25 hours')`);
+  tamper(program, `UPDATE requests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f+00:00', sent_at, '-25 hours')`);
   expect((await program.run('sync')).exitCode).toBe(0);
   expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
 });
@@ -216,7 +216,7 @@ test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a 
       )
     ).stdout;
   expect(await viewed()).toBe('list,state\nconversations,fresh\ninboxes,fresh\ntags,fresh\nusers,fresh\n');
-  tamper(program, `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000Z' WHERE list = 'tags'`);
+  tamper(program, `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000+00:00' WHERE list = 'tags'`);
   expect(await viewed()).toContain('tags,stale\n');
   const stale = await program.run('status', '--json');
   expect(stale.exitCode).toBe(5);
@@ -299,7 +299,7 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
   expect(program.sandbox.arrivals).toHaveLength(1);
   tamper(
     program,
-    `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000Z', paused_until = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+10 minutes'), cause = '429'`,
+    `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000+00:00', paused_until = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '+10 minutes'), cause = '429'`,
   );
   expect(await program.run('doctor')).toMatchObject({
     exitCode: 4,

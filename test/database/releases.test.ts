@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import { bindSqlAdapterFactory } from '@prisma/driver-adapter-utils';
@@ -25,7 +25,11 @@ type Row = Record<string, unknown>;
 
 /** Values that a column's type does not give: words with a meaning, the id of the only `gate_state` row. */
 const MEANT: Record<string, (nth: number) => Row> = {
-  changes: (nth) => ({ list: 'conversations', field: nth === 1 ? 'status' : 'presence' }),
+  changes: (nth) => ({
+    list: 'conversations',
+    field: nth === 1 ? 'thread_started_at' : 'presence',
+    old_value: '2026-02-01T08:00:00.000Z',
+  }),
   gate_state: () => ({ id: 1 }),
   leases: (nth) => ({ name: nth === 1 ? 'writer' : 'slot' }),
   rejects: () => ({ list: 'users' }),
@@ -37,21 +41,22 @@ const MEANT: Record<string, (nth: number) => Row> = {
     state: nth === 1 ? 'complete' : 'abandoned',
     next_page: null,
   }),
+  settings: () => ({ value: '2026-02-01T08:00:00.000Z' }),
   sync_requests: () => ({ kind: 'resync', lists: '["users"]', state: 'done' }),
 };
 
 /**
- * Creates a database of the first release with two rows a table: one with a value in every column,
- * one with every possible null.
+ * Creates a database of the first release, or of the one that had these migrations, with two rows a table:
+ * one with a value in every column, one with every possible null.
  */
-async function firstRelease(): Promise<string> {
+async function earlierRelease(migrations = [FIRST]): Promise<string> {
   const path = join(temporaryFolder(), 'mirror.db');
   const adapters = bindSqlAdapterFactory(new PrismaBetterSqlite3({ url: path }));
   const connection = await adapters.connect();
   if (!connection.ok) throw new Error('no connection');
   const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
   await engine.applyMigrations({
-    migrationsList: readMigrations(FOLDER, [FIRST]),
+    migrationsList: readMigrations(FOLDER, migrations),
     filters: { externalTables: [], externalEnums: [] },
   });
   await connection.value.dispose();
@@ -80,13 +85,20 @@ async function firstRelease(): Promise<string> {
 }
 
 function inventedValue(table: string, column: string, type: string, nth: number): unknown {
-  if (type === 'DATETIME') return `2026-02-0${nth}T0${column.length % 10}:00:00.00${nth}Z`;
+  if (type === 'DATETIME') return instantIn(column, nth);
   if (type === 'INTEGER') return nth;
   if (type === 'BOOLEAN') return nth % 2;
-  if (type === 'JSONB') return `{"of": "${table}", "digits": 12345678901234567890.50}`;
+  if (type === 'JSONB')
+    return `{"of": "${table}", "at": "2026-02-01T08:00:00.000Z", "digits": 12345678901234567890.50}`;
   return /(^|_)id$/.test(column)
     ? `90071992547409${nth}`
     : `${column} of ${table} ${nth}: "ünï" 'q' \u{1F600}\n`;
+}
+
+/** An instant as the first release stored it. A few already have the form of later releases. */
+function instantIn(column: string, nth: number): string {
+  const zone = nth === 2 && column === 'heartbeat_at' ? '+00:00' : 'Z';
+  return `2026-02-0${nth}T0${column.length % 10}:59:59.99${nth}${zone}`;
 }
 
 function tablesOf(database: Sqlite.Database): string[] {
@@ -97,32 +109,50 @@ function tablesOf(database: Sqlite.Database): string[] {
   return names.filter((name) => !/^sqlite_|^_prisma_/.test(name));
 }
 
+const OLD_ENDINGS = new Set(['.991Z', '.992Z', '.992+00:00']);
+const NEW_ENDINGS = new Set(['.991+00:00', '.992+00:00']);
+
 interface Dump {
   /** Each table's columns. */
   readonly columns: Record<string, readonly string[]>;
   readonly rows: Record<string, unknown[][]>;
+  /** The distinct endings of all stored instants, from the milliseconds on. */
+  readonly endings: ReadonlySet<string>;
 }
 
-/** All rows of every table. With `like`, only the tables and columns of `like`. */
+/** All rows of every table, instants as epoch ms. With `like`, only the tables and columns of `like`. */
 function dump(path: string, like?: Dump): Dump {
   const database = new Sqlite(path, { readonly: true });
   const columns: Record<string, readonly string[]> = {};
   const rows: Record<string, unknown[][]> = {};
+  const endings = new Set<string>();
   for (const table of like === undefined ? tablesOf(database) : Object.keys(like.columns)) {
     columns[table] =
       like?.columns[table] ??
       (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
-    rows[table] = database
-      .prepare(`SELECT ${columns[table].join(', ')} FROM ${table} ORDER BY 1, 2`)
+    const statement = database.prepare<[], unknown[]>(
+      `SELECT ${columns[table].join(', ')} FROM ${table} ORDER BY 1, 2`,
+    );
+    const isInstant = statement.columns().map(({ type }) => type === 'DATETIME');
+    const read = (value: unknown, nth: number): unknown => {
+      if (!isInstant[nth] || value === null) return value;
+      endings.add((value as string).slice('2026-02-01T08:00:00'.length));
+      return Date.parse(value as string);
+    };
+    rows[table] = statement
       .raw()
-      .all() as unknown[][];
+      .all()
+      .map((row) => row.map(read));
   }
   database.close();
-  return { columns, rows };
+  return { columns, rows, endings };
 }
 
-const VIEWS_INDEXES = readFileSync(join(import.meta.dirname, '../../prisma/views/common/indexes.sql'), 'utf8')
-  .matchAll(/^CREATE INDEX IF NOT EXISTS (\w+)/gm)
+const VIEWS_INDEXES = readFileSync(
+  join(import.meta.dirname, '../../prisma/views/common/indexes.sql'),
+  'utf8',
+);
+const VIEWS_INDEX_NAMES = VIEWS_INDEXES.matchAll(/^CREATE INDEX IF NOT EXISTS (\w+)/gm)
   .map(([, name]) => `'${name}'`)
   .toArray()
   .join(', ');
@@ -132,20 +162,45 @@ function schemaOf(path: string): unknown[] {
   const database = new Sqlite(path, { readonly: true });
   const schema = database
     .prepare(
-      `SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEXES}) ORDER BY name`,
+      `SELECT name, sql FROM sqlite_master WHERE type <> 'view' AND name NOT IN (${VIEWS_INDEX_NAMES}) ORDER BY name`,
     )
     .all();
   database.close();
   return schema;
 }
 
+test.runIf(ON_SQLITE)('a mirror whose instants end in `Z` keeps each of them, in every table', async () => {
+  const names = readdirSync(FOLDER)
+    .filter((name) => /^\d/.test(name))
+    .sort();
+  const path = await earlierRelease(
+    names.slice(
+      0,
+      names.findIndex((name) => name.endsWith('_instants')),
+    ),
+  );
+  const database = new Sqlite(path);
+  database.exec(VIEWS_INDEXES);
+  database.close();
+  const before = dump(path);
+  expect(Object.keys(before.rows).length).toBe(17);
+  await (await openDatabase(urlOf(path))).close();
+  const after = dump(path, before);
+  // The record of the views is a row of `settings`.
+  const { settings, ...others } = after.rows;
+  expect({ ...others, settings: settings?.filter(([name]) => name !== 'views') }).toEqual(before.rows);
+  expect([before.endings, after.endings]).toEqual([OLD_ENDINGS, NEW_ENDINGS]);
+});
+
 describe.runIf(ON_SQLITE)("the first release's database", () => {
-  test('keeps every value of every table, gets the views, and accepts the next sync', async () => {
-    const path = await firstRelease();
+  test('keeps every value and instant of every table, gets the views, and accepts the next sync', async () => {
+    const path = await earlierRelease();
     const before = dump(path);
     expect(Object.keys(before.rows).length).toBe(13);
     await (await openDatabase(urlOf(path))).close();
-    expect(dump(path, before)).toEqual(before);
+    const after = dump(path, before);
+    expect(after.rows).toEqual(before.rows);
+    expect([before.endings, after.endings]).toEqual([OLD_ENDINGS, NEW_ENDINGS]);
     expect(schemaOf(path)).toEqual(schemaOf(await freshMirrorFile()));
 
     const mirror = await mirrorOf({ path, sandbox: { conversations: [30] } });
@@ -162,8 +217,9 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
   });
 
   test('has its old or new schema and all rows after a killed migration, and then migrates', async () => {
-    const [old, first] = [await firstRelease(), await freshMirrorFile()];
+    const [old, first] = [await earlierRelease(), await freshMirrorFile()];
     const before = dump(old);
+    const after = { ...before, endings: NEW_ENDINGS };
     const plant = join(temporaryFolder(), 'plant.cjs');
     writeFileSync(plant, KILLS_ITSELF);
     const kill = async ([words, left]: (typeof MOMENTS)[number]): Promise<void> => {
@@ -179,9 +235,9 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
       const child = spawn(process.execPath, args, { env: { KILLED_BEFORE: words }, stdio: 'ignore' });
       expect([words, ...((await once(child, 'close')) as unknown[])]).toEqual([words, null, 'SIGKILL']);
       expect(schemaOf(path)).toEqual(schemaOf(left === 'old' ? old : first));
-      expect(dump(path, before)).toEqual(before);
+      expect(dump(path, before)).toEqual(left === 'old' ? before : after);
       await (await openDatabase(urlOf(path))).close();
-      expect([schemaOf(path), dump(path, before)]).toEqual([schemaOf(first), before]);
+      expect([schemaOf(path), dump(path, before)]).toEqual([schemaOf(first), after]);
     };
     // Two at a time: most of the time goes into starting a process.
     for (let at = 0; at < MOMENTS.length; at += 2) await Promise.all(MOMENTS.slice(at, at + 2).map(kill));
@@ -193,6 +249,8 @@ const MOMENTS: readonly (readonly [words: string, left: 'old' | 'new'])[] = [
   ['ADD COLUMN "outage_since"', 'old'],
   ['DROP TABLE "sync_requests"', 'old'],
   ['RENAME TO "sync_requests"', 'old'],
+  ['UPDATE "changes"', 'old'],
+  ['CREATE INDEX "changes_observed_at_idx"', 'old'],
   ['COMMIT', 'old'],
   ['CREATE VIEW freshness', 'new'],
   ['CREATE VIEW assignments', 'new'],

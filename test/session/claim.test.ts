@@ -143,7 +143,7 @@ test('housekeeping drops pages of superseded sweeps, not of open or the two late
   await database.execute(
     `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) VALUES ($1, 1, '[]', $2), (4711, 1, '[]', $2)`,
     open.id,
-    '2026-01-01T00:00:00.000Z',
+    '2026-01-01T00:00:00.000+00:00',
   );
   const before = await count(database, 'sweep_pages');
   expect((await writer.housekeep(clock.now())).pages).toBe(1);

@@ -15,10 +15,11 @@ interface Tables {
   readonly conversation_tags: Row[];
 }
 
-/** An SQL expression for an instant as text: as SQLite stores it, and in the same form on PostgreSQL. */
+/** An SQL expression for an instant as text that ends in `Z`. On SQLite it requires the stored form. */
 function textOf(column: string): string {
   return ON_SQLITE
-    ? `CAST(${column} AS TEXT) AS ${column}`
+    ? `CASE WHEN ${column} LIKE '%.___+00:00' THEN replace(${column}, '+00:00', 'Z')
+         WHEN ${column} IS NOT NULL THEN 'stored as ' || ${column} END AS ${column}`
     : `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`;
 }
 

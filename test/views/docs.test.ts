@@ -118,5 +118,5 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
 
 /** Instants have zero milliseconds: theirs depend on the order in which parallel requests end. */
 function cell(value: string | number | null): string {
-  return value === null ? 'NULL' : String(value).replace(/(T\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1.000Z');
+  return value === null ? 'NULL' : String(value).replace(/(T\d\d:\d\d:\d\d)\.\d{3}\+/, '$1.000+');
 }

@@ -81,7 +81,7 @@ test('a mirror from before the views keeps its rows and gets the views when it i
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   await database.execute(
-    `INSERT INTO schedules (list, expression, timezone, next_at) VALUES ('tags', '0 * * * *', 'UTC', '2026-03-02T08:00:00.000Z')`,
+    `INSERT INTO schedules (list, expression, timezone, next_at) VALUES ('tags', '0 * * * *', 'UTC', '2026-03-02T08:00:00.000+00:00')`,
   );
   await dropViews(database);
   for (const undo of [

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { iso } from '../../src/database/instants.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
 import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
@@ -67,7 +68,7 @@ test(
             expect(stopped).toBeNull();
             mirror.clock.advance(1000);
             sightings.push({
-              at: new Date(mirror.clock.now()).toISOString(),
+              at: iso(mirror.clock.now()),
               inboxes: [...world.inboxes.keys()],
               seen: stateOf(world),
             });

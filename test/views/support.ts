@@ -1,4 +1,5 @@
 import type { Database } from '../../src/database/database.ts';
+import { iso } from '../../src/database/instants.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
 import { keepViewSettings } from '../../src/mirror/view-settings.ts';
 import type { TestMirror } from '../support/mirror.ts';
@@ -9,7 +10,7 @@ const DAY = 24 * HOUR;
 
 const stoppedAt = new WeakMap<Database, string>();
 
-/** Queries a view at the test clock's time. Returns instants as ISO 8601 text and booleans as numbers. */
+/** Queries a view at the test clock's time. Returns instants in SQLite's stored form and booleans as numbers. */
 export async function ask(
   { database, clock }: Pick<TestMirror, 'database' | 'clock'>,
   sql: string,
@@ -26,7 +27,7 @@ export async function ask(
 }
 
 function plain(value: unknown): unknown {
-  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Date) return iso(value);
   return typeof value === 'boolean' ? Number(value) : value;
 }
 

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { UTC } from '../instants.ts';
 
 export const sqlite: Dialect = {
   provider: 'sqlite',
@@ -13,8 +14,11 @@ export const sqlite: Dialect = {
   },
   tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
   records: (parameter, columns, alias) => {
-    // `->>` returns an SQL value: 1 for true, and a text without its JSON quotes.
-    const fields = Object.keys(columns).map((name) => `value ->> '$.${name}' AS ${name}`);
+    const fields = Object.entries(columns).map(([name, kind]) => {
+      // `->>` returns an SQL value: 1 for true, and a text without its JSON quotes.
+      const value = `value ->> '$.${name}'`;
+      return `${kind === 'instant' ? `replace(${value}, 'Z', '${UTC}')` : value} AS ${name}`;
+    });
     return `(SELECT ${fields.join(', ')} FROM json_each(${parameter})) AS ${alias}`;
   },
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
@@ -24,7 +28,8 @@ export const sqlite: Dialect = {
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],
-  instantAgo: (seconds, now) => `strftime('%Y-%m-%dT%H:%M:%fZ', '${now ?? 'now'}', '-${seconds} seconds')`,
+  instantAgo: (seconds, now) =>
+    `strftime('%Y-%m-%dT%H:%M:%f${UTC}', '${now ?? 'now'}', '-${seconds} seconds')`,
   readBy: (index) => `INDEXED BY ${index}`,
   allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info

@@ -73,7 +73,7 @@ export async function restoreCovered(tx: Sql, knownRows: ReadonlyMap<string, Kno
       await tx.execute(
         `UPDATE ${table} SET deleted_at = NULL WHERE inbox_id = $1 AND deleted_at = $2`,
         id,
-        deleted_at.toISOString(),
+        iso(deleted_at),
       );
     }
   }

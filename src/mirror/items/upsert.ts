@@ -19,7 +19,7 @@ export interface ApplyContext extends ListKey {
   readonly sweepId: number;
   /** The first sweep of a list sets the baseline and writes no changes. */
   readonly baseline: boolean;
-  /** When the items were seen, ISO 8601. */
+  /** When the items were seen, in the stored form (`iso`). */
   readonly observedAt: string;
   /** The page they are on; null for a suspect that the service was asked for. */
   readonly pageNo: number | null;

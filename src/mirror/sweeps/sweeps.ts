@@ -132,7 +132,7 @@ export class Sweeps extends SweepReader {
         key.list,
         key.inboxId,
         iso(now),
-        begunBefore.toISOString(),
+        iso(begunBefore),
       );
     });
   }

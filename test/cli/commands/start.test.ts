@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { iso } from '../../../src/database/instants.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
 import { mirrorFile, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
 
@@ -186,7 +187,7 @@ test('a daemon whose lease another process takes over stands by and does not tak
   onTestFinished(() => void database.close());
   database
     .prepare(`UPDATE leases SET holder = 'another', pid = 1, expires_at = ?`)
-    .run(new Date(Date.now() + 20_000).toISOString());
+    .run(iso(Date.now() + 20_000));
   await daemon.said(/^another process took over the mirror/);
   await daemon.said(/standing by/);
   expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({

@@ -4,6 +4,7 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { MirrorError } from '../../../src/core/errors.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { iso } from '../../../src/database/instants.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
@@ -365,7 +366,7 @@ test('sync does the work itself when the daemon has ended and its order was with
 
 test('sync hands its order to a daemon that starts between the check and the claim', async () => {
   const { database, start, carryOut, clock } = await worldOf();
-  const [now, end] = [0, 20_000].map((ms) => new Date(clock.now() + ms).toISOString());
+  const [now, end] = [0, 20_000].map((ms) => iso(clock.now() + ms));
   await database.execute(
     `CREATE TRIGGER daemon_is_first BEFORE INSERT ON leases WHEN NEW.command = 'inbox-mirror sync' AND NOT EXISTS (SELECT 1 FROM leases WHERE name = 'writer')
      BEGIN INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)

@@ -5,6 +5,7 @@ import { type Followed, followOrder } from '../../../src/library/pass/follow.ts'
 import { exitCodeOf } from '../../../src/core/errors.ts';
 import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
+import { iso } from '../../../src/database/instants.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter } from '../../../src/mirror/mirror.ts';
 import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
@@ -192,13 +193,13 @@ test('the command reports a short pause of the gate and waits it out', async () 
   const { mirror, notes, follow } = world;
   const { clock, writer, client } = mirror;
   await begin(world);
-  const until = new Date(clock.now() + 30_000).toISOString();
+  const until = new Date(clock.now() + 30_000);
   await client.listPage({ list: 'inboxes', inboxId: null }, null, { reason: 'manual' });
   await mirror.database.execute(
     `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 1, $1, $2, '429')
      ON CONFLICT (id) DO UPDATE SET strikes = 1, paused_at = excluded.paused_at, paused_until = excluded.paused_until, cause = excluded.cause`,
-    new Date(clock.now()).toISOString(),
-    until,
+    iso(clock.now()),
+    iso(until),
   );
   let ended = false;
   const followed = await follow((elapsed) => {
@@ -207,7 +208,7 @@ test('the command reports a short pause of the gate and waits it out', async () 
     void writer.passes.end(world.id, { state: 'done', error: null }, clock.now());
   });
   expect(followed.kind).toBe('ended');
-  expect(notes).toEqual([`The daemon waits until ${until}: the gate is paused (429).`, '']);
+  expect(notes).toEqual([`The daemon waits until ${until.toISOString()}: the gate is paused (429).`, '']);
 });
 
 test.each([
@@ -216,7 +217,7 @@ test.each([
     'GATE_PAUSED',
     'the breaker is open (429)',
     async ({ mirror: { database, clock } }: Followable) => {
-      const at = (ms: number): string => new Date(clock.now() + ms).toISOString();
+      const at = (ms: number): string => iso(clock.now() + ms);
       await database.execute(
         `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 3, $1, $2, '429')`,
         at(0),
@@ -241,7 +242,7 @@ test.each([
       for (let sent = 0; sent < PER_DAY; sent += 1) {
         await database.execute(
           `INSERT INTO requests (sent_at, method, path, reason, status) VALUES ($1, 'GET', '/', 'schedule', 200)`,
-          new Date(clock.now() - 86_400_000 + 5 * MINUTE - 30_000).toISOString(),
+          iso(clock.now() - 86_400_000 + 5 * MINUTE - 30_000),
         );
       }
     },

@@ -102,8 +102,8 @@ test.runIf(ON_SQLITE)('the ledger has each request before the service and its st
   await ask({ reason: 'probe' });
 
   const row = { method: 'GET', path: '/inboxes', list: 'inboxes', reason: 'probe' };
-  expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: null }]);
-  expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000Z', ...row, status: 200 }]);
+  expect(seen).toEqual([{ sent_at: '2026-03-02T08:00:00.000+00:00', ...row, status: null }]);
+  expect(rows()).toEqual([{ sent_at: '2026-03-02T08:00:00.000+00:00', ...row, status: 200 }]);
   observer.close();
 });
 

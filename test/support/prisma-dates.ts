@@ -1,7 +1,7 @@
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { onTestFinished } from 'vitest';
-import { type Provider, schemaOf } from '../../prisma/schema.ts';
+import { type Provider, shippedSchema } from '../../prisma/schema.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { PrismaClient as PostgresClient } from '../../src/database/generated/postgresql/client.ts';
 import { PrismaClient as SqliteClient } from '../../src/database/generated/sqlite/client.ts';
@@ -24,7 +24,7 @@ const SCALARS = new Set(['BigInt', 'Boolean', 'DateTime', 'Float', 'Int', 'Json'
 
 /** Every model and view of the Prisma schema. */
 export function modelsOf(provider: Provider = PROVIDER): Model[] {
-  const blocks = schemaOf(provider).matchAll(/^(model|view) (\w+) \{\n(.*?)^\}/gms);
+  const blocks = shippedSchema(provider).matchAll(/^(model|view) (\w+) \{\n(.*?)^\}/gms);
   return [...blocks].map(([, kind, name, body]) => ({
     name: name!,
     kind: kind as Model['kind'],

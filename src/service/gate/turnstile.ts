@@ -1,4 +1,4 @@
-import Bottleneck from 'bottleneck';
+import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Boot, type Clock, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
@@ -6,6 +6,7 @@ import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
+import { limiterOn } from './limiter.ts';
 import { spaceByArrival, type Spacing, unansweredMs } from './spacing.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
@@ -57,7 +58,7 @@ export class Turnstile {
   readonly #options: TurnstileOptions;
   readonly #gapMs: number;
   readonly #spacing: Spacing;
-  readonly #queue = new Bottleneck({ maxConcurrent: 1 });
+  readonly #queue: Bottleneck;
   readonly #inFlight = new Set<Promise<unknown>>();
   /**
    * This process's recent ledger ids, with the monotonic time until which the ledger keeps other processes'
@@ -68,6 +69,7 @@ export class Turnstile {
 
   constructor(options: TurnstileOptions) {
     this.#options = options;
+    this.#queue = new (limiterOn(options.clock))({ maxConcurrent: 1 });
     this.#gapMs = SECOND / options.budget.perSecond;
     this.#spacing = spaceByArrival(this.#gapMs);
   }

@@ -112,6 +112,7 @@ function virtualHttp(
 function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
+    budgetLeft: (...given) => clock.work(() => ledger.budgetLeft(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),

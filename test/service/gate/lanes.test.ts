@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, HOUR, OK, times } from './bench.ts';
+import { benchOf, gapsOf, HOUR, OK, times } from './bench.ts';
 
 test('waiting manual requests overtake probes, and probes overtake scheduled requests', async () => {
   const { start, sandbox, clock, arrived } = benchOf();
@@ -91,6 +91,22 @@ test('a cancelled caller at the head of the queue leaves at once and lets the ne
   expect(clock.monotonic() - from).toBeLessThan(120_000);
   await next;
   expect(sandbox.arrivals).toHaveLength(3);
+});
+
+test('a caller that is cancelled before its request leaves costs the next caller no gap', async () => {
+  const { start, sandbox, clock } = benchOf();
+  const { ask } = await start(await freshMirrorFile());
+  await ask();
+  const stop = new AbortController();
+  const cancelled = ask({ signal: stop.signal });
+  const next = ask();
+  await clock.sleep(500);
+
+  stop.abort(new Error('called off'));
+
+  await expect(cancelled).rejects.toThrow('called off');
+  await next;
+  expect(gapsOf(sandbox)).toEqual([1000]);
 });
 
 test('a caller that is cancelled before its request never enters the queue', async () => {

@@ -8,9 +8,9 @@ import type { Clock } from '../../core/clock.ts';
 const LIBRARY = 'bottleneck/light.js';
 
 /**
- * Loads bottleneck with `clock` as its time. Bottleneck itself reads `Date.now()` and offers no option for it:
- * once a person sets the wall clock back by an hour, even a limiter without `minTime` waits that hour.
- * So it runs with a `Date` and a `setTimeout` of the clock's monotonic time, which tests control as well.
+ * Loads bottleneck with `clock` as its time. Bottleneck itself reads `Date.now()` and has no option for
+ * another clock: once a person sets the wall clock back by an hour, even a limiter without `minTime` waits
+ * that hour. It therefore gets a `Date` and a `setTimeout` of the clock's monotonic time, as tests do.
  */
 export function limiterOn(clock: Clock): typeof Bottleneck {
   const path = createRequire(import.meta.url).resolve(LIBRARY);

@@ -40,8 +40,8 @@ export interface Spacing {
 }
 
 /**
- * Spaces requests by arrival. An answer proves that its request has arrived. Until ten answers are in, the gap
- * begins at the last answer. From then on it begins at the earlier of two times:
+ * Spaces requests by arrival. An answer proves that its request has arrived. Until ten answers are in, the
+ * gap begins at the last answer. From then on it begins at the earlier of two times:
  *
  * - the last answer, less a sure round trip (the fastest one seen minus the slack);
  * - the last start, plus the spread seen and the slack.

@@ -1,7 +1,7 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import type { Clock } from '../../core/clock.ts';
-import { type Launch, spaceByArrival } from './spacing.ts';
+import { type Launch, type Spacing, spaceByArrival } from './spacing.ts';
 
 /** A change of the expected hold by up to this many ms does not change the setting of the limiter. */
 const HOLD_NOISE_MS = 1;
@@ -16,9 +16,9 @@ interface ThrottleOptions {
   readonly inFlight: number;
 }
 
-/** A launch that no request has used yet. `end` frees its place in flight. */
+/** A launch that no request has used yet. `free` frees its place in flight. */
 interface OpenLaunch extends Launch {
-  readonly end: () => void;
+  readonly free: () => void;
 }
 
 /** A request that has left. */
@@ -40,7 +40,7 @@ export class Throttle {
   readonly #clock: Clock;
   readonly #gapMs: number;
   readonly #limiter: Bottleneck;
-  readonly #spacing;
+  readonly #spacing: Spacing;
   #open: Promise<OpenLaunch> | null = null;
   #holdMs = 0;
   /** Resolves at the end of the next request: its answer can bring the next departure forward. */
@@ -53,8 +53,12 @@ export class Throttle {
     this.#spacing = spaceByArrival(gapMs);
   }
 
-  /** Waits until the next request may leave. Runs for one request at a time. @throws the signal's reason */
-  async untilFree(signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Waits until the next request may leave. Runs for one request at a time.
+   * @returns the launch for `depart`
+   * @throws the signal's reason
+   */
+  async launched(signal: AbortSignal | undefined): Promise<OpenLaunch> {
     while (this.#open === null && this.#spacing.waitsForAnswer())
       await unlessAborted(this.#nextEnd.promise, signal);
     this.#open ??= this.#launch();
@@ -62,21 +66,20 @@ export class Throttle {
     for (;;) {
       signal?.throwIfAborted();
       const heldMs = this.#spacing.heldUntil(launch) - this.#clock.monotonic();
-      if (heldMs <= 0) return;
+      if (heldMs <= 0) return launch;
       await this.#sleep(heldMs, signal);
     }
   }
 
-  /** Records that a request leaves now, in the launch for which `untilFree` waited. */
-  async depart(): Promise<Departure> {
+  /** Records that a request leaves now. */
+  depart(launch: OpenLaunch): Departure {
     const start = this.#clock.monotonic();
-    const launch = await (this.#open ?? this.#launch());
     this.#open = null;
     this.#spacing.left(launch, start);
     return {
       start,
       end: () => {
-        launch.end();
+        launch.free();
         this.#nextEnd.resolve();
         this.#nextEnd = Promise.withResolvers();
       },
@@ -115,7 +118,7 @@ export class Throttle {
     const launched = Promise.withResolvers<OpenLaunch>();
     const inFlight = async (): Promise<void> => {
       const ended = Promise.withResolvers<void>();
-      launched.resolve({ at: monotonic(), holdMs: this.#holdMs, end: ended.resolve });
+      launched.resolve({ at: monotonic(), holdMs: this.#holdMs, free: ended.resolve });
       await ended.promise;
     };
     void this.#limiter.schedule(inFlight);

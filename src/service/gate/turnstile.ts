@@ -20,8 +20,8 @@ export const IN_FLIGHT = 4;
 const LEDGER_POLL_MS = MINUTE;
 
 /**
- * While the reservoir lasts, the ledger fills it again when a request has left the window, but no sooner and no
- * later than this many ms after the last filling.
+ * While the reservoir lasts, the ledger fills it again when a request has left the window, but no sooner and
+ * no later than this many ms after the last filling.
  */
 const FILL_MS = { least: 10 * MINUTE, most: HOUR };
 
@@ -145,7 +145,7 @@ export class Turnstile {
     const cap = scheduled ? scheduledCap(budget) : budget.perDay;
     for (;;) {
       await this.#throwIfSpent(cap);
-      await this.#throttle.untilFree(signal);
+      const launch = await this.#throttle.launched(signal);
       const now = await this.wallClock();
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
@@ -153,7 +153,7 @@ export class Turnstile {
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
-        const { start, end } = await this.#throttle.depart();
+        const { start, end } = this.#throttle.depart(launch);
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
         return { slot: { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt }, end };
       }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Random, randomStream } from '../src/sandbox/world/random.ts';
-import { spaceByArrival } from '../src/service/gate/spacing.ts';
+import { type Launch, spaceByArrival } from '../src/service/gate/spacing.ts';
 import { aligned } from './figures.ts';
 
 /**
@@ -72,9 +72,34 @@ const RULES: Readonly<Record<string, () => Rule>> = {
       wakes: true,
     };
   },
-  'the gate, asleep': () => ({ ...spaceByArrival(gapMs), wakes: false }),
-  'the gate, awake': () => ({ ...spaceByArrival(gapMs), wakes: true }),
+  'the gate, asleep': () => ({ ...gate(), wakes: false }),
+  'the gate, awake': () => ({ ...gate(), wakes: true }),
 };
+
+/** The gate's spacing with ideal launches of bottleneck. */
+function gate(): Omit<Rule, 'wakes'> {
+  const { waitsForAnswer, expectedHold, heldUntil, left, answered } = spaceByArrival(gapMs);
+  let now = 0;
+  let launch: Launch | null = null;
+  let last: Launch = { at: Number.NEGATIVE_INFINITY, holdMs: 0 };
+  return {
+    earliest() {
+      if (launch === null && waitsForAnswer()) return Number.POSITIVE_INFINITY;
+      launch ??= { at: Math.max(now, last.at + gapMs + last.holdMs), holdMs: expectedHold(now) };
+      return heldUntil(launch);
+    },
+    started(at) {
+      now = at;
+      last = launch ?? last;
+      launch = null;
+      left(last, at);
+    },
+    answered(start, at) {
+      now = Math.max(now, at);
+      answered(start, at);
+    },
+  };
+}
 
 interface Outcome {
   /** Share of requests that arrived less than a gap after the previous arrival; refused requests count. */

@@ -46,10 +46,20 @@ export type Grant =
       readonly waitMs: number;
     };
 
+/** What the window of the day's budget leaves of a cap. */
+export interface BudgetLeft {
+  /** Requests; negative if the window holds more than the cap. */
+  readonly left: number;
+  /** Milliseconds until the ledger allows one request more than now, or the first one if none is left. */
+  readonly freesInMs: number;
+}
+
 /** The durable record that all processes of a mirror share. The mirror stores it, the gate writes to it. */
 export interface Ledger {
   /** Records the request and grants it a slot in one atomic statement, or does neither. `now` in epoch ms. */
   grant(entry: RequestEntry, limits: SlotLimits, now: number): Promise<Grant>;
+  /** Counts the requests of all processes in the window that ends at `now`, in epoch ms. */
+  budgetLeft(cap: number, now: number): Promise<BudgetLeft>;
   /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
   gateState(): Promise<GateState>;

@@ -1,4 +1,5 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import type { BudgetLeft } from '../../core/ledger.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
@@ -37,5 +38,14 @@ export class BudgetReader {
       nth - 1,
     );
     return new Date((row?.sent_at.getTime() ?? since) + BUDGET_WINDOW_MS);
+  }
+
+  /** See `Ledger.budgetLeft`. */
+  async budgetLeft(cap: number, now: number): Promise<BudgetLeft> {
+    const sent = await this.sentInWindow(now);
+    // Nothing leaves an empty window, and a cap below 1 never allows a request.
+    if (cap < 1 || sent === 0) return { left: cap - sent, freesInMs: BUDGET_WINDOW_MS };
+    const frees = await this.leavesWindowAt(sent - cap + 1, now);
+    return { left: cap - sent, freesInMs: frees.getTime() - now };
   }
 }

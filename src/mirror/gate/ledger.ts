@@ -3,6 +3,7 @@ import type { GateState } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { BudgetReader } from './budget-use.ts';
 import { followClock } from './clock.ts';
 import { GATE, Slots } from './slot.ts';
 
@@ -20,14 +21,20 @@ export interface GateRow {
 export class DatabaseLedger implements Ledger {
   readonly #database: Database;
   readonly #slots: Slots;
+  readonly #use: BudgetReader;
 
   constructor(database: Database) {
     this.#database = database;
     this.#slots = new Slots(database);
+    this.#use = new BudgetReader(database);
   }
 
   grant(entry: RequestEntry, limits: SlotLimits, now: number) {
     return this.#slots.grant(entry, limits, now);
+  }
+
+  budgetLeft(cap: number, now: number) {
+    return this.#use.budgetLeft(cap, now);
   }
 
   async settle(id: number, { status, durationMs, items, error }: Outcome): Promise<void> {

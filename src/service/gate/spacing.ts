@@ -14,11 +14,26 @@ export function unansweredMs(gapMs: number): number {
   return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
-/** Keeps any two ARRIVALS at the service at least a gap apart (docs/decisions/0011). */
+/** A permission to send one request. The next launch comes at least a gap and `holdMs` later. */
+export interface Launch {
+  /** Monotonic ms. */
+  readonly at: number;
+  /** The time for which the request is expected to be held after its launch, in ms. */
+  readonly holdMs: number;
+}
+
+/**
+ * Computes what the network adds to the gap, so that any two ARRIVALS at the service are at least a gap apart
+ * (docs/decisions/0011). It relies on launches that keep the gap. All instants are monotonic ms.
+ */
 export interface Spacing {
-  /** When the next request may start, in monotonic ms; infinite while it must wait for the last answer. */
-  earliest(): number;
-  started(at: number): void;
+  /** True while the next launch must wait for the last answer. */
+  waitsForAnswer(): boolean;
+  /** For how long a request launched as soon as possible is likely to be held, in ms. */
+  expectedHold(now: number): number;
+  /** Until when a launched request is held; infinite while it must wait for the last answer. */
+  heldUntil(launch: Launch): number;
+  left(launch: Launch, at: number): void;
   answered(start: number, at: number): void;
   /** The request timed out or broke: it may have arrived, or may still arrive. */
   lost(start: number): void;
@@ -26,10 +41,10 @@ export interface Spacing {
 
 /**
  * Spaces requests by arrival. An answer proves that its request has arrived. Until ten answers are in, the
- * next request starts a gap after the last answer. From then on it starts at the earlier of two times:
+ * gap begins at the last answer. From then on it begins at the earlier of two times:
  *
- * - a gap after the last answer, less a sure round trip (the fastest one seen minus the slack);
- * - a gap, the spread seen and the slack after the last start.
+ * - the last answer, less a sure round trip (the fastest one seen minus the slack);
+ * - the last start, plus the spread seen and the slack.
  *
  * The slack allows for spread not seen yet: the fewer round trips, the larger it is. Without it, 2 % of the
  * requests arrive early at steady jitter, and nearly half of all runs of 20 requests draw a 429.
@@ -37,24 +52,45 @@ export interface Spacing {
 export function spaceByArrival(gapMs: number): Spacing {
   const roundTrips: number[] = [];
   let answers = 0;
+  let last: Launch = { at: 0, holdMs: 0 };
   let lastStart = Number.NEGATIVE_INFINITY;
   let lastAnswer: number | null = Number.NEGATIVE_INFINITY;
   let unknownUntil = Number.NEGATIVE_INFINITY;
 
+  const measured = (): { margin: number; sureTrip: number; usual: number } => {
+    const fastest = Math.min(...roundTrips);
+    const spread = Math.max(...roundTrips) - fastest;
+    const slack = (spread * UNSEEN) / roundTrips.length;
+    const margin = clamp(spread + slack, MARGIN_MS);
+    const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
+    const mean = roundTrips.reduce((sum, trip) => sum + trip, 0) / roundTrips.length;
+    return { margin, sureTrip, usual: Math.min(margin, mean - sureTrip) };
+  };
+
+  /** When the gap after the last request begins. */
+  const gapBegins = (): number => {
+    const answer = lastAnswer ?? Number.POSITIVE_INFINITY;
+    const unknown = unknownUntil - gapMs;
+    if (answers < TRUSTED_AFTER) return Math.max(answer, unknown);
+    const { margin, sureTrip } = measured();
+    return Math.max(Math.min(lastStart + margin, answer - sureTrip), unknown);
+  };
+
   return {
-    earliest() {
-      const answer = lastAnswer ?? Number.POSITIVE_INFINITY;
-      if (answers < TRUSTED_AFTER) return Math.max(answer + gapMs, unknownUntil);
-      const fastest = Math.min(...roundTrips);
-      const spread = Math.max(...roundTrips) - fastest;
-      const slack = (spread * UNSEEN) / roundTrips.length;
-      const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
-      return Math.max(
-        Math.min(lastStart + gapMs + clamp(spread + slack, MARGIN_MS), answer - sureTrip + gapMs),
-        unknownUntil,
-      );
+    waitsForAnswer: () => gapBegins() === Number.POSITIVE_INFINITY,
+    expectedHold(now) {
+      const usually = answers < TRUSTED_AFTER ? Number.POSITIVE_INFINITY : lastStart + measured().usual;
+      const launch = Math.max(now, last.at + gapMs + last.holdMs);
+      return Math.max(0, Math.min(gapBegins(), usually) + gapMs - launch);
     },
-    started(at) {
+    heldUntil({ at }) {
+      const begins = gapBegins();
+      // The launches keep the gap. Only the part is left by which the last request arrives later than that.
+      const late = begins - last.at - last.holdMs;
+      return at + Math.max(0, Math.min(late, begins + gapMs - at));
+    },
+    left(launch, at) {
+      last = launch;
       lastStart = at;
       lastAnswer = null;
     },

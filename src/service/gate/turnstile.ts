@@ -1,12 +1,14 @@
-import Bottleneck from 'bottleneck';
+import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { type Boot, type Clock, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import { type Boot, type Clock, HOUR, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
-import { spaceByArrival, type Spacing, unansweredMs } from './spacing.ts';
+import { limiterOn } from './limiter.ts';
+import { unansweredMs } from './spacing.ts';
+import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
@@ -16,6 +18,12 @@ export const IN_FLIGHT = 4;
 
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;
+
+/**
+ * While the reservoir lasts, the ledger fills it again when a request has left the window, but no sooner and
+ * no later than this many ms after the last filling.
+ */
+const FILL_MS = { least: 10 * MINUTE, most: HOUR };
 
 /**
  * The ledger keeps other processes away for up to this many ms longer than this process computes: it uses the
@@ -56,20 +64,23 @@ export interface Slot {
 export class Turnstile {
   readonly #options: TurnstileOptions;
   readonly #gapMs: number;
-  readonly #spacing: Spacing;
-  readonly #queue = new Bottleneck({ maxConcurrent: 1 });
-  readonly #inFlight = new Set<Promise<unknown>>();
+  readonly #queue: Bottleneck;
+  readonly #throttle: Throttle;
   /**
    * This process's recent ledger ids, with the monotonic time until which the ledger keeps other processes'
    * requests away from them.
    */
   readonly #spacedUntil = new Map<number, number>();
   #lastBoot: Boot | null = null;
+  /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
+  #fillAt = 0;
 
   constructor(options: TurnstileOptions) {
     this.#options = options;
     this.#gapMs = SECOND / options.budget.perSecond;
-    this.#spacing = spaceByArrival(this.#gapMs);
+    const Limiter = limiterOn(options.clock);
+    this.#queue = new Limiter({ maxConcurrent: 1 });
+    this.#throttle = new Throttle({ clock: options.clock, Limiter, gapMs: this.#gapMs, inFlight: IN_FLIGHT });
   }
 
   /**
@@ -87,10 +98,9 @@ export class Turnstile {
     let hasTurn = false;
     const turn = this.#queue.schedule({ priority: PRIORITY[entry.reason] }, async () => {
       hasTurn = true;
-      const slot = await this.#waitForSlot(request);
+      const { slot, end } = await this.#waitForSlot(request);
       const sent = send(slot);
-      const ended: Promise<unknown> = sent.then(ignore, ignore).then(() => this.#inFlight.delete(ended));
-      this.#inFlight.add(ended);
+      sent.then(end, end);
       return { slot, sent };
     });
     return await unlessAborted(turn, signal, () => hasTurn);
@@ -98,13 +108,13 @@ export class Turnstile {
 
   /** Records when a request was answered (monotonic ms), for the spacing of the next. */
   answered(slot: Slot, at: number): void {
-    this.#spacing.answered(slot.start, at);
+    this.#throttle.answered(slot.start, at);
     this.#keepOthersAway(slot, at);
   }
 
   /** Records that a request ended without an answer: the service may still receive it. */
   lost(slot: Slot, at: number): void {
-    this.#spacing.lost(slot.start);
+    this.#throttle.lost(slot.start);
     this.#keepOthersAway(slot, at);
   }
 
@@ -129,11 +139,13 @@ export class Turnstile {
   }
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
-  async #waitForSlot({ entry, scheduled = entry.reason === 'schedule', signal }: SlotRequest): Promise<Slot> {
+  async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
+    const { entry, scheduled = entry.reason === 'schedule', signal } = request;
     const { ledger, clock, budget, key } = this.#options;
     const cap = scheduled ? scheduledCap(budget) : budget.perDay;
     for (;;) {
-      await this.#untilSpaced(signal);
+      await this.#throwIfSpent(cap);
+      const launch = await this.#throttle.launched(signal);
       const now = await this.wallClock();
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
@@ -141,44 +153,39 @@ export class Turnstile {
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
-        const start = clock.monotonic();
-        this.#spacing.started(start);
+        const { start, end } = this.#throttle.depart(launch);
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
-        return { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt };
+        return { slot: { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt }, end };
       }
-      if (grant.because === 'budget') throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+      if (grant.because === 'budget') {
+        this.#fillAt = 0;
+        throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+      }
       if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
   }
 
-  /** Waits until this process may start another request, by their number in flight and by the spacing. */
-  async #untilSpaced(signal: AbortSignal | undefined): Promise<void> {
-    for (;;) {
-      signal?.throwIfAborted();
-      const earliest = this.#spacing.earliest();
-      const early = earliest - this.#options.clock.monotonic();
-      if (this.#inFlight.size >= IN_FLIGHT || earliest === Number.POSITIVE_INFINITY)
-        await unlessAborted(Promise.race(this.#inFlight), signal);
-      else if (early > 0) await this.#sleep(early, signal);
-      else return;
-    }
-  }
-
-  /** Sleeps for `ms`, or until an answer arrives earlier: the answer can bring the next start forward. */
-  async #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const { clock } = this.#options;
-    if (this.#inFlight.size === 0) {
-      await clock.sleep(ms, signal);
-      return;
-    }
-    const wake = new AbortController();
-    const either = signal === undefined ? wake.signal : AbortSignal.any([signal, wake.signal]);
-    const asleep = clock.sleep(ms, either).catch(() => signal?.throwIfAborted());
-    await Promise.race([asleep, ...this.#inFlight]);
-    wake.abort();
-    await asleep;
+  /**
+   * Fills the throttle's reservoir from the ledger at the first request, when it is empty, and when requests
+   * have left the window. Work whose `cap` is less than the day's budget leaves the reserve in it.
+   * @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause
+   */
+  async #throwIfSpent(cap: number): Promise<void> {
+    const { ledger, clock, budget, key } = this.#options;
+    const reserve = budget.perDay - cap;
+    const inReservoir = await this.#throttle.left();
+    if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
+    const now = await this.wallClock();
+    const { left, freesInMs } = await ledger.budgetLeft(cap, now);
+    this.#throttle.fill(left + reserve);
+    this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
+    if (left > 0) return;
+    const { refusedKey, cause } = await ledger.gateState();
+    if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
+    await this.refuseLongPause(now);
+    throw budgetSpent(cap, budget, new Date(now + freesInMs), now);
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
@@ -192,5 +199,3 @@ export class Turnstile {
     return [...this.#spacedUntil.keys()];
   }
 }
-
-function ignore(): void {}

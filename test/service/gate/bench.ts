@@ -32,10 +32,7 @@ export const ENTRY = {
   reason: 'manual',
 } as const;
 
-/**
- * Bottleneck passes a job on through at most this many successive 0 ms timers.
- * Node runs such timers in the order in which they were set.
- */
+/** Bottleneck passes a job on through a few turns of the event loop. The test clock stops for this many. */
 const BOTTLENECK_TURNS = 6;
 
 /**
@@ -112,6 +109,7 @@ function virtualHttp(
 function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
   return {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
+    budgetLeft: (...given) => clock.work(() => ledger.budgetLeft(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),

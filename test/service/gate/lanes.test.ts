@@ -1,20 +1,23 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, OK, times } from './bench.ts';
+import { benchOf, gapsOf, HOUR, OK, times } from './bench.ts';
 
 test('waiting manual requests overtake probes, and probes overtake scheduled requests', async () => {
-  const { start, sandbox } = benchOf();
+  const { start, sandbox, clock, arrived } = benchOf();
   const { ask } = await start(await freshMirrorFile());
+  const scheduled = [1, 2].map(() => ask({ reason: 'schedule', path: '/inboxes/1' }));
+  await arrived(1);
+  // The second request is at the gate before the others are queued.
+  await clock.sleep(500);
   const asked = [
-    ...Array.from({ length: 3 }, () => ask({ reason: 'schedule', path: '/inboxes/1' })),
+    ask({ reason: 'schedule', path: '/inboxes/1' }),
     ask({ reason: 'probe', path: '/inboxes/2' }),
     ask({ reason: 'manual', path: '/inboxes/3' }),
     ask({ reason: 'resync', path: '/inboxes/4' }),
   ];
-  await Promise.all(asked);
+  await Promise.all([...scheduled, ...asked]);
 
   const order = sandbox.arrivals.map(({ path }) => /inboxes\/(\d)/.exec(path)?.[1]).join('');
-  // The first request had left and the second was at the gate before the others were queued.
   expect(order).toBe('113421');
 });
 
@@ -90,6 +93,22 @@ test('a cancelled caller at the head of the queue leaves at once and lets the ne
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
+test('a caller that is cancelled before its request leaves costs the next caller no gap', async () => {
+  const { start, sandbox, clock } = benchOf();
+  const { ask } = await start(await freshMirrorFile());
+  await ask();
+  const stop = new AbortController();
+  const cancelled = ask({ signal: stop.signal });
+  const next = ask();
+  await clock.sleep(500);
+
+  stop.abort(new Error('called off'));
+
+  await expect(cancelled).rejects.toThrow('called off');
+  await next;
+  expect(gapsOf(sandbox)).toEqual([1000]);
+});
+
 test('a caller that is cancelled before its request never enters the queue', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());
@@ -123,4 +142,17 @@ test('a caller that is cancelled while its retry waits leaves at once', async ()
 
   await expect(asked).rejects.toThrow('called off');
   expect(sandbox.arrivals.length).toBeLessThanOrEqual(2);
+});
+
+test('after the system clock is set back by an hour, the gate sends the next requests as before', async () => {
+  const { start, clock } = benchOf();
+  const { ask } = await start(await freshMirrorFile());
+  await ask();
+  const { now } = Date;
+  const setBack = vi.spyOn(Date, 'now').mockImplementation(() => now() - HOUR);
+  onTestFinished(() => setBack.mockRestore());
+
+  await times(2, () => ask());
+
+  expect(clock.monotonic()).toBeLessThan(3000);
 });

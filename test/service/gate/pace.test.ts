@@ -86,6 +86,23 @@ test('a request of one process passes within 8 s while another process is always
   expect(sandbox.arrivals.some(({ status }) => status === 429)).toBe(false);
 });
 
+test('a request that another process holds back costs no gap, and the next one keeps the gap from it', async () => {
+  const { start, sandbox, arrived } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const other = await start(path, { way: () => [0, 3000] });
+  const { ask } = await start(path);
+  const slow = other.ask();
+  await arrived(1);
+
+  await times(2, () => ask());
+
+  const [heldBack = 0, next = 0] = gapsOf(sandbox);
+  expect(heldBack).toBeGreaterThanOrEqual(4000);
+  expect(heldBack).toBeLessThanOrEqual(4250);
+  expect(next).toBe(1000);
+  await slow;
+});
+
 test('after a process died before its answer, the next one keeps five gaps from its request', async () => {
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
@@ -122,29 +139,35 @@ test.each([
 });
 
 /**
- * Simulates consecutive requests: the spacing sets their starts, `ways` their delays.
- * Returns the arrivals. At most `most` requests are under way at once.
+ * Simulates consecutive requests: bottleneck's launches keep the gap, the spacing holds each request after its
+ * launch, and `ways` are the delays. Returns the arrivals. At most `most` requests are under way at once.
  */
 function simulate(ways: readonly (readonly [number, number])[], gap: number, most: number): number[] {
   const spacing = spaceByArrival(gap);
   const arrivals: number[] = [];
   let open: { start: number; at: number }[] = [];
   let now = 0;
-  const takeAnswers = (): void => {
+  let launchable = 0;
+  const nextAnswer = (): number => Math.min(...open.map(({ at }) => at));
+  const passTo = (time: number): void => {
+    now = time;
     for (const { start, at } of open.filter((one) => one.at <= now).sort((a, b) => a.at - b.at))
       spacing.answered(start, at);
     open = open.filter((one) => one.at > now);
   };
+  const passUntil = (instant: () => number): void => {
+    for (let until = instant(); until > now; until = instant()) passTo(Math.min(until, nextAnswer()));
+  };
   for (const [out, back] of ways) {
-    for (;;) {
-      takeAnswers();
-      const next = Math.min(...open.map(({ at }) => at));
-      const allowed = open.length >= most ? Math.max(next, spacing.earliest()) : spacing.earliest();
-      if (allowed <= now) break;
-      now = Math.min(allowed, next);
-    }
+    passTo(now);
+    while (open.length >= most || spacing.waitsForAnswer()) passTo(nextAnswer());
+    const holdMs = spacing.expectedHold(now);
+    passUntil(() => launchable);
+    const launch = { at: now, holdMs };
+    launchable = now + gap + holdMs;
+    passUntil(() => spacing.heldUntil(launch));
     arrivals.push(now + out);
-    spacing.started(now);
+    spacing.left(launch, now);
     open.push({ start: now, at: now + out + back });
     // A started request takes some time to leave, so the next check is later.
     now += 0.001;

@@ -9,8 +9,7 @@ import type { TestClock } from './clock.ts';
 /**
  * Wraps the database, the clock, the gate and the HTTP client of one daemon. Once the switch is thrown, none
  * of them answers any more and the open transaction rolls back, as after SIGKILL. A request that has left
- * still arrives. Until then, the switch stops the test clock while the daemon computes, because bottleneck
- * uses real timers.
+ * still arrives. Until then, the switch stops the test clock while the daemon computes.
  */
 export class KillSwitch {
   dead = false;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -506,4 +506,18 @@ describe('an interrupted pass', () => {
       await expectEqualToService(mirror);
     }
   });
+});
+
+test('a pass goes on at once when the machine’s clock is set back an hour while its lists wait', async () => {
+  const { sync, sandbox } = await quickMirror({ sandbox: { conversations: [1, 1, 1, 1] } });
+  const { now } = Date;
+  onTestFinished(() => void vi.restoreAllMocks());
+  sandbox.script(() => {
+    if (sandbox.arrivals.length === 2) vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
+    return undefined;
+  });
+
+  const { lists } = await sync();
+
+  expect(lists.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 13 }, () => 'complete'));
 });

@@ -1,5 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
-import { plural } from '../core/humanize.ts';
+import { onOneLine, plural } from '../core/humanize.ts';
 import { isExactNumber, parseExact } from '../core/json.ts';
 
 /** The rows of one list answer and the token of the next page; null on the last page. */
@@ -70,18 +70,29 @@ export function readObject(body: unknown): unknown {
   return value;
 }
 
-/** Returns up to 300 characters of the message of an error body, form A or B (spec §7); null without one. */
+/** At most this many characters of the service's own words in a message. */
+const MOST_WORDS = 200;
+
+/**
+ * The service's own words in an error body: the message of form A or B (spec §7), a plain text, or the title
+ * of a page. On one line, without a final full stop. Null if there are none.
+ */
 export function readErrorMessage(body: string): string | null {
+  const words = onOneLine(wordsOf(body.trim()), MOST_WORDS).replace(/\.$/, '');
+  return words === '' ? null : words;
+}
+
+function wordsOf(text: string): string {
+  if (text.startsWith('<')) return /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
   try {
-    const object = asObject(parseExact(body));
+    const object = asObject(parseExact(text));
     const errors = object?.['errors'];
     const messages = Array.isArray(errors)
       ? errors.map((error) => asObject(error)?.['message'])
-      : [object?.['Message']];
-    const text = messages.filter((message) => typeof message === 'string').join('; ');
-    return text === '' ? null : text.slice(0, 300);
+      : [object?.['Message'] ?? object?.['message']];
+    return messages.filter((message) => typeof message === 'string').join('; ');
   } catch {
-    return null;
+    return /^[{[]/.test(text) ? '' : text;
   }
 }
 

@@ -87,8 +87,23 @@ test.each([
   expect(readErrorMessage(body)).toBeNull();
 });
 
-test('readErrorMessage cuts a message at 300 characters', () => {
-  expect(readErrorMessage(JSON.stringify({ Message: 'x'.repeat(5000) }))?.length).toBe(300);
+test('readErrorMessage cuts a message after 200 characters, never inside one', () => {
+  const words = readErrorMessage(JSON.stringify({ Message: '😀'.repeat(5000) })) ?? '';
+  expect(words).toBe(`${'😀'.repeat(200)}…`);
+});
+
+test('readErrorMessage returns plain text, and the title of a page', () => {
+  expect(readErrorMessage('API key expired on 2026-10-31.\n')).toBe('API key expired on 2026-10-31');
+  expect(readErrorMessage('<html><head><title>502 Bad\nGateway</title></head>')).toBe('502 Bad Gateway');
+  expect(readErrorMessage('{"Message":"cut sho')).toBeNull();
+});
+
+test('readErrorMessage keeps no control character, no bidirectional control and no run of spaces', () => {
+  const message = 'no\u001B]0;title\u0007\r\n  access\u202E for\u009B31m you\u0000';
+  expect(readErrorMessage(message)).toBe('no ]0;title access for 31m you');
+  expect(readErrorMessage(JSON.stringify({ errors: [{ message }] }))).toBe(
+    'no ]0;title access for 31m you\uFFFD',
+  );
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { judgePause } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import { readErrorMessage } from '../envelope.ts';
 import { type Answer, NoAnswer } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
 import { gaveUp, keyRefused } from './errors.ts';
@@ -159,7 +160,9 @@ class LedgerGate implements Gate {
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
-    const cause = `the service answered 429 Too Many Requests${asked}`;
+    const words = readErrorMessage(answer.body);
+    const inWords = words === null ? '' : ` (${words})`;
+    const cause = `the service answered 429 Too Many Requests${inWords}${asked}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
     const state = await ledger.pauseGate(requestId, until, cause, now);
     if (state === null) return;

@@ -1,7 +1,7 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
-import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
+import { type PageRequest, readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
 import { type ReadRows, readRows, type Reject } from './resources.ts';
@@ -66,6 +66,9 @@ export interface ClientOptions {
   readonly storePublicPermalink: boolean;
 }
 
+/** The first page of a search, which takes no limit, and of a ping: the service's default size (spec §4.2). */
+const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
+
 interface Request {
   readonly path: string;
   readonly query?: Record<string, string>;
@@ -86,10 +89,10 @@ class HttpClient implements Client {
 
   async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
     const path = inboxId === null ? '/inboxes' : `${inboxPath(inboxId)}/${list}`;
-    const limit = String(this.#options.pageSize);
-    const query = { limit, ...(token === null ? {} : { next_page: token }) };
+    const limit = this.#options.pageSize;
+    const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
     const { outcome, asError } = await this.#send({ path, query, list, inboxId }, options, (body) => {
-      const { rows, next } = readList(body);
+      const { rows, next } = readList(body, { limit, isFirst: token === null });
       return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
     if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, attempts: outcome.attempts };
@@ -113,7 +116,7 @@ class HttpClient implements Client {
     const path = `${inboxPath(inboxId)}/${list}/search`;
     const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
     const { outcome, asError } = await this.#send(request, options, (body) => {
-      const { rows, next } = readList(body);
+      const { rows, next } = readList(body, SMALLEST_PAGE);
       const { items, rejects } = this.#read(list, rows);
       const complete = next === null && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
@@ -123,9 +126,14 @@ class HttpClient implements Client {
   }
 
   async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
-    const request = { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null } as const;
+    const request = {
+      path: '/inboxes',
+      query: { limit: String(SMALLEST_PAGE.limit) },
+      list: 'inboxes',
+      inboxId: null,
+    } as const;
     const { outcome, asError } = await this.#send(request, { ...options, tries: 1 }, (body) => {
-      const { rows } = readList(body);
+      const { rows } = readList(body, SMALLEST_PAGE);
       return { result: rows.length, items: rows.length };
     });
     if (!outcome.ok) throw asError();

@@ -30,12 +30,21 @@ export function readBody(body: string): unknown {
   }
 }
 
+/** The request of a page: at most `limit` rows, and whether it is the first page, which needs no token. */
+export interface PageRequest {
+  readonly limit: number;
+  readonly isFirst: boolean;
+}
+
 /**
  * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
+ * A missing or empty `next_page` is the end of a list on a page with fewer rows than requested, and on every
+ * page after the first, because the page before had a token. On a full first page it is an error: the
+ * service may name its token otherwise.
  * @throws MirrorError `BAD_ANSWER` that describes the shape received; an invalid token must not look like the
  *   end of the list
  */
-export function readList(body: unknown): ListAnswer {
+export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAnswer {
   const outer = asObject(body);
   const holder = outer !== null && !('results' in outer) ? asObject(outer['data']) : outer;
   const pagination = asObject(holder?.['pagination']);
@@ -48,7 +57,9 @@ export function readList(body: unknown): ListAnswer {
     );
   }
   const next = pagination['next_page'];
-  if (next !== null && (typeof next !== 'string' || next === '')) {
+  const canEnd = !isFirst || rows.length < limit;
+  if (next === null || ((next === undefined || next === '') && canEnd)) return { rows, next: null };
+  if (typeof next !== 'string' || next === '') {
     const got = describeShape(next);
     throw new MirrorError(
       'BAD_ANSWER',

@@ -4,6 +4,7 @@ import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
 import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { duration } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
+import { decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
@@ -91,7 +92,7 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
     const { statusCode, headers } = stream.response as NonNullable<typeof stream.response>;
     return {
       status: statusCode,
-      body: Buffer.concat(chunks).toString('utf8'),
+      body: decodeJson(Buffer.concat(chunks)),
       retryAfter: headers['retry-after'],
       location: headers.location,
       date: headers.date,

@@ -41,10 +41,20 @@ export interface Http {
   close(): void;
 }
 
+export interface HttpOptions {
+  readonly timeOuts?: TimeOuts;
+  /** The program and its version, such as `inbox-mirror/1.2.3`. */
+  readonly userAgent?: string;
+}
+
 /**
  * HTTP to the service at `baseUrl`. Every request calls `key()`, so that a changed key file takes effect.
  */
-export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
+export function createHttp(
+  baseUrl: string,
+  key: () => string,
+  { timeOuts = TIME_OUTS, userAgent = 'inbox-mirror' }: HttpOptions = {},
+): Http {
   const agent = {
     http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
@@ -55,7 +65,7 @@ export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOut
     followRedirect: false,
     throwHttpErrors: false,
     timeout: { connect: timeOuts.connectMs, request: timeOuts.requestMs },
-    headers: { accept: 'application/json', 'user-agent': 'inbox-mirror' },
+    headers: { accept: 'application/json', 'user-agent': userAgent },
   };
   return {
     async get(path, query) {

@@ -25,6 +25,8 @@ export interface Session {
   readonly keys: Keys;
   readonly mirror: Mirror;
   readonly client: Client;
+  /** What the program calls itself in its requests. */
+  readonly userAgent: string;
   /**
    * Claims the mirror for writing. The session renews the lease until the claim is released or the session
    * closes. The claim's signal is aborted when the lease is lost or a person stops the command.
@@ -90,14 +92,16 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const clock = await followServerClock(mirror, defer);
     await mirror.keepViewSettings(config, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
-    const client = openClient({ config, keys, mirror, clock, log, defer }, screen, options);
+    const userAgent = `inbox-mirror/${io.version}`;
+    const parts = { config, keys, mirror, clock, log, userAgent, defer };
+    const client = openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
       defer(() => claimed.release());
       return claimed;
     };
-    return { config, clock, log, keys, mirror, client, claim, defer, attach, close };
+    return { ...parts, client, claim, attach, close };
   } catch (error) {
     await close();
     throw error;
@@ -118,11 +122,19 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
 }
 
 function openClient(
-  { config, keys, mirror, clock, log, defer }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
+  {
+    config,
+    keys,
+    mirror,
+    clock,
+    log,
+    userAgent,
+    defer,
+  }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
   screen: Display,
   { unattended, onEnded }: SessionOptions,
 ): Client {
-  const http = createHttp(config.apiUrl ?? '', keys.current);
+  const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent });
   defer(() => http.close());
   const gate = createGate({
     ledger: mirror.ledger,

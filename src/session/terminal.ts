@@ -16,6 +16,8 @@ export interface Output {
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The program's version. */
+  readonly version: string;
   readonly stdout: Output;
   readonly stderr: Output;
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */

@@ -5,7 +5,7 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { ChangeFilter, History } from '../../mirror/history/read.ts';
 import type { Io } from '../../session/terminal.ts';
 import { parseSince } from '../arguments.ts';
-import { type Format, formatOption, inboxOption, type Runner } from '../options.ts';
+import { type Format, formatOption, inboxOption, notEmpty, type Runner } from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
 /** At most 1,000 changes a query. */
@@ -51,8 +51,8 @@ export function addChanges(program: Command, run: Runner): void {
     )
     .addOption(new Option('--list <list>', 'only this kind of list').choices(LIST_NAMES))
     .addOption(inboxOption())
-    .option('--item <id>', 'only this conversation, tag, user or inbox')
-    .option('--field <name>', 'only this field: status, assignee_id, tags, presence …')
+    .option('--item <id>', 'only this conversation, tag, user or inbox', notEmpty)
+    .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
     .option('--limit <n>', 'at most this many, not counting those of --follow')
     .addOption(formatOption())
     .addHelpText(

@@ -4,7 +4,7 @@ import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
 import { type Io, printLine, printWarning } from '../../session/terminal.ts';
-import { inboxOption, jsonOption, type Runner } from '../options.ts';
+import { inboxOption, jsonOption, notEmpty, type Runner } from '../options.ts';
 
 interface LookupOptions {
   readonly inbox: string;
@@ -20,7 +20,7 @@ export function addLookup(program: Command, run: Runner): void {
     .command('user')
     .description('Finds a user of an inbox by e-mail address.')
     .addOption(inboxOption('the inbox to search').makeOptionMandatory())
-    .requiredOption('--email <address>', 'the whole e-mail address')
+    .requiredOption('--email <address>', 'the whole e-mail address', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, email, json = false }: LookupOptions & { readonly email: string }) =>
       run((io) => printMatches(io, { list: 'users', inboxId: inbox, term: email, json })),
@@ -29,7 +29,7 @@ export function addLookup(program: Command, run: Runner): void {
     .command('tag')
     .description('Finds tags of an inbox by name. The service decides whether a part of the name is enough.')
     .addOption(inboxOption('the inbox to search').makeOptionMandatory())
-    .requiredOption('--name <name>', 'the name to search for')
+    .requiredOption('--name <name>', 'the name to search for', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, name, json = false }: LookupOptions & { readonly name: string }) =>
       run((io) => printMatches(io, { list: 'tags', inboxId: inbox, term: name, json })),

@@ -5,7 +5,7 @@ import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import type { Io } from '../../session/terminal.ts';
 import { parseTimeout } from '../arguments.ts';
-import { type Format, formatOption, type Runner } from '../options.ts';
+import { type Format, formatOption, notEmpty, type Runner } from '../options.ts';
 
 interface QueryOptions {
   readonly format: Format;
@@ -20,7 +20,7 @@ export function addQuery(program: Command, run: Runner): void {
       'Runs one SQL query over a connection that cannot write, and prints its rows. ' +
         '`inbox-mirror tables` prints the tables and views.',
     )
-    .argument('<sql>', 'the query in quotes; - reads it from stdin')
+    .argument('<sql>', 'the query in quotes; - reads it from stdin', notEmpty)
     .addOption(formatOption())
     .option(
       '--timeout <time>',

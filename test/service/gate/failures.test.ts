@@ -195,3 +195,37 @@ test('an answer of the wrong shape costs one request and does not count as a fai
   expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
   expect(sandbox.arrivals).toHaveLength(1);
 });
+
+test('a 503 with Retry-After is retried no earlier than it asks, and other requests leave meanwhile', async () => {
+  const { start, sandbox, clock } = benchOf();
+  sandbox.script(({ path }) =>
+    path.startsWith('/v1/inboxes/1') && sandbox.arrivals.length === 1
+      ? { status: 503, headers: { 'retry-after': '30' } }
+      : OK,
+  );
+  const { ask, events } = await start(await freshMirrorFile());
+  const begun = clock.now();
+
+  const slow = ask({ path: '/inboxes/1' });
+  await ask();
+  expect(clock.now() - begun).toBeLessThan(5000);
+  expect(await slow).toMatchObject({ ok: true, attempts: 2 });
+
+  const [first, , last] = sandbox.arrivals;
+  expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(30_000);
+  expect(events).toMatchObject([{ kind: 'retry', waitMs: 30_000 }]);
+});
+
+test('a Retry-After beyond the patience ends the call after one request, with the time to resume', async () => {
+  const { start, sandbox, clock } = benchOf();
+  sandbox.script(() => ({ status: 503, headers: { 'retry-after': '7200' }, body: 'Maintenance' }));
+  const { ask } = await start(await freshMirrorFile(), { patienceMs: 120_000 });
+  const begun = clock.now();
+
+  const error: unknown = await ask().catch((thrown: unknown) => thrown);
+
+  expect(error).toMatchObject({ code: 'SERVICE_DOWN' });
+  expect((error as MirrorError).resumeAt?.getTime()).toBeGreaterThanOrEqual(begun + 7_200_000);
+  expect((error as MirrorError).message).toMatch(/HTTP 503: Maintenance.*asks to wait until .*\(for 2 h\)/);
+  expect(sandbox.arrivals).toHaveLength(1);
+});

@@ -34,9 +34,10 @@ const MOST_LEVELS = 100;
 export const TOO_DEEP = `\uFDD1nested more than ${MOST_LEVELS} levels deep`;
 
 /**
- * Parses JSON. {@link TOO_DEEP} replaces each array or object below 100 levels. A number that JavaScript would round becomes an {@link ExactNumber}; one that is too large
- * for a database becomes text. Characters that PostgreSQL cannot store are replaced on every database, so
- * that all mirrors store the same ({@link storableJson}).
+ * Parses JSON. A number that JavaScript would round becomes an {@link ExactNumber}; one that is too large for
+ * a database becomes text. {@link TOO_DEEP} replaces each array or object below 100 levels. Characters that
+ * PostgreSQL cannot store are replaced on every database, so that all mirrors store the same
+ * ({@link storableJson}).
  * @throws SyntaxError as `JSON.parse` does.
  */
 export function parseExact(json: string): unknown {

@@ -1,6 +1,7 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
+import { Address, type AddressOptions } from './address.ts';
 import { type PageRequest, readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
@@ -64,9 +65,11 @@ export interface ClientOptions {
   /** 10 to 100 (spec §4.2). */
   readonly pageSize: number;
   readonly storePublicPermalink: boolean;
+  /** Without it, each failure is an outage. */
+  readonly address?: AddressOptions;
 }
 
-/** The first page of a search, which takes no limit, and of a ping: the service's default size (spec §4.2). */
+/** The first page of a search, which takes no limit, and of a ping: the default size (spec §4.2). */
 const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
 
 interface Request {
@@ -82,9 +85,11 @@ export function createClient(options: ClientOptions): Client {
 
 class HttpClient implements Client {
   readonly #options: ClientOptions;
+  readonly #address: Address | null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#address = options.address === undefined ? null : new Address(options.address);
   }
 
   async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
@@ -150,11 +155,31 @@ class HttpClient implements Client {
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
-        send: () => http.get(path, query),
-        read: (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+        send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
+        read: (answer) => this.#read2xx(path, answer, parse),
       },
     );
-    return { outcome, asError: () => refusal(path, outcome.answer) };
+    const asError = (): MirrorError =>
+      this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
+    return { outcome, asError };
+  }
+
+  /** @throws the error, or `CONFIG` if the address may be wrong */
+  async #judge(error: unknown, path: string): Promise<never> {
+    throw this.#address === null ? error : await this.#address.judge(error, path);
+  }
+
+  #read2xx<Result>(path: string, answer: Answer, parse: (body: unknown) => Result): Result {
+    const address = this.#address;
+    let body: unknown;
+    try {
+      body = readBody(answer.body);
+    } catch (error) {
+      throw address === null ? error : address.judgeAnswer(error, path, answer);
+    }
+    const result = inContext(path, answer, () => parse(body));
+    address?.answered();
+    return result;
   }
 
   async #getOne(request: Request, options: CallOptions): Promise<Found> {

@@ -4,7 +4,7 @@ import { TOO_DEEP } from '../core/json.ts';
 /** Stands in place of bytes that are not UTF-8. No text holds this character by chance. */
 const NOT_UTF8 = '\uFDD0';
 
-/** The JSON escape of U+FFFD, which a decoder also writes in place of wrong bytes, and its bytes as Latin-1. */
+/** U+FFFD, which a decoder also writes in place of wrong bytes: its JSON escape, and its bytes as Latin-1. */
 const REPLACEMENT = { escape: '\\ufffd', bytes: Buffer.from('\uFFFD').toString('latin1') };
 
 /** Decodes the bytes of a JSON answer. Bytes that are not UTF-8 become a mark, which {@link flawOf} finds. */

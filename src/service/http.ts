@@ -1,13 +1,18 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { createSecureContext, getCACertificates } from 'node:tls';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
 import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
-import { duration } from '../core/humanize.ts';
+import { codeOf } from '../core/errors.ts';
+import { duration, onOneLine } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 import { decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
+
+/** At most this many characters of an error of Node or OpenSSL. */
+const LONGEST_CAUSE = 300;
 
 /** Idle sockets stay open for 60 s. Node's default, 5 s, is shorter than the time between many requests. */
 const KEEP_ALIVE_MS = 60_000;
@@ -32,6 +37,13 @@ export interface Answer {
 /** The request got no answer. `message` is the cause, without got's options, which contain the key. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
+  /** Of Node, such as `ENOTFOUND`; null if it gives none. */
+  readonly code: string | null;
+
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** Sends each request once. Retries are the gate's task. */
@@ -45,6 +57,11 @@ export interface HttpOptions {
   readonly timeOuts?: TimeOuts;
   /** The program and its version, such as `inbox-mirror/1.2.3`. */
   readonly userAgent?: string;
+  /** The proxies, and the certificates (PEM) of an authority that is trusted besides Node's. */
+  readonly network?: {
+    readonly proxyEnv: Readonly<Record<string, string>>;
+    readonly authority: string | null;
+  };
 }
 
 /**
@@ -53,12 +70,9 @@ export interface HttpOptions {
 export function createHttp(
   baseUrl: string,
   key: () => string,
-  { timeOuts = TIME_OUTS, userAgent = 'inbox-mirror' }: HttpOptions = {},
+  { timeOuts = TIME_OUTS, userAgent = 'inbox-mirror', network }: HttpOptions = {},
 ): Http {
-  const agent = {
-    http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
-    https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
-  };
+  const agent = createAgents(network);
   const options: OptionsInit = {
     agent,
     retry: { limit: 0 },
@@ -79,7 +93,7 @@ export function createHttp(
       } catch (error) {
         throw error instanceof NoAnswer
           ? error
-          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret));
+          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret), codeOf(error));
       }
     },
     close() {
@@ -87,6 +101,15 @@ export function createHttp(
       agent.https.destroy();
     },
   };
+}
+
+function createAgents(network: HttpOptions['network']): { http: HttpAgent; https: HttpsAgent } {
+  const common = { keepAlive: true, timeout: KEEP_ALIVE_MS, proxyEnv: { ...network?.proxyEnv } };
+  const authority = network?.authority ?? null;
+  // The context is made once: Node would read all its certificates again for each connection.
+  const ca = authority === null ? null : [...getCACertificates('default'), authority];
+  const trust = ca === null ? {} : { secureContext: createSecureContext({ ca }) };
+  return { http: new HttpAgent(common), https: new HttpsAgent({ ...common, ...trust }) };
 }
 
 async function send(url: string, options: OptionsInit): Promise<Answer> {
@@ -135,7 +158,8 @@ function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): st
       : `no answer within ${duration(requestMs)}`;
   }
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
+  const message = onOneLine(error.message, LONGEST_CAUSE);
   return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined
-    ? error.message
-    : `${error.code}: ${error.message}`;
+    ? message
+    : `${error.code}: ${message}`;
 }

@@ -94,7 +94,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     if (!options.unattended) await mirror.ledger.allowKey();
     const userAgent = `inbox-mirror/${io.version}`;
     const parts = { config, keys, mirror, clock, log, userAgent, defer };
-    const client = openClient(parts, screen, options);
+    const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
@@ -121,7 +121,7 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
   return clock;
 }
 
-function openClient(
+async function openClient(
   {
     config,
     keys,
@@ -132,9 +132,9 @@ function openClient(
     defer,
   }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
   screen: Display,
-  { unattended, onEnded }: SessionOptions,
-): Client {
-  const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent });
+  { unattended = false, onEnded }: SessionOptions,
+): Promise<Client> {
+  const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent, network: config.network });
   defer(() => http.close());
   const gate = createGate({
     ledger: mirror.ledger,
@@ -148,7 +148,19 @@ function openClient(
     ...(onEnded === undefined ? {} : { onEnded }),
   });
   const { pageSize } = config.budget;
-  return createClient({ http, gate, pageSize, storePublicPermalink: config.storePublicPermalink });
+  const url = config.apiUrl ?? '';
+  const wasProven = await mirror.isProvenAddress(url);
+  const address = {
+    url,
+    // A person reads the error and corrects the address; nobody does that for a service manager's process.
+    isProven: unattended && wasProven,
+    onProven() {
+      // Without the record, the next daemon takes an outage at its start for a wrong address.
+      if (!wasProven) void mirror.proveAddress(url).catch(() => undefined);
+    },
+  };
+  const { storePublicPermalink } = config;
+  return createClient({ http, gate, pageSize, storePublicPermalink, address });
 }
 
 /** The secrets, besides the key, that no log line may contain. */

@@ -3,6 +3,7 @@ import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
+import { type Network, readNetwork } from './network.ts';
 import {
   readApiUrl,
   readHostNames,
@@ -19,6 +20,7 @@ export interface Config {
   /** Without a trailing slash. Null if it is not set and the command does not call the service. */
   readonly apiUrl: string | null;
   readonly key: string | null;
+  readonly network: Network;
   readonly databaseUrl: string;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
@@ -52,8 +54,19 @@ export function readConfig(environment: Environment, folder: string, needs: { se
   const faults: string[] = [];
   const { env, known } = observed(environment);
   const read = reader(env, faults);
+  const apiUrl = readApiUrl(read, env, needs.service, faults);
   const config: Omit<Config, 'misspelt'> = {
-    apiUrl: readApiUrl(read, env, needs.service, faults),
+    apiUrl,
+    network: readNetwork(
+      // Not `env`: a name like FTP_PROXY is not a slip of HTTP_PROXY.
+      { ...environment, INBOX_API_CA_FILE: env['INBOX_API_CA_FILE'] },
+      folder,
+      {
+        protocol: apiUrl?.split('/', 1)[0] ?? '',
+        version: process.versions.node,
+        faults: needs.service ? faults : [],
+      },
+    ),
     key: readKey(env, folder, needs.service, faults),
     databaseUrl: readDatabaseUrl(env, folder, faults),
     budget: readBudget(read, faults),

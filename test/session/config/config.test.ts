@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
+import { readNetwork } from '../../../src/session/config/network.ts';
+import { AUTHORITY } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
 import { SECRET, testProgram } from '../../support/program.ts';
 
@@ -206,4 +208,45 @@ test.each([
   }
   expect(read).toThrow(fault);
   expect(read).not.toThrow('pa55w0rd');
+});
+
+test('a proxy without a scheme is one of http, and an invalid one is refused without its password', () => {
+  const read = (env: Record<string, string>) =>
+    readConfig({ ...GOOD, ...env }, '/', { service: true }).network;
+  expect(read({ HTTPS_PROXY: 'proxy.example:3128', no_proxy: 'a,b', http_proxy: '' })).toEqual({
+    proxyEnv: { HTTPS_PROXY: 'http://proxy.example:3128', no_proxy: 'a,b' },
+    authority: null,
+  });
+  expect(read({}).proxyEnv).toEqual({});
+  for (const proxy of ['socks5://me:pa55w0rd@proxy', 'http://me:pa55w0rd@', 'http://me:pa55w0rd@a b']) {
+    expect(() => read({ HTTPS_PROXY: proxy })).toThrow(/HTTPS_PROXY: expected http:\/\//);
+    expect(() => read({ HTTPS_PROXY: proxy })).not.toThrow('pa55w0rd');
+  }
+  expect(readConfig({ HTTPS_PROXY: 'socks5://proxy' }, '/', { service: false }).misspelt).toEqual([]);
+});
+
+test('a proxy is refused on a Node.js that cannot use it, if the address needs it', () => {
+  const read = (env: Record<string, string>, version: string) => {
+    const faults: string[] = [];
+    readNetwork({ ...GOOD, ...env }, '/', { protocol: 'https:', version, faults });
+    return faults;
+  };
+  const proxy = { HTTPS_PROXY: 'http://proxy.example' };
+  for (const version of ['22.21.0', '24.5.0', '26.0.0']) expect(read(proxy, version)).toEqual([]);
+  for (const version of ['22.18.0', '23.11.0', '24.4.1'])
+    expect(read(proxy, version)).toEqual([expect.stringMatching(/^HTTPS_PROXY: .*22\.21.*24\.5.*this is/)]);
+  expect(read({ HTTP_PROXY: 'http://proxy.example' }, '22.18.0')).toEqual([]);
+});
+
+test('INBOX_API_CA_FILE must name a readable file with certificates', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'ca.pem'), AUTHORITY);
+  writeFileSync(join(folder, 'other'), '-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n');
+  writeFileSync(join(folder, 'text'), 'none');
+  const read = (file: string) =>
+    readConfig({ ...GOOD, INBOX_API_CA_FILE: file }, folder, { service: true }).network.authority;
+  expect(read('ca.pem')).toBe(AUTHORITY);
+  expect(() => read('nowhere')).toThrow(/INBOX_API_CA_FILE: cannot read nowhere \(ENOENT\)/);
+  for (const file of ['other', 'text'])
+    expect(() => read(file)).toThrow(/INBOX_API_CA_FILE: .*no certificate/);
 });

@@ -77,7 +77,7 @@ export async function withSession<Result>(
 /** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
-  const config = readConfig(environment, io.cwd, { service: true });
+  const config = readConfig(environment, io.cwd, { service: true, own: io.env });
   const keys = createKeys(config, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
   const log = commandLog(io, config, keys, screen);

@@ -47,7 +47,7 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
       verdict: 'ok',
       message: `complete; key set, address ${config.apiUrl ?? ''}`,
     });
-    for (const message of config.misspelt)
+    for (const message of config.warnings)
       checks.push({ name: 'configuration', verdict: 'warning', message });
     checks.push({
       name: 'database',

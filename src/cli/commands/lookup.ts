@@ -46,7 +46,8 @@ interface Lookup {
 
 async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Promise<number> {
   const { withSession } = await import('../../session/session.ts');
-  return await withSession(io, async ({ client }) => {
+  return await withSession(io, async ({ client, config }) => {
+    for (const sentence of config.warnings) printWarning(io.stderr, sentence);
     const options = { reason: 'manual', signal: io.signal } as const;
     const { items, complete } = await client.search({ list, inboxId }, term, options);
     printLine(io.stdout, json ? asJson(items) : await asTable(io, list, items));

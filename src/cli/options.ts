@@ -29,5 +29,8 @@ export const detachOption = (): Option =>
 export const formatOption = (): Option =>
   new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
 
+export const rawOption = (): Option =>
+  new Option('--raw', 'csv without the apostrophe before cells that a spreadsheet would run');
+
 export const jsonOption = (): Option =>
   new Option('--json', 'print JSON; docs/commands.md describes its shape');

@@ -41,7 +41,7 @@ export function plural(value: number, noun: string): string {
 }
 
 /** Control characters, which a terminal may obey, and those that reverse the order of a text. */
-const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu;
+export const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu;
 
 /** A foreign text on one line, without control characters and of at most `most` characters. */
 export function onOneLine(text: string, most: number): string {

@@ -13,7 +13,7 @@ import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './gate-log.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { createLog, type Log } from './log.ts';
-import { type Io, usesColour, wrapped } from './terminal.ts';
+import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
 export type { GateEvent, RequestEnd } from '../service/gate/gate.ts';
 
@@ -185,12 +185,14 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 
 /** A command's log on the screen: sentences on a terminal, otherwise JSON. */
 function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
+  const pretty = io.stderr.isTTY === true;
   return createLog({
     level: config.logLevel,
     secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
-    write: (line) => screen.writeLog(wrapped(io.stderr, line, 11)),
-    pretty: io.stderr.isTTY === true,
+    write: (line) =>
+      screen.writeLog(pretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
+    pretty,
     colour: usesColour(io.stderr),
   });
 }

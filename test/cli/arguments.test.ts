@@ -43,7 +43,6 @@ test.each([
   ['changes', '--inbox', ''],
   ['changes', '--item', ''],
   ['changes', '--field', ''],
-  ['query', ''],
   ['demo', '--database', ''],
 ])('the empty value in `%s %s %s %s %s %s` is a usage error, and nothing is sent', async (...argv) => {
   const program = await testProgram();

@@ -148,7 +148,7 @@ async function answer(io: Io, path: string, question: string, sql: string): Prom
   printLine(io.stdout, `\n${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
   const mirror = await openReadOnly(`file:${path}`);
   try {
-    await printRows(io, await mirror.query(sql), 'table', io.signal);
+    await printRows(io, await mirror.query(sql), { format: 'table' }, io.signal);
   } finally {
     await mirror.close();
   }

@@ -3,7 +3,7 @@ import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { type Io, printLine, printWarning } from '../../session/terminal.ts';
+import { asCell, type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
 import { inboxOption, jsonOption, notEmpty, type Runner } from '../options.ts';
 
 interface LookupOptions {
@@ -50,7 +50,8 @@ async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Prom
     for (const sentence of config.warnings) printWarning(io.stderr, sentence);
     const options = { reason: 'manual', signal: io.signal } as const;
     const { items, complete } = await client.search({ list, inboxId }, term, options);
-    printLine(io.stdout, json ? asJson(items) : await asTable(io, list, items));
+    if (json) printJson(io.stdout, asJson(items));
+    else printLine(io.stdout, await asTable(io, list, items));
     if (!complete) printWarning(io.stderr, 'this is only the first page of results; the service has more.');
     return EXIT.done;
   });
@@ -69,7 +70,10 @@ async function asTable(io: Io, list: Lookup['list'], items: readonly Item[]): Pr
   if (items.length === 0) return summary;
   const names = Object.keys(COLUMNS[list]);
   const titles = ['id', ...names].map((title) => ({ title }));
-  const rows = items.map(({ id, columns }) => [id, ...names.map((name) => String(columns[name] ?? ''))]);
+  const rows = items.map(({ id, columns }) => [
+    id,
+    ...names.map((name) => asCell(String(columns[name] ?? ''))),
+  ]);
   const { renderTable } = await import('../output/table.ts');
   return `${renderTable(io.stdout, titles, rows)}\n${summary}`;
 }

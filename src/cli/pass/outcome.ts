@@ -4,9 +4,11 @@ import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
 import {
+  asCell,
   type Output,
   paint,
   printFailure,
+  printJson,
   printLine,
   printWarning,
   type Streams,
@@ -94,7 +96,7 @@ function row(stdout: Output, report: ListReport, inboxName: (id: string) => stri
 function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | null): string {
   if (inboxId === null) return '';
   const name = inboxName(inboxId);
-  return name === null ? inboxId : `${name} (${inboxId})`;
+  return name === null ? inboxId : `${asCell(name)} (${inboxId})`;
 }
 
 function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
@@ -162,7 +164,7 @@ export async function printOutcome(
   { cost, order, json }: { cost: PassCost; order: number | null; json: boolean },
 ): Promise<void> {
   if (json) {
-    printLine(streams.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
+    printJson(streams.stdout, JSON.stringify(reportAsJson(report, cost, order), null, 2));
     return;
   }
   const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));

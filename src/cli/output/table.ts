@@ -24,7 +24,10 @@ const NO_LINES = {
   middle: '  ',
 };
 
-/** Aligned columns under their titles. Foreign text passes `asCell` first. */
+/**
+ * Aligned columns under their titles. Foreign text passes `asCell` first.
+ * A line break in a cell is shown as ⏎, so that a row is one line.
+ */
 export function renderTable(
   output: Output,
   columns: readonly Column[],
@@ -36,7 +39,7 @@ export function renderTable(
     chars: NO_LINES,
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
   });
-  for (const row of rows) table.push([...row]);
+  for (const row of rows) table.push(row.map((cell) => cell.replaceAll(/\r?\n/g, '⏎')));
   return table
     .toString()
     .split('\n')

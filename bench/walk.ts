@@ -51,7 +51,7 @@ async function walkList(
       ...(token === null ? {} : { next_page: token }),
     });
     if (answer.status !== 200) throw new Error(`GET ${path}: HTTP ${answer.status}`);
-    const { rows, next } = readList(readBody(answer.body));
+    const { rows, next } = readList(readBody(answer.body), { limit: PAGE_SIZE, isFirst: token === null });
     const { items } = readRows(key.list, rows, { storePublicPermalink: false });
     await save(key, items);
     onPage(items.length);

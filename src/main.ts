@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { runProgram } from './cli/program.ts';
 import { EXIT, MirrorError } from './core/errors.ts';
+import { programVersion } from './session/version.ts';
 
 /** After an interrupt the program waits at most this many ms for a slow reader of its output. */
 const FLUSH_MS = 300;
@@ -37,9 +36,6 @@ function handleOutputErrors(): void {
 }
 
 handleOutputErrors();
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
-  version: string;
-};
 process.exitCode = await runProgram(
   process.argv.slice(2),
   {
@@ -50,6 +46,6 @@ process.exitCode = await runProgram(
     signal: stopSignal(),
     onHangup,
   },
-  version,
+  programVersion(),
 );
 if (process.exitCode === EXIT.interrupted) setTimeout(() => process.exit(), FLUSH_MS).unref();

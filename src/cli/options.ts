@@ -1,4 +1,4 @@
-import { Argument, Option } from 'commander';
+import { Argument, InvalidArgumentError, Option } from 'commander';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { Io } from '../session/terminal.ts';
 
@@ -14,13 +14,23 @@ export type Format = (typeof FORMATS)[number];
 export const listsArgument = (): Argument =>
   new Argument('[lists...]', `${LIST_NAMES.join(', ')} (default: all)`);
 
-export const inboxOption = (meaning = 'only this inbox'): Option => new Option('--inbox <id>', meaning);
+export const inboxOption = (meaning = 'only this inbox'): Option =>
+  new Option('--inbox <id>', meaning).argParser(notEmpty);
+
+/** Refuses an empty value: it usually comes from a shell variable that is not set. */
+export function notEmpty(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty.');
+  return text;
+}
 
 export const detachOption = (): Option =>
   new Option('--detach', 'hand the pass to the daemon and exit without following it');
 
 export const formatOption = (): Option =>
   new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
+
+export const rawOption = (): Option =>
+  new Option('--raw', 'csv without the apostrophe before cells that a spreadsheet would run');
 
 export const jsonOption = (): Option =>
   new Option('--json', 'print JSON; docs/commands.md describes its shape');

@@ -19,7 +19,12 @@ import type { Runner } from './options.ts';
  * prints the key.
  * @returns the exit code
  */
-export async function runProgram(argv: readonly string[], io: Io, version: string): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  world: Omit<Io, 'version'>,
+  version: string,
+): Promise<number> {
+  const io: Io = { ...world, version };
   let exitCode: number = EXIT.done;
   const run: Runner = async (work) => {
     exitCode = await work(io);

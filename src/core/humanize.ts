@@ -39,3 +39,15 @@ export function thousands(value: number): string {
 export function plural(value: number, noun: string): string {
   return `${thousands(value)} ${noun}${value === 1 ? '' : noun.endsWith('x') ? 'es' : 's'}`;
 }
+
+/** Control characters, which a terminal may obey, and those that reverse the order of a text. */
+export const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu;
+
+/** A foreign text on one line, without control characters and of at most `most` characters. */
+export function onOneLine(text: string, most: number): string {
+  // No text that can matter is cut here: it only keeps a body of many megabytes out of the next steps.
+  const head = text.slice(0, 100 * most);
+  const line = head.replaceAll(CONTROLS, ' ').replaceAll(/\s+/gu, ' ').trim();
+  const cut = new RegExp(`^.{${most}}(?=.)`, 'su').exec(line);
+  return cut === null ? line : `${cut[0]}…`;
+}

@@ -27,13 +27,21 @@ const UNSTORABLE = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][\da-f]{2})/g;
 const MOST_CHARACTERS = 1000;
 const HUGE_EXPONENT = /e[-+]?\d{4}/i;
 
+/** Deeper values would overflow the stack of functions that call themselves, and the limits of databases. */
+const MOST_LEVELS = 100;
+
+/** Stands in place of each value that is nested too deep. No text holds its first character by chance. */
+export const TOO_DEEP = `\uFDD1nested more than ${MOST_LEVELS} levels deep`;
+
 /**
- * Parses JSON. A number that JavaScript would round becomes an {@link ExactNumber}; one that is too large
- * for a database becomes text. Characters that PostgreSQL cannot store are replaced on every database, so
- * that all mirrors store the same ({@link storableJson}).
+ * Parses JSON. A number that JavaScript would round becomes an {@link ExactNumber}; one that is too large for
+ * a database becomes text. {@link TOO_DEEP} replaces each array or object below 100 levels. Characters that
+ * PostgreSQL cannot store are replaced on every database, so that all mirrors store the same
+ * ({@link storableJson}).
  * @throws SyntaxError as `JSON.parse` does.
  */
-export function parseExact(text: string): unknown {
+export function parseExact(json: string): unknown {
+  const text = withoutDepth(json);
   const value = parseDigits(text);
   return MAY_BE_UNSTORABLE.test(text) ? parseDigits(storableJson(JSON.stringify(value))) : value;
 }
@@ -41,6 +49,45 @@ export function parseExact(text: string): unknown {
 /** Output of `JSON.stringify` with U+FFFD in place of null characters and lone halves of surrogate pairs. */
 export function storableJson(json: string): string {
   return json.replaceAll(UNSTORABLE, '$1\uFFFD');
+}
+
+// Character codes: this loop reads every page.
+const QUOTE = 0x22;
+const OPENING = new Set([0x5b, 0x7b]);
+const CLOSING = new Set([0x5d, 0x7d]);
+
+/** The JSON text with {@link TOO_DEEP} in place of each value below 100 levels. */
+function withoutDepth(json: string): string {
+  let kept = '';
+  let keptTo = 0;
+  let level = 0;
+  let cutFrom = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfText(json, at);
+    } else if (OPENING.has(code)) {
+      level += 1;
+      if (level === MOST_LEVELS + 1) cutFrom = at;
+    } else if (CLOSING.has(code)) {
+      if (level === MOST_LEVELS + 1) {
+        kept += json.slice(keptTo, cutFrom) + JSON.stringify(TOO_DEEP);
+        keptTo = at + 1;
+      }
+      level -= 1;
+    }
+  }
+  return keptTo === 0 ? json : kept + json.slice(keptTo);
+}
+
+/** The index of the quote that ends the text that begins at `start`; the length of the JSON if none does. */
+function endOfText(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json[end - 1 - backslashes] === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
 }
 
 function parseDigits(text: string): unknown {

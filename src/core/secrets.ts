@@ -5,11 +5,67 @@ export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
-/** The text with `[key]` in place of the key, also where JSON or a URL escapes it. */
+/** Text with `[key]` in place of the key, in every form in which an answer may repeat it. */
 export function withoutKey(text: string, key: string | null): string {
   if (key === null || key === '') return text;
-  let clean = text;
-  for (const form of new Set([key, JSON.stringify(key).slice(1, -1), encodeURIComponent(key)]))
-    clean = clean.replaceAll(form, '[key]');
-  return clean;
+  let pattern = patterns.get(key);
+  if (pattern === undefined) patterns.set(key, (pattern = patternOf(key)));
+  return text.replaceAll(pattern, '[key]');
+}
+
+/** The pattern of each key in use: a log removes the same few keys from every line. */
+const patterns = new Map<string, RegExp>();
+
+/** The key itself, and in base64, alone or inside a longer text. */
+function patternOf(key: string): RegExp {
+  const [first = '', ...others] = key.match(/\\+|[^\\]/g) ?? [];
+  const itself = formsOf(first, '') + others.map((part) => formsOf(part, '\\\\*')).join('');
+  const encoded = [0, 1, 2].map((before) => inBase64(key, before)).filter((text) => text !== '');
+  return new RegExp([itself, ...encoded].join('|'), 'g');
+}
+
+/**
+ * One character, or a run of backslashes: plain, percent-encoded, as an entity of HTML, or escaped by JSON,
+ * also by JSON inside JSON.
+ * @param escapes the pattern of the backslashes that may precede the plain character. The first character
+ *   has none: the search would begin at each of a million backslashes and read all the others.
+ */
+function formsOf(part: string, escapes: string): string {
+  if (part.startsWith('\\')) return `(?:(?<!\\\\)\\\\+|${codesOf('\\', '')})+`;
+  const plain = /\w/.test(part) ? part : `\\x${part.charCodeAt(0).toString(16)}`;
+  return `(?:${escapes}${plain}|${codesOf(part, escapes)})`;
+}
+
+function codesOf(character: string, escapes: string): string {
+  const code = character.charCodeAt(0);
+  const hex = anyCase(code.toString(16));
+  const codes = [`%(?:25)?${hex}`, `${escapes}\\\\u00${hex}`, `&#0*${code};`, `&#[xX]0*${hex};`];
+  const entity = ENTITIES[character];
+  return (entity === undefined ? codes : [...codes, entity]).join('|');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+};
+
+function anyCase(hex: string): string {
+  return hex.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+}
+
+/** Base64 of fewer characters may occur by chance. */
+const LEAST_BASE64 = 8;
+
+/**
+ * The pattern of the base64 characters that only the key determines, after `before` other bytes (0 to 2);
+ * empty if they are too few. More bytes before change nothing, because base64 repeats every 3 bytes.
+ */
+function inBase64(key: string, before: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(key)]);
+  const own = bytes.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((bytes.length * 4) / 3));
+  if (own.length < LEAST_BASE64) return '';
+  return own.replaceAll('+', '(?:[+-]|%2[bB])').replaceAll('/', '(?:\\\\*/|_|%2[fF])');
 }

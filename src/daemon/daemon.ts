@@ -169,7 +169,7 @@ export class Daemon {
     if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED'))
       return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
-      this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now());
+      this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now(), error.resumeAt);
       void this.#writeOutage();
     } else if (isMirrorError(error, 'DATABASE')) {
       this.#troubles.databaseFails(error);

@@ -27,7 +27,7 @@ export async function runDaemon(
   const { config, log } = session;
   try {
     logUncaught(session);
-    for (const warning of config.misspelt) log.warn(warning);
+    for (const warning of config.warnings) log.warn(warning);
     limitStopTime(io, session);
     let role: Role = 'standby';
     const endpoints = await openEndpoints(session, { metrics, version, role: () => role });

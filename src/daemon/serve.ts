@@ -52,7 +52,10 @@ export async function serve(
     void watchFit({ mirror, crons, budget, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
     void housekeepDaily(mirror, config, beside);
-    const post: Post = (...delivery) => postByHttp(...delivery, cutDelivery.signal);
+    const post: Post = (url, headers, body) => {
+      const named = { ...headers, 'user-agent': session.userAgent };
+      return postByHttp(url, named, body, cutDelivery.signal, config.network.proxyEnv);
+    };
     if (webhook !== null) delivering = deliverChanges({ mirror, post, webhook, ...beside });
     await daemon.run(end);
     if (!io.signal.aborted) throw end.reason;

@@ -1,6 +1,7 @@
 import { MINUTE, SECOND } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
 import { fromNow, duration } from '../core/humanize.ts';
+import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Log } from '../session/log.ts';
 
@@ -31,18 +32,26 @@ export function troubleOf(
   if (word === 'key-refused') return { why: 'key', cause, until };
   if (isLong) return { why: 'pause', cause, until };
   const wait = (outage?.until.getTime() ?? 0) - now;
-  // An outage whose retry is due delays nothing: the next sweep is the retry. A wait above the longest was
-  // written by a clock that was ahead. (`judge` shows an outage until the service answers.)
-  if (outage !== null && wait > 0 && wait <= LONGEST_RETRY_MS)
+  // An outage whose retry is due delays nothing: the next sweep is the retry. (`judge` shows an outage until
+  // the service answers.)
+  if (outage !== null && wait > 0 && isPlausible(outage, wait, now))
     return { why: 'outage', cause: outage.cause, until: outage.until };
   return null;
 }
 
-/** The outage after one more failure. Its next retry is due after as long as it has lasted, within limits. */
-export function prolonged(outage: Outage | null, cause: string, now: number): Outage {
+/** False for a wait that was written by a clock that was ahead. Only a `Retry-After` makes a long wait. */
+function isPlausible({ since }: Outage, wait: number, now: number): boolean {
+  return wait <= LONGEST_RETRY_MS || (since.getTime() <= now && wait <= LONGEST_HINT_MS);
+}
+
+/**
+ * The outage after one more failure. Its next retry is due after as long as it has lasted, within limits.
+ * @param resumeAt no retry is due before this time, for which the service has asked
+ */
+export function prolonged(outage: Outage | null, cause: string, now: number, resumeAt?: Date): Outage {
   const since = new Date(Math.min(outage?.since.getTime() ?? now, now));
   const wait = Math.min(Math.max(now - since.getTime(), SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
-  return { since, until: new Date(now + wait), cause };
+  return { since, until: new Date(Math.max(now + wait, resumeAt?.getTime() ?? 0)), cause };
 }
 
 /** Logs once when the daemon must wait, and once when the wait is over: an outage costs only a few lines. */

@@ -2,6 +2,7 @@ import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import type { PassSpec } from '../mirror/passes/passes.ts';
 import { openSession, type Session } from '../session/session.ts';
 import type { Io, Output } from '../session/terminal.ts';
+import { programVersion } from '../session/version.ts';
 import { isComplete, type ListReport, type PassEvent } from '../sync/events.ts';
 import { eitherWay, type EndedPass, endedPassOf, passHere } from './pass/either-way.ts';
 import { followOrder } from './pass/follow.ts';
@@ -47,7 +48,8 @@ export async function runPassFor(
 ): Promise<PassResult> {
   const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false } = options;
   const { signal = new AbortController().signal, onEvent = () => undefined } = options;
-  const io = { env: { ...env, LOG_LEVEL: 'silent' }, cwd, stdout: NOWHERE, stderr: NOWHERE, signal };
+  const streams = { stdout: NOWHERE, stderr: NOWHERE };
+  const io = { env: { ...env, LOG_LEVEL: 'silent' }, cwd, ...streams, signal, version: programVersion() };
   const session = await openSession(io, { unattended: true });
   try {
     const spec = { kind, lists, inboxId, acceptDeletes, requestedBy: `inbox-mirror library: ${kind}` };

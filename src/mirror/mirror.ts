@@ -1,6 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
+import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
@@ -71,6 +72,10 @@ export interface Mirror {
   writer(lease: Lease): Writer;
   /** Writes the settings and the days that the views read, unless they are up to date. */
   keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
+  /** True if the service has answered this mirror at this address. */
+  isProvenAddress(address: string): Promise<boolean>;
+  /** Records that the service has answered at this address. */
+  proveAddress(address: string): Promise<void>;
   /** The database server's clock, epoch ms; null for a file. */
   serverTime(): Promise<number | null>;
   /** Bytes on disk. */
@@ -128,6 +133,8 @@ export function openMirror(database: Database): Mirror {
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),
     keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
+    isProvenAddress: (address) => isProvenAddress(database, address),
+    proveAddress: (address) => proveAddress(database, address),
     serverTime: () => database.serverTime(),
     bytes: () => database.bytes(),
     fileIdentity: () => database.fileIdentity(),

@@ -23,6 +23,10 @@ export interface SandboxOptions {
   envelope: 'data' | 'top';
   /** The JSON type of ids; `mixed`: numbers in conversations, strings elsewhere. */
   idType: 'string' | 'number' | 'mixed';
+  /** The form of instants. The specification's is an integer of seconds. */
+  timestamps: 'seconds' | 'milliseconds' | 'microseconds' | 'iso';
+  /** What the last page of a list has as `next_page`: null, as specified, no such field, or empty text. */
+  lastPage: 'null' | 'missing' | 'empty';
   /** The form of error bodies (spec §7); null: B for 429 and 5xx, A for any other status. */
   errorForm: 'A' | 'B' | null;
   /** Whether the tag search matches the whole name or a part of it (spec §4.3 does not specify this). */
@@ -60,6 +64,8 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   closedStatus: 'closed',
   envelope: 'data',
   idType: 'mixed',
+  timestamps: 'seconds',
+  lastPage: 'null',
   errorForm: null,
   tagSearch: 'exact',
   rate: 1,

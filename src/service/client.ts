@@ -1,7 +1,8 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
-import { readBody, readErrorMessage, readList, readObject } from './envelope.ts';
+import { Address, type AddressOptions } from './address.ts';
+import { type PageRequest, readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import type { Answer, Http } from './http.ts';
 import { type ReadRows, readRows, type Reject } from './resources.ts';
@@ -64,7 +65,12 @@ export interface ClientOptions {
   /** 10 to 100 (spec §4.2). */
   readonly pageSize: number;
   readonly storePublicPermalink: boolean;
+  /** Without it, each failure is an outage. */
+  readonly address?: AddressOptions;
 }
+
+/** The first page of a search, which takes no limit, and of a ping: the default size (spec §4.2). */
+const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
 
 interface Request {
   readonly path: string;
@@ -79,17 +85,19 @@ export function createClient(options: ClientOptions): Client {
 
 class HttpClient implements Client {
   readonly #options: ClientOptions;
+  readonly #address: Address | null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#address = options.address === undefined ? null : new Address(options.address);
   }
 
   async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
     const path = inboxId === null ? '/inboxes' : `${inboxPath(inboxId)}/${list}`;
-    const limit = String(this.#options.pageSize);
-    const query = { limit, ...(token === null ? {} : { next_page: token }) };
+    const limit = this.#options.pageSize;
+    const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
     const { outcome, asError } = await this.#send({ path, query, list, inboxId }, options, (body) => {
-      const { rows, next } = readList(body);
+      const { rows, next } = readList(body, { limit, isFirst: token === null });
       return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
     if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, attempts: outcome.attempts };
@@ -113,7 +121,7 @@ class HttpClient implements Client {
     const path = `${inboxPath(inboxId)}/${list}/search`;
     const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
     const { outcome, asError } = await this.#send(request, options, (body) => {
-      const { rows, next } = readList(body);
+      const { rows, next } = readList(body, SMALLEST_PAGE);
       const { items, rejects } = this.#read(list, rows);
       const complete = next === null && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
@@ -123,9 +131,14 @@ class HttpClient implements Client {
   }
 
   async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
-    const request = { path: '/inboxes', query: { limit: '10' }, list: 'inboxes', inboxId: null } as const;
+    const request = {
+      path: '/inboxes',
+      query: { limit: String(SMALLEST_PAGE.limit) },
+      list: 'inboxes',
+      inboxId: null,
+    } as const;
     const { outcome, asError } = await this.#send(request, { ...options, tries: 1 }, (body) => {
-      const { rows } = readList(body);
+      const { rows } = readList(body, SMALLEST_PAGE);
       return { result: rows.length, items: rows.length };
     });
     if (!outcome.ok) throw asError();
@@ -142,11 +155,31 @@ class HttpClient implements Client {
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
-        send: () => http.get(path, query),
-        read: (answer) => inContext(path, answer, () => parse(readBody(answer.body))),
+        send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
+        read: (answer) => this.#read2xx(path, answer, parse),
       },
     );
-    return { outcome, asError: () => refusal(path, outcome.answer) };
+    const asError = (): MirrorError =>
+      this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
+    return { outcome, asError };
+  }
+
+  /** @throws the error, or `CONFIG` if the address may be wrong */
+  async #judge(error: unknown, path: string): Promise<never> {
+    throw this.#address === null ? error : await this.#address.judge(error, path);
+  }
+
+  #read2xx<Result>(path: string, answer: Answer, parse: (body: unknown) => Result): Result {
+    const address = this.#address;
+    let body: unknown;
+    try {
+      body = readBody(answer.body);
+    } catch (error) {
+      throw address === null ? error : address.judgeAnswer(error, path, answer);
+    }
+    const result = inContext(path, answer, () => parse(body));
+    address?.answered();
+    return result;
   }
 
   async #getOne(request: Request, options: CallOptions): Promise<Found> {

@@ -1,5 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
-import { plural } from '../core/humanize.ts';
+import { onOneLine, plural } from '../core/humanize.ts';
 import { isExactNumber, parseExact } from '../core/json.ts';
 
 /** The rows of one list answer and the token of the next page; null on the last page. */
@@ -30,12 +30,21 @@ export function readBody(body: string): unknown {
   }
 }
 
+/** The request of a page: at most `limit` rows, and whether it is the first page, which needs no token. */
+export interface PageRequest {
+  readonly limit: number;
+  readonly isFirst: boolean;
+}
+
 /**
  * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
+ * A missing or empty `next_page` is the end of a list on a page with fewer rows than requested, and on every
+ * page after the first, because the page before had a token. On a full first page it is an error: the
+ * service may name its token otherwise.
  * @throws MirrorError `BAD_ANSWER` that describes the shape received; an invalid token must not look like the
  *   end of the list
  */
-export function readList(body: unknown): ListAnswer {
+export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAnswer {
   const outer = asObject(body);
   const holder = outer !== null && !('results' in outer) ? asObject(outer['data']) : outer;
   const pagination = asObject(holder?.['pagination']);
@@ -48,7 +57,9 @@ export function readList(body: unknown): ListAnswer {
     );
   }
   const next = pagination['next_page'];
-  if (next !== null && (typeof next !== 'string' || next === '')) {
+  const canEnd = !isFirst || rows.length < limit;
+  if (next === null || ((next === undefined || next === '') && canEnd)) return { rows, next: null };
+  if (typeof next !== 'string' || next === '') {
     const got = describeShape(next);
     throw new MirrorError(
       'BAD_ANSWER',
@@ -70,18 +81,29 @@ export function readObject(body: unknown): unknown {
   return value;
 }
 
-/** Returns up to 300 characters of the message of an error body, form A or B (spec §7); null without one. */
+/** At most this many characters of the service's own words in a message. */
+const MOST_WORDS = 200;
+
+/**
+ * The service's own words in an error body: the message of form A or B (spec §7), a plain text, or the title
+ * of a page. On one line, without a final full stop. Null if there are none.
+ */
 export function readErrorMessage(body: string): string | null {
+  const words = onOneLine(wordsOf(body.trim()), MOST_WORDS).replace(/\.$/, '');
+  return words === '' ? null : words;
+}
+
+function wordsOf(text: string): string {
+  if (text.startsWith('<')) return /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
   try {
-    const object = asObject(parseExact(body));
+    const object = asObject(parseExact(text));
     const errors = object?.['errors'];
     const messages = Array.isArray(errors)
       ? errors.map((error) => asObject(error)?.['message'])
-      : [object?.['Message']];
-    const text = messages.filter((message) => typeof message === 'string').join('; ');
-    return text === '' ? null : text.slice(0, 300);
+      : [object?.['Message'] ?? object?.['message']];
+    return messages.filter((message) => typeof message === 'string').join('; ');
   } catch {
-    return null;
+    return /^[{[]/.test(text) ? '' : text;
   }
 }
 

@@ -1,12 +1,18 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { createSecureContext, getCACertificates } from 'node:tls';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
 import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
-import { duration } from '../core/humanize.ts';
+import { codeOf } from '../core/errors.ts';
+import { duration, onOneLine } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
+import { decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
+
+/** At most this many characters of an error of Node or OpenSSL. */
+const LONGEST_CAUSE = 300;
 
 /** Idle sockets stay open for 60 s. Node's default, 5 s, is shorter than the time between many requests. */
 const KEEP_ALIVE_MS = 60_000;
@@ -31,6 +37,13 @@ export interface Answer {
 /** The request got no answer. `message` is the cause, without got's options, which contain the key. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
+  /** Of Node, such as `ENOTFOUND`; null if it gives none. */
+  readonly code: string | null;
+
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** Sends each request once. Retries are the gate's task. */
@@ -40,21 +53,33 @@ export interface Http {
   close(): void;
 }
 
+export interface HttpOptions {
+  readonly timeOuts?: TimeOuts;
+  /** The program and its version, such as `inbox-mirror/1.2.3`. */
+  readonly userAgent?: string;
+  /** The proxies, and the certificates (PEM) of an authority that is trusted besides Node's. */
+  readonly network?: {
+    readonly proxyEnv: Readonly<Record<string, string>>;
+    readonly authority: string | null;
+  };
+}
+
 /**
  * HTTP to the service at `baseUrl`. Every request calls `key()`, so that a changed key file takes effect.
  */
-export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOuts = TIME_OUTS): Http {
-  const agent = {
-    http: new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
-    https: new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS }),
-  };
+export function createHttp(
+  baseUrl: string,
+  key: () => string,
+  { timeOuts = TIME_OUTS, userAgent = 'inbox-mirror', network }: HttpOptions = {},
+): Http {
+  const agent = createAgents(network);
   const options: OptionsInit = {
     agent,
     retry: { limit: 0 },
     followRedirect: false,
     throwHttpErrors: false,
     timeout: { connect: timeOuts.connectMs, request: timeOuts.requestMs },
-    headers: { accept: 'application/json', 'user-agent': 'inbox-mirror' },
+    headers: { accept: 'application/json', 'user-agent': userAgent },
   };
   return {
     async get(path, query) {
@@ -68,7 +93,7 @@ export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOut
       } catch (error) {
         throw error instanceof NoAnswer
           ? error
-          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret));
+          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret), codeOf(error));
       }
     },
     close() {
@@ -76,6 +101,15 @@ export function createHttp(baseUrl: string, key: () => string, timeOuts: TimeOut
       agent.https.destroy();
     },
   };
+}
+
+function createAgents(network: HttpOptions['network']): { http: HttpAgent; https: HttpsAgent } {
+  const common = { keepAlive: true, timeout: KEEP_ALIVE_MS, proxyEnv: { ...network?.proxyEnv } };
+  const authority = network?.authority ?? null;
+  // The context is made once: Node would read all its certificates again for each connection.
+  const ca = authority === null ? null : [...getCACertificates('default'), authority];
+  const trust = ca === null ? {} : { secureContext: createSecureContext({ ca }) };
+  return { http: new HttpAgent(common), https: new HttpsAgent({ ...common, ...trust }) };
 }
 
 async function send(url: string, options: OptionsInit): Promise<Answer> {
@@ -91,7 +125,7 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
     const { statusCode, headers } = stream.response as NonNullable<typeof stream.response>;
     return {
       status: statusCode,
-      body: Buffer.concat(chunks).toString('utf8'),
+      body: decodeJson(Buffer.concat(chunks)),
       retryAfter: headers['retry-after'],
       location: headers.location,
       date: headers.date,
@@ -124,7 +158,8 @@ function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): st
       : `no answer within ${duration(requestMs)}`;
   }
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
+  const message = onOneLine(error.message, LONGEST_CAUSE);
   return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined
-    ? error.message
-    : `${error.code}: ${error.message}`;
+    ? message
+    : `${error.code}: ${message}`;
 }

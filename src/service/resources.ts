@@ -2,7 +2,8 @@ import { hash as digest } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, isExactNumber } from '../core/json.ts';
 import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
-import { epochToIso, threadStart } from './timestamps.ts';
+import { flawOf, storablePart } from './flaws.ts';
+import { epochToIso, textToIso, threadStart } from './timestamps.ts';
 
 /** An id as text with all its digits, from a string or a number, up to int64 (docs/service.md). */
 const id = z.unknown().transform((value, context) => {
@@ -27,23 +28,32 @@ const boolean = z
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** ISO 8601 from epoch seconds or milliseconds, which may be a number or text. */
+/** ISO 8601 from itself, or from an epoch, which may be a number or text. */
 const instant = z.unknown().transform((value, context): string | null => {
   if (value === null) return null;
   const epoch = isExactNumber(value) ? value.rawJSON : value;
   const iso =
     typeof epoch === 'number' || (typeof epoch === 'string' && NUMBER.test(epoch))
       ? epochToIso(Number(epoch))
-      : null;
+      : typeof epoch === 'string'
+        ? textToIso(epoch)
+        : null;
   if (iso === null) context.addIssue('is not a timestamp');
   return iso;
 });
 const maybeInstant = instant.optional();
 
-/** An object inside a row. It rejects an exact number, which is an object in JavaScript but not in JSON. */
+/**
+ * An object inside a row. `[]`, `""` and 0 mean none: PHP writes an empty object so. It rejects an exact
+ * number, which is an object in JavaScript but not in JSON.
+ */
 function maybeObject<Shape extends z.ZodRawShape>(shape: Shape) {
   const inner = z.looseObject(shape, 'is not an object').nullish();
-  return z.preprocess((value) => (isExactNumber(value) ? Number.NaN : value), inner).optional();
+  const isEmpty = (value: unknown): boolean =>
+    value === '' || value === 0 || (Array.isArray(value) && value.length === 0);
+  return z
+    .preprocess((value) => (isEmpty(value) ? null : isExactNumber(value) ? Number.NaN : value), inner)
+    .optional();
 }
 
 const inbox = z.looseObject({
@@ -69,7 +79,7 @@ const tag = z.looseObject({ id, name: text, color_code: text, type: text, create
 const conversation = z.looseObject({
   id,
   status,
-  // Unassigned: null, a missing field, {} or a null id (docs/service.md).
+  // Unassigned: null, a missing field, an empty object in any form, or a null id (docs/service.md).
   assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
   tag_ids: z.array(id, 'is not an array').nullish(),
   gmail_thread_id: text,
@@ -181,9 +191,15 @@ export function readRows(
   const lacking: Record<string, number> = {};
   for (const row of rows) {
     const stored = withoutPrivateFields(row, storePublicPermalink);
+    const raw = JSON.stringify(stored);
+    const flaw = flawOf(raw);
+    if (flaw !== null) {
+      rejects.push({ reason: flaw, raw: storablePart(raw) });
+      continue;
+    }
     const result = read(stored);
     if (!result.ok) {
-      rejects.push({ reason: result.reason, raw: JSON.stringify(stored) });
+      rejects.push({ reason: result.reason, raw });
       continue;
     }
     for (const field of promised)
@@ -194,7 +210,7 @@ export function readRows(
       id: itemId,
       columns,
       tags,
-      raw: JSON.stringify(stored),
+      raw,
       hash: contentHash(columns, tags, stored as object, fields),
     });
   }

@@ -1,13 +1,34 @@
-/** Epoch values above this are milliseconds: as seconds it is the year 5138, as milliseconds March 1973. */
+/**
+ * Epoch values above these are milliseconds and microseconds: as seconds the first is the year 5138, as
+ * milliseconds March 1973, and so on.
+ */
 const MILLISECONDS_FROM = 1e11;
+const MICROSECONDS_FROM = 1e14;
 
 /**
- * Converts an epoch in seconds or milliseconds, recognised by size (docs/service.md), to ISO 8601 UTC text.
- * @returns null outside the years 1 to 9999 (for example for microseconds), because such a text does not sort
+ * Converts an epoch in seconds, milliseconds or microseconds, recognised by size (docs/service.md), to
+ * ISO 8601 UTC text.
+ * @returns null outside the years 1 to 9999 (for example for nanoseconds), because such a text does not sort
  *   and no database reads it as an instant
  */
 export function epochToIso(epoch: number): string | null {
-  const date = new Date(Math.abs(epoch) >= MILLISECONDS_FROM ? epoch : epoch * 1000);
+  const size = Math.abs(epoch);
+  const unitsInMs = size >= MICROSECONDS_FROM ? 1000 : size >= MILLISECONDS_FROM ? 1 : 0.001;
+  return storableIso(new Date(epoch / unitsInMs));
+}
+
+const ISO_TEXT =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(?:(Z)|([+-]\d\d):?(\d\d))?)?$/i;
+
+/** Converts ISO 8601 text of any zone (none: UTC) to UTC with milliseconds. Null for any other text. */
+export function textToIso(text: string): string | null {
+  const [, day, time = '00:00', , hours = '+00', minutes = '00'] = ISO_TEXT.exec(text) ?? [];
+  // JavaScript would read 30 February as 1 March.
+  if (day === undefined || storableIso(new Date(day))?.startsWith(day) !== true) return null;
+  return storableIso(new Date(`${day}T${time}${hours}:${minutes}`));
+}
+
+function storableIso(date: Date): string | null {
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999 ? date.toISOString() : null;
 }

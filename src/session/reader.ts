@@ -11,7 +11,7 @@ import { type Io, printWarning } from './terminal.ts';
  */
 export function readerConfig(io: Io): Config {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
-  for (const sentence of config.misspelt) printWarning(io.stderr, sentence);
+  for (const sentence of config.warnings) printWarning(io.stderr, sentence);
   return config;
 }
 

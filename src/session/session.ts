@@ -13,7 +13,7 @@ import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './gate-log.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { createLog, type Log } from './log.ts';
-import { type Io, usesColour, wrapped } from './terminal.ts';
+import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
 export type { GateEvent, RequestEnd } from '../service/gate/gate.ts';
 
@@ -25,6 +25,8 @@ export interface Session {
   readonly keys: Keys;
   readonly mirror: Mirror;
   readonly client: Client;
+  /** What the program calls itself in its requests. */
+  readonly userAgent: string;
   /**
    * Claims the mirror for writing. The session renews the lease until the claim is released or the session
    * closes. The claim's signal is aborted when the lease is lost or a person stops the command.
@@ -75,7 +77,7 @@ export async function withSession<Result>(
 /** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
-  const config = readConfig(environment, io.cwd, { service: true });
+  const config = readConfig(environment, io.cwd, { service: true, own: io.env });
   const keys = createKeys(config, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
   const log = commandLog(io, config, keys, screen);
@@ -90,14 +92,16 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const clock = await followServerClock(mirror, defer);
     await mirror.keepViewSettings(config, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
-    const client = openClient({ config, keys, mirror, clock, log, defer }, screen, options);
+    const userAgent = `inbox-mirror/${io.version}`;
+    const parts = { config, keys, mirror, clock, log, userAgent, defer };
+    const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
       defer(() => claimed.release());
       return claimed;
     };
-    return { config, clock, log, keys, mirror, client, claim, defer, attach, close };
+    return { ...parts, client, claim, attach, close };
   } catch (error) {
     await close();
     throw error;
@@ -117,12 +121,20 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
   return clock;
 }
 
-function openClient(
-  { config, keys, mirror, clock, log, defer }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
+async function openClient(
+  {
+    config,
+    keys,
+    mirror,
+    clock,
+    log,
+    userAgent,
+    defer,
+  }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
   screen: Display,
-  { unattended, onEnded }: SessionOptions,
-): Client {
-  const http = createHttp(config.apiUrl ?? '', keys.current);
+  { unattended = false, onEnded }: SessionOptions,
+): Promise<Client> {
+  const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent, network: config.network });
   defer(() => http.close());
   const gate = createGate({
     ledger: mirror.ledger,
@@ -136,7 +148,19 @@ function openClient(
     ...(onEnded === undefined ? {} : { onEnded }),
   });
   const { pageSize } = config.budget;
-  return createClient({ http, gate, pageSize, storePublicPermalink: config.storePublicPermalink });
+  const url = config.apiUrl ?? '';
+  const wasProven = await mirror.isProvenAddress(url);
+  const address = {
+    url,
+    // A person reads the error and corrects the address; nobody does that for a service manager's process.
+    isProven: unattended && wasProven,
+    onProven() {
+      // Without the record, the next daemon takes an outage at its start for a wrong address.
+      if (!wasProven) void mirror.proveAddress(url).catch(() => undefined);
+    },
+  };
+  const { storePublicPermalink } = config;
+  return createClient({ http, gate, pageSize, storePublicPermalink, address });
 }
 
 /** The secrets, besides the key, that no log line may contain. */
@@ -161,12 +185,14 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 
 /** A command's log on the screen: sentences on a terminal, otherwise JSON. */
 function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
+  const pretty = io.stderr.isTTY === true;
   return createLog({
     level: config.logLevel,
     secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
-    write: (line) => screen.writeLog(wrapped(io.stderr, line, 11)),
-    pretty: io.stderr.isTTY === true,
+    write: (line) =>
+      screen.writeLog(pretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
+    pretty,
     colour: usesColour(io.stderr),
   });
 }

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
+import { CONTROLS } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -16,6 +17,8 @@ export interface Output {
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The program's version. */
+  readonly version: string;
   readonly stdout: Output;
   readonly stderr: Output;
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
@@ -42,9 +45,41 @@ export function usesColour(output: Output): boolean {
   return output.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
 }
 
-/** Writes a line. If the text contains the key, it is replaced. */
+/** The colours and weights of `paint` and of the log. None of them hides a text. */
+const STYLE = String.raw`\u001B\[(?:[0-2]|22|3[1-7]|39|4[19]|90)m`;
+const STYLE_OR_CONTROL = new RegExp(`${STYLE}|${CONTROLS.source}`, 'gu');
+
+/** A foreign text for a table, on one line. A mark replaces each control character, the colours' included. */
+export function asCell(text: string): string {
+  return text.replaceAll(/\r?\n/g, '⏎').replaceAll(CONTROLS, '�');
+}
+
+/**
+ * Text for people: a mark replaces each control character, so that no name or message of the service can
+ * instruct the terminal. Line breaks, tabs and the program's own colours stay.
+ */
+export function harmless(output: Output, text: string): string {
+  const mayPaint = usesColour(output);
+  return text.replaceAll(STYLE_OR_CONTROL, (found) =>
+    found === '\n' || found === '\t' || (mayPaint && found.length > 1) ? found : `�${found.slice(1)}`,
+  );
+}
+
+/** JSON with each control character as an escape: a terminal obeys none, and a parser reads the same. */
+export function asHarmlessJson(json: string): string {
+  return json.replaceAll(CONTROLS, (control) =>
+    control === '\n' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Writes a line for people. If the text contains the key, it is replaced. */
 export function printLine(output: Output, text: string, key: string | null = null): void {
-  output.write(`${withoutKey(text, key)}\n`);
+  output.write(`${harmless(output, withoutKey(text, key))}\n`);
+}
+
+/** Writes JSON for programs. */
+export function printJson(output: Output, json: string): void {
+  output.write(`${asHarmlessJson(json)}\n`);
 }
 
 /** Prints `warning: …`. Its lines are not broken: a text may hold a command to copy. */

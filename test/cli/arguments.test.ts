@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { testProgram } from '../support/program.ts';
 import { parseSince } from '../../src/cli/arguments.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00.000Z');
@@ -31,4 +32,24 @@ test.each([
   '2026-11-21T08:30 CET',
 ])('--since %j is refused with the accepted forms', (text) => {
   expect(() => parseSince(text, NOW)).toThrow('--since: expected a date, an instant or a length of time');
+});
+
+test.each([
+  ['lookup', 'user', '--inbox', '', '--email', 'jane@example.com'],
+  ['lookup', 'user', '--inbox', '7', '--email', ' '],
+  ['lookup', 'tag', '--inbox', '7', '--name', ''],
+  ['sync', '--inbox', ''],
+  ['resync', '--inbox', ''],
+  ['changes', '--inbox', ''],
+  ['changes', '--item', ''],
+  ['changes', '--field', ''],
+  ['demo', '--database', ''],
+])('the empty value in `%s %s %s %s %s %s` is a usage error, and nothing is sent', async (...argv) => {
+  const program = await testProgram();
+  const { exitCode, stderr } = await program.run(...argv.filter((word) => word !== undefined));
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/empty/) as string,
+  });
+  expect(program.sandbox.arrivals).toEqual([]);
 });

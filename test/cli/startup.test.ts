@@ -19,11 +19,11 @@ function loadedAtStart(): Set<string> {
   return loaded;
 }
 
-test('--help loads the commands, core/, terminal.ts and the options of the sandbox, nothing else', () => {
+test('--help loads the commands, core/, the terminal, the version and the options of the sandbox, nothing else', () => {
   const loaded = loadedAtStart();
   expect(loaded).toContain('cli/commands/start.ts');
   const others = [...loaded].filter(
     (name) => !/^(main\.ts|cli\/[^/]+|cli\/commands\/.+|core\/.+)$/.test(name),
   );
-  expect(others.toSorted()).toEqual(['sandbox/options.ts', 'session/terminal.ts']);
+  expect(others.toSorted()).toEqual(['sandbox/options.ts', 'session/terminal.ts', 'session/version.ts']);
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson, isExactNumber, parseExact } from '../../src/core/json.ts';
+import { canonicalJson, isExactNumber, parseExact, TOO_DEEP } from '../../src/core/json.ts';
 
 /** JSON numbers as text: 1 to 25 digits, with or without fraction and exponent. */
 const digits = fc.stringMatching(/^(0|[1-9][0-9]{0,24})$/);
@@ -127,3 +127,22 @@ test('a number beyond the range of databases becomes a string', () => {
   expect(parseExact('[1e9999, 1E-12345, 1e999]')).toEqual(['1e9999', '1E-12345', parseExact('1e999')]);
   expect(parseExact(`[${'1'.repeat(2000)}]`)).toEqual(['1'.repeat(2000)]);
 });
+
+/** Twice as many levels, objects and arrays in turn, with brackets and quotes in the texts between them. */
+const nested = (pairs: number, inside: string): string =>
+  String.raw`{"}}\\":["]]\"[{\\\"","",`.repeat(pairs) + inside + ']}'.repeat(pairs);
+
+test('parseExact keeps 100 levels, and puts a marked text in the place of each deeper value', () => {
+  const whole = nested(50, '9007199254740993');
+  expect(JSON.stringify(parseExact(whole))).toBe(whole);
+  const mark = JSON.stringify(TOO_DEEP);
+  expect(JSON.stringify(parseExact(nested(50, '[1],{"a":"]"},2')))).toBe(nested(50, `${mark},${mark},2`));
+  expect(parseExact(`[${nested(20_000, '1')},2,${nested(300, '[]')},3]`)).toMatchObject({ 1: 2, 3: 3 });
+});
+
+test.each(['['.repeat(200_000), `${'['.repeat(200)}"`, `${nested(300, '1')}]`])(
+  'parseExact reports damaged JSON as such, however deep it is (%#)',
+  (text) => {
+    expect(() => parseExact(text)).toThrow(SyntaxError);
+  },
+);

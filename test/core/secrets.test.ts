@@ -21,6 +21,52 @@ test('withoutKey removes the key in its plain, JSON-escaped and URL-encoded form
   );
 });
 
+const hex = (character: string): string => character.charCodeAt(0).toString(16);
+const spelt = (text: string, spell: (character: string) => string): string => text.replaceAll(/./gs, spell);
+
+/** The forms in which a server, a proxy or a page of HTML can repeat a key. */
+const FORMS: [string, (secret: string) => string][] = [
+  ['JSON inside JSON', (secret) => JSON.stringify(JSON.stringify({ secret }))],
+  ['\\u escapes', (secret) => spelt(secret, (c) => `\\u00${hex(c).toUpperCase()}`)],
+  ['PHP’s JSON', (secret) => JSON.stringify(secret).replaceAll('/', '\\/')],
+  ['percent-encoding', (secret) => spelt(secret, (c) => `%${hex(c)}`)],
+  ['base64', (secret) => Buffer.from(secret).toString('base64')],
+  ['base64 of user and key', (secret) => Buffer.from(`:${secret}`).toString('base64')],
+  ['base64url of a longer text', (secret) => Buffer.from(`me:${secret}!`).toString('base64url')],
+  ['decimal entities', (secret) => spelt(secret, (c) => `&#0${c.charCodeAt(0)};`)],
+  ['hexadecimal entities', (secret) => spelt(secret, (c) => `&#x${hex(c)};`)],
+  [
+    'HTML’s named entities',
+    (secret) =>
+      secret
+        .replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('>', '&gt;')
+        .replaceAll('"', '&quot;')
+        .replaceAll("'", '&apos;'),
+  ],
+];
+
+test.each(FORMS)('withoutKey removes the key in the form of %s', (_name, form) => {
+  const whole = `"/<&>'+=\\k3y-s3cret`;
+  expect(withoutKey(form(whole), whole)).not.toMatch(/k3|s3/);
+  fc.assert(
+    fc.property(key, (secret) => {
+      const text = form(secret);
+      const left = withoutKey(`before ${text} after`, secret);
+      expect(left).toMatch(/^before .*\[key\].* after$/s);
+      // At most a few characters at the edges of base64 mix bits of the key with bits of its neighbours.
+      expect(left.length).toBeLessThanOrEqual('before {\\"secret\\":[key]} after'.length + 16);
+    }),
+  );
+});
+
+test('withoutKey reads a megabyte of backslashes within a second', () => {
+  const begun = performance.now();
+  withoutKey('\\'.repeat(1024 * 1024), 's3cret\\"/key');
+  expect(performance.now() - begun).toBeLessThan(1000);
+});
+
 test('withoutKey leaves the rest of the text unchanged', () => {
   expect(withoutKey('Bearer s3cret/key was refused', 's3cret/key')).toBe('Bearer [key] was refused');
   expect(withoutKey('nothing here', 's3cret/key')).toBe('nothing here');

@@ -8,12 +8,13 @@ const NOW = Date.parse('2026-03-02T08:00:00.000Z');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-test('an epoch in seconds and the same one in milliseconds give the same instant', () => {
+test('an epoch in seconds and the same one in milliseconds or microseconds give the same instant', () => {
   expect(epochToIso(1_709_036_168)).toBe('2024-02-27T12:16:08.000Z');
   expect(epochToIso(1_709_036_168_000)).toBe('2024-02-27T12:16:08.000Z');
   fc.assert(
     fc.property(fc.integer({ min: 100_000_000, max: 9_999_999_999 }), (seconds) => {
       expect(epochToIso(seconds)).toBe(epochToIso(seconds * 1000));
+      expect(epochToIso(seconds)).toBe(epochToIso(seconds * 1_000_000));
       expect(Date.parse(epochToIso(seconds) ?? '')).toBe(seconds * 1000);
     }),
   );
@@ -23,7 +24,7 @@ test('a fraction of a second is kept to the millisecond', () => {
   expect(epochToIso(1_709_036_168.25)).toBe('2024-02-27T12:16:08.250Z');
 });
 
-test.each([1e15, 1e18, -1e15, -62_167_219_200, Number.NaN, Number.POSITIVE_INFINITY, 1e300])(
+test.each([1e18, -1e18, -62_167_219_200, Number.NaN, Number.POSITIVE_INFINITY, 1e300])(
   'the epoch %d gives null: a database could not store and sort its instant',
   (epoch) => {
     expect(epochToIso(epoch)).toBeNull();

@@ -155,3 +155,24 @@ test('a refused key closes the gate after one request; a new key opens it withou
   });
   await expectEqualToService(house);
 });
+
+test('the daemon sends nothing before the end of a Retry-After of two hours on a 503', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const running = await house.start();
+  await clock.sleep(20 * MINUTE);
+  sandbox.script(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
+  await minutesUntil(house, async () => (await house.status()).outage !== null);
+  await clock.sleep(5 * MINUTE);
+  const asked = sandbox.arrivals.length;
+
+  await clock.sleep(50 * MINUTE);
+  await running.stop();
+  await house.start();
+  await clock.sleep(50 * MINUTE);
+  expect(sandbox.arrivals.length).toBe(asked);
+
+  sandbox.script(undefined);
+  await minutesUntil(house, () => isFresh(house), 60);
+  expect(await isFresh(house)).toBe(true);
+});

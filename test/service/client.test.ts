@@ -259,6 +259,11 @@ test.each<[string, ScriptedOutcome]>([
   ['is a 400', json(400, { errors: [{ message: `bad key ${KEY}` }] })],
   ['is a 401', json(401, { Message: `Bearer ${KEY}` })],
   ['is a 500', { status: 500, body: `Authorization: Bearer ${KEY}` }],
+  [
+    'is a 403 that encodes it',
+    json(403, { Message: `${Buffer.from(`:${KEY}`).toString('base64')} ${KEY.replace('-', '&#45;')}` }),
+  ],
+  ['is a 429', json(429, { Message: 'x'.repeat(195) + KEY })],
   ['is a redirect', { status: 302, headers: { location: `https://x/?key=${KEY}` } }],
   ['is an HTML page', { status: 200, body: `<html>Authorization: Bearer ${KEY}` }],
   ['is plain text', { status: 200, body: `Bearer ${KEY}` }],

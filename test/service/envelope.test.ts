@@ -1,17 +1,21 @@
 import { expect, test } from 'vitest';
 import { BrokenBody, readBody, readErrorMessage, readList, readObject } from '../../src/service/envelope.ts';
 
+/** A first page of at most 10 rows. */
+const FIRST = { limit: 10, isFirst: true };
+const ROWS = Array.from({ length: 10 }, (_, id) => ({ id }));
+
 const PAGE = { results: [{ id: '1' }], pagination: { next_page: 'token' } };
 
 test('readList reads a list at the top level and inside data', () => {
   const read = { rows: [{ id: '1' }], next: 'token' };
-  expect(readList(PAGE)).toEqual(read);
-  expect(readList({ data: PAGE })).toEqual(read);
-  expect(readList({ data: PAGE, meta: { version: 2 } })).toEqual(read);
+  expect(readList(PAGE, FIRST)).toEqual(read);
+  expect(readList({ data: PAGE }, FIRST)).toEqual(read);
+  expect(readList({ data: PAGE, meta: { version: 2 } }, FIRST)).toEqual(read);
 });
 
 test('a next_page of null ends a list', () => {
-  expect(readList({ results: [], pagination: { next_page: null } })).toEqual({ rows: [], next: null });
+  expect(readList({ results: [], pagination: { next_page: null } }, FIRST)).toEqual({ rows: [], next: null });
 });
 
 test.each<[unknown, string]>([
@@ -28,26 +32,36 @@ test.each<[unknown, string]>([
   [{ data: { results: [], pagination: null } }, '("data" has "results", "pagination")'],
   [Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`key${n}`, 'Jane Doe'])), '"key7", …'],
 ])('readList rejects any other shape and names the shape, never its content (%#)', (body, came) => {
-  expect(() => readList(body)).toThrow(
+  expect(() => readList(body, FIRST)).toThrow(
     expect.objectContaining({ code: 'BAD_ANSWER', message: expect.stringContaining(came) as string }),
   );
-  expect(() => readList(body)).not.toThrow('Jane');
+  expect(() => readList(body, FIRST)).not.toThrow('Jane');
 });
 
 test.each<[unknown, string]>([
-  [undefined, 'nothing'],
-  ['', 'an empty string'],
   [5, 'a number'],
   [{ token: 'secret' }, 'an object with "token"'],
   [false, 'a boolean'],
 ])('readList rejects a next_page of another type instead of ending the list (%#)', (next, came) => {
-  expect(() => readList({ results: [], pagination: { next_page: next } })).toThrow(
+  expect(() => readList({ results: [], pagination: { next_page: next } }, FIRST)).toThrow(
     expect.objectContaining({
       code: 'BAD_ANSWER',
       message: expect.stringContaining(`but got ${came}`) as string,
     }),
   );
 });
+
+test.each([{ pagination: {} }, { pagination: { next_page: '' } }])(
+  'readList reads a missing or empty next_page as the end of a list only where the list can end (%#)',
+  (end) => {
+    expect(readList({ results: [], ...end }, FIRST).next).toBeNull();
+    expect(readList({ results: ROWS.slice(1), ...end }, FIRST).next).toBeNull();
+    expect(readList({ data: { results: ROWS, ...end } }, { limit: 10, isFirst: false }).next).toBeNull();
+    expect(() => readList({ results: ROWS, ...end }, FIRST)).toThrow(
+      /expected pagination.next_page to be a token or null, but got (nothing|an empty string)/,
+    );
+  },
+);
 
 test('readObject reads one object inside data, also as a one-element array', () => {
   expect(readObject({ data: { id: '1' } })).toEqual({ id: '1' });
@@ -87,8 +101,23 @@ test.each([
   expect(readErrorMessage(body)).toBeNull();
 });
 
-test('readErrorMessage cuts a message at 300 characters', () => {
-  expect(readErrorMessage(JSON.stringify({ Message: 'x'.repeat(5000) }))?.length).toBe(300);
+test('readErrorMessage cuts a message after 200 characters, never inside one', () => {
+  const words = readErrorMessage(JSON.stringify({ Message: '😀'.repeat(5000) })) ?? '';
+  expect(words).toBe(`${'😀'.repeat(200)}…`);
+});
+
+test('readErrorMessage returns plain text, and the title of a page', () => {
+  expect(readErrorMessage('API key expired on 2026-10-31.\n')).toBe('API key expired on 2026-10-31');
+  expect(readErrorMessage('<html><head><title>502 Bad\nGateway</title></head>')).toBe('502 Bad Gateway');
+  expect(readErrorMessage('{"Message":"cut sho')).toBeNull();
+});
+
+test('readErrorMessage keeps no control character, no bidirectional control and no run of spaces', () => {
+  const message = 'no\u001B]0;title\u0007\r\n  access\u202E for\u009B31m you\u0000';
+  expect(readErrorMessage(message)).toBe('no ]0;title access for 31m you');
+  expect(readErrorMessage(JSON.stringify({ errors: [{ message }] }))).toBe(
+    'no ]0;title access for 31m you\uFFFD',
+  );
 });
 
 test.each([

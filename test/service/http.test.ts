@@ -21,23 +21,24 @@ async function serve(
   listener: RequestListener,
   timeOuts?: { connectMs: number; requestMs: number },
 ): Promise<{ http: Http; sockets: Set<Socket> }> {
+  const { url, sockets } = await listening(listener);
+  const http = createHttp(url, () => KEY, timeOuts === undefined ? {} : { timeOuts });
+  onTestFinished(() => http.close());
+  return { http, sockets };
+}
+
+async function listening(listener: RequestListener): Promise<{ url: string; sockets: Set<Socket> }> {
   const server = createServer(listener);
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  const http = createHttp(
-    `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    () => KEY,
-    timeOuts,
-  );
   onTestFinished(() => {
-    http.close();
     server.close();
     server.closeAllConnections();
   });
-  return { http, sockets };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, sockets };
 }
 
 const answer =
@@ -82,6 +83,19 @@ test('a request carries the key only as a bearer token and escapes its query', a
   expect(url + JSON.stringify(others)).not.toContain('k3y');
   expect(new URL(url, 'http://x').searchParams.get('next_page')).toBe('a+b/c=&d e');
   expect(url).toMatch(/^\/v1\/inboxes\?limit=100&next_page=/);
+});
+
+test('a request names the program and its version', async () => {
+  const seen: (string | undefined)[] = [];
+  const { url } = await listening((request, response) => {
+    seen.push(request.headers['user-agent']);
+    response.end('{}');
+  });
+  const http = createHttp(url, () => KEY, { userAgent: 'inbox-mirror/1.2.3' });
+  onTestFinished(() => http.close());
+  await http.get('/a', {});
+
+  expect(seen).toEqual(['inbox-mirror/1.2.3']);
 });
 
 test('the client reads the key again for every request', async () => {
@@ -211,7 +225,9 @@ test('the error for a connection time-out differs from that for a missing answer
     for (const socket of waiting) socket.destroy();
   });
   await Promise.race(waiting.map((socket) => once(socket, 'connect')));
-  const http = createHttp(`http://127.0.0.1:${port}/v1`, () => KEY, { connectMs: 200, requestMs: 5000 });
+  const http = createHttp(`http://127.0.0.1:${port}/v1`, () => KEY, {
+    timeOuts: { connectMs: 200, requestMs: 5000 },
+  });
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toBe('no connection within under 1 s');
@@ -233,7 +249,9 @@ test('the error for a refused port has the system’s code', async () => {
 });
 
 test('the error for an unknown host has the system’s code', async () => {
-  const http = createHttp('http://no-such-host.invalid/v1', () => KEY, { connectMs: 5000, requestMs: 5000 });
+  const http = createHttp('http://no-such-host.invalid/v1', () => KEY, {
+    timeOuts: { connectMs: 5000, requestMs: 5000 },
+  });
   onTestFinished(() => http.close());
 
   expect((await failureOf(http.get('/a', {}))).message).toMatch(/ENOTFOUND|EAI_AGAIN/);

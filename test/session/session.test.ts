@@ -9,7 +9,10 @@ async function commandIo(): Promise<{ io: Io; lines: string[] }> {
   const lines: string[] = [];
   const stderr = { write: (line: string) => lines.push(line) };
   const signal = new AbortController().signal;
-  return { io: { env, cwd: folder, stdout: { write: () => undefined }, stderr, signal }, lines };
+  return {
+    io: { env, cwd: folder, version: '1.2.3', stdout: { write: () => undefined }, stderr, signal },
+    lines,
+  };
 }
 
 const messages = (lines: readonly string[]): string[] =>

@@ -37,6 +37,20 @@ describe('after a sync, the mirror', () => {
     }
   }
 
+  for (const timestamps of ['milliseconds', 'microseconds', 'iso'] as const) {
+    for (const lastPage of ['missing', 'empty'] as const) {
+      test(`equals the service, with ${timestamps} and a last page whose next_page is ${lastPage}`, async () => {
+        const mirror = await quickMirror({
+          sandbox: { timestamps, lastPage, conversations: [20, 15, 0] },
+          pageSize: 10,
+        });
+        const { lists } = await mirror.sync();
+        expect(lists.every(({ outcome, rejected }) => outcome === 'complete' && rejected === 0)).toBe(true);
+        await expectEqualToService(mirror);
+      });
+    }
+  }
+
   test('has the item’s JSON in `raw`, which SQL can query, with every digit of the id', async () => {
     const mirror = await quickMirror({ sandbox: { idType: 'number', conversations: [30] } });
     await mirror.sync();

@@ -5,7 +5,7 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { ChangeFilter, History } from '../../mirror/history/read.ts';
 import type { Io } from '../../session/terminal.ts';
 import { parseSince } from '../arguments.ts';
-import { type Format, formatOption, inboxOption, type Runner } from '../options.ts';
+import { type Format, formatOption, inboxOption, notEmpty, rawOption, type Runner } from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
 /** At most 100 changes in a table, if neither a beginning nor a limit is given. */
@@ -24,6 +24,7 @@ interface ChangesOptions {
   readonly field?: string;
   readonly limit?: string;
   readonly format: Format;
+  readonly raw?: boolean;
 }
 
 export function addChanges(program: Command, run: Runner): void {
@@ -48,10 +49,11 @@ export function addChanges(program: Command, run: Runner): void {
     )
     .addOption(new Option('--list <list>', 'only this kind of list').choices(LIST_NAMES))
     .addOption(inboxOption())
-    .option('--item <id>', 'only this conversation, tag, user or inbox')
-    .option('--field <name>', 'only this field: status, assignee_id, tags, presence …')
+    .option('--item <id>', 'only this conversation, tag, user or inbox', notEmpty)
+    .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
     .option('--limit <n>', 'at most this many, not counting those of --follow')
     .addOption(formatOption())
+    .addOption(rawOption())
     .addHelpText(
       'after',
       '\nExamples:\n' +
@@ -70,7 +72,7 @@ async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   const { mirror } = await openReader(io);
   try {
     const { history } = mirror;
-    const printer = changePrinter(io, options.format);
+    const printer = changePrinter(io, options.format, options.raw ?? false);
     const lastId = await printStored(history, request, printer);
     if (options.follow)
       await printNew({ history, clock, signal: io.signal }, request.filter, lastId, printer);

@@ -5,7 +5,7 @@ import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
-import type { Runner } from '../options.ts';
+import { notEmpty, type Runner } from '../options.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
@@ -48,7 +48,7 @@ export function addDemo(program: Command, run: Runner): void {
         'syncs again and prints the changes. Takes about 6 seconds: ' +
         `this sandbox allows ${REQUESTS_PER_SECOND} requests per second, the service allows 1.`,
     )
-    .option('--database <file>', 'the file to write; an earlier demo in it is replaced', 'demo.db')
+    .option('--database <file>', 'the file to write; an earlier demo in it is replaced', notEmpty, 'demo.db')
     .action(({ database }: { database: string }) => run((io) => runDemo(io, database)));
 }
 
@@ -125,6 +125,8 @@ function demoEnvironment(path: string, url: string): Io['env'] {
     DATABASE_URL: `file:${path}`,
     REQUESTS_PER_SECOND: String(REQUESTS_PER_SECOND),
     LOG_LEVEL: 'warn',
+    // The sandbox is on this machine.
+    no_proxy: '*',
   };
 }
 
@@ -146,7 +148,7 @@ async function answer(io: Io, path: string, question: string, sql: string): Prom
   printLine(io.stdout, `\n${paint(io.stdout, 'bold', question)}\n${paint(io.stdout, 'dim', sql)}\n`);
   const mirror = await openReadOnly(`file:${path}`);
   try {
-    await printRows(io, await mirror.query(sql), 'table', io.signal);
+    await printRows(io, await mirror.query(sql), { format: 'table' }, io.signal);
   } finally {
     await mirror.close();
   }

@@ -4,7 +4,7 @@ import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
 import { judgePause } from '../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import { jsonOption, type Runner } from '../options.ts';
 
 /** Warns of a clock that differs by more than 5 s from the service's, whose `Date` has whole seconds. */
@@ -47,7 +47,7 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
       verdict: 'ok',
       message: `complete; key set, address ${config.apiUrl ?? ''}`,
     });
-    for (const message of config.misspelt)
+    for (const message of config.warnings)
       checks.push({ name: 'configuration', verdict: 'warning', message });
     checks.push({
       name: 'database',
@@ -64,12 +64,8 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
   } finally {
     await session?.close();
   }
-  printLine(
-    io.stdout,
-    json
-      ? JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2)
-      : checks.map((check) => asLine(io, check)).join('\n'),
-  );
+  if (json) printJson(io.stdout, JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2));
+  else printLine(io.stdout, checks.map((check) => asLine(io, check)).join('\n'));
   return exitCode;
 }
 

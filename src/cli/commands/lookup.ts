@@ -3,8 +3,8 @@ import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
-import { type Io, printLine, printWarning } from '../../session/terminal.ts';
-import { inboxOption, jsonOption, type Runner } from '../options.ts';
+import { asCell, type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
+import { inboxOption, jsonOption, notEmpty, type Runner } from '../options.ts';
 
 interface LookupOptions {
   readonly inbox: string;
@@ -20,7 +20,7 @@ export function addLookup(program: Command, run: Runner): void {
     .command('user')
     .description('Finds a user of an inbox by e-mail address.')
     .addOption(inboxOption('the inbox to search').makeOptionMandatory())
-    .requiredOption('--email <address>', 'the whole e-mail address')
+    .requiredOption('--email <address>', 'the whole e-mail address', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, email, json = false }: LookupOptions & { readonly email: string }) =>
       run((io) => printMatches(io, { list: 'users', inboxId: inbox, term: email, json })),
@@ -29,7 +29,7 @@ export function addLookup(program: Command, run: Runner): void {
     .command('tag')
     .description('Finds tags of an inbox by name. The service decides whether a part of the name is enough.')
     .addOption(inboxOption('the inbox to search').makeOptionMandatory())
-    .requiredOption('--name <name>', 'the name to search for')
+    .requiredOption('--name <name>', 'the name to search for', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, name, json = false }: LookupOptions & { readonly name: string }) =>
       run((io) => printMatches(io, { list: 'tags', inboxId: inbox, term: name, json })),
@@ -46,10 +46,12 @@ interface Lookup {
 
 async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Promise<number> {
   const { withSession } = await import('../../session/session.ts');
-  return await withSession(io, async ({ client }) => {
+  return await withSession(io, async ({ client, config }) => {
+    for (const sentence of config.warnings) printWarning(io.stderr, sentence);
     const options = { reason: 'manual', signal: io.signal } as const;
     const { items, complete } = await client.search({ list, inboxId }, term, options);
-    printLine(io.stdout, json ? asJson(items) : await asTable(io, list, items));
+    if (json) printJson(io.stdout, asJson(items));
+    else printLine(io.stdout, await asTable(io, list, items));
     if (!complete) printWarning(io.stderr, 'this is only the first page of results; the service has more.');
     return EXIT.done;
   });
@@ -68,7 +70,10 @@ async function asTable(io: Io, list: Lookup['list'], items: readonly Item[]): Pr
   if (items.length === 0) return summary;
   const names = Object.keys(COLUMNS[list]);
   const titles = ['id', ...names].map((title) => ({ title }));
-  const rows = items.map(({ id, columns }) => [id, ...names.map((name) => String(columns[name] ?? ''))]);
+  const rows = items.map(({ id, columns }) => [
+    id,
+    ...names.map((name) => asCell(String(columns[name] ?? ''))),
+  ]);
   const { renderTable } = await import('../output/table.ts');
   return `${renderTable(io.stdout, titles, rows)}\n${summary}`;
 }

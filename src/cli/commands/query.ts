@@ -5,11 +5,12 @@ import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import type { Io } from '../../session/terminal.ts';
 import { parseTimeout } from '../arguments.ts';
-import { type Format, formatOption, type Runner } from '../options.ts';
+import { type Format, formatOption, rawOption, type Runner } from '../options.ts';
 
 interface QueryOptions {
   readonly format: Format;
   readonly timeout?: string;
+  readonly raw?: boolean;
 }
 
 export function addQuery(program: Command, run: Runner): void {
@@ -22,6 +23,7 @@ export function addQuery(program: Command, run: Runner): void {
     )
     .argument('<sql>', 'the query in quotes; - reads it from stdin')
     .addOption(formatOption())
+    .addOption(rawOption())
     .option(
       '--timeout <time>',
       'stop the query, printing included, after this time: 30, 30s, 2m, 1h (default: none)',
@@ -36,7 +38,11 @@ export function addQuery(program: Command, run: Runner): void {
     .action((sql: string, options: QueryOptions) => run((io) => runQuery(io, sql, options)));
 }
 
-async function runQuery(io: Io, argument: string, { format, timeout }: QueryOptions): Promise<number> {
+async function runQuery(
+  io: Io,
+  argument: string,
+  { format, timeout, raw = false }: QueryOptions,
+): Promise<number> {
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
   const { openReadOnly } = await import('../../query/open.ts');
   const { readerConfig } = await import('../../session/reader.ts');
@@ -53,7 +59,7 @@ async function runQuery(io: Io, argument: string, { format, timeout }: QueryOpti
       const [{ printRows }, result] = await Promise.all([import('../output/rows.ts'), querying]);
       // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
-      await printRows(io, result, format, signal);
+      await printRows(io, result, { format, raw }, signal);
       return EXIT.done;
     } finally {
       await mirror.close();

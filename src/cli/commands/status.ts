@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
-import { type Io, printLine } from '../../session/terminal.ts';
+import { type Io, printJson, printLine } from '../../session/terminal.ts';
 import { jsonOption, type Runner } from '../options.ts';
 
 export function addStatus(program: Command, run: Runner): void {
@@ -29,7 +29,8 @@ async function printStatus(io: Io, json: boolean): Promise<number> {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };
     const status = await readJudgedStatus(mirror, { now: clock.now(), config, self });
-    printLine(io.stdout, json ? statusAsJson(status) : statusAsText(io.stdout, status));
+    if (json) printJson(io.stdout, statusAsJson(status));
+    else printLine(io.stdout, statusAsText(io.stdout, status));
     return status.healthy ? EXIT.done : EXIT.stale;
   } finally {
     await mirror.close();

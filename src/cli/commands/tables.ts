@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
 import type { TableDescription } from '../../query/tables.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import { jsonOption, type Runner } from '../options.ts';
 
 export function addTables(program: Command, run: Runner): void {
@@ -20,7 +20,7 @@ async function printTables(io: Io, json: boolean): Promise<number> {
   const { describe } = await import('../../query/tables.ts');
   const { readerConfig } = await import('../../session/reader.ts');
   const described = await describe(readerConfig(io).databaseUrl);
-  if (json) printLine(io.stdout, JSON.stringify(described, null, 2));
+  if (json) printJson(io.stdout, JSON.stringify(described, null, 2));
   else for (const one of described) printLine(io.stdout, asText(io, one));
   return EXIT.done;
 }

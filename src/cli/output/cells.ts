@@ -21,7 +21,16 @@ export function asJson(cell: Cell, isJson: boolean): unknown {
   return fitsJson ? cell : asText(cell);
 }
 
-/** Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two. */
-export function asCsv(rows: readonly (readonly (string | number | null)[])[]): string {
-  return stringify([...rows], { quoted_match: /^$/ });
+/** A cell that a spreadsheet runs as a formula, and a number, which it does not. */
+const FORMULA = /^[=+\-@\t\r＝＋－＠]/;
+const NUMBER = /^-\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+/**
+ * Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two.
+ * @param raw without it, an apostrophe precedes each text that a spreadsheet would run
+ */
+export function asCsv(rows: readonly (readonly (string | number | null)[])[], raw: boolean): string {
+  const safe = (cell: string | number | null): string | number | null =>
+    typeof cell === 'string' && FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell;
+  return stringify(raw ? [...rows] : rows.map((row) => row.map(safe)), { quoted_match: /^$/ });
 }

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 import type { ChangeRecord } from '../../mirror/history/read.ts';
 import { changeAsJson } from '../../mirror/mirror.ts';
-import { type Output, paint } from '../../session/terminal.ts';
+import { asCell, type Output, paint } from '../../session/terminal.ts';
 import { renderTable } from './table.ts';
 
 /** The names of a change's fields in every format. */
@@ -25,7 +25,7 @@ type Fields = Record<(typeof CHANGE_COLUMNS)[number], string>;
  */
 export function changeTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
   const rows = changes.map((change) =>
-    Object.values(changeAsJson(change)).map((value) => (value === null ? '' : String(value))),
+    Object.values(changeAsJson(change)).map((value) => (value === null ? '' : asCell(String(value)))),
   );
   const titles = CHANGE_COLUMNS.map((title) => ({ title }));
   // Measure without colours.

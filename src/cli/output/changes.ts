@@ -1,6 +1,6 @@
 import type { ChangeRecord } from '../../mirror/history/read.ts';
 import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
-import { type Io, printLine } from '../../session/terminal.ts';
+import { asHarmlessJson, type Io, printLine } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
 import { asCsv } from './cells.ts';
 import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
@@ -13,16 +13,20 @@ export interface ChangePrinter {
   end(): Promise<void>;
 }
 
-export function changePrinter({ stdout: output, signal }: Io, format: Format): ChangePrinter {
+export function changePrinter({ stdout: output, signal }: Io, format: Format, raw: boolean): ChangePrinter {
   let printed = 0;
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
-    ndjson: asNdjson,
+    ndjson: (changes) => asHarmlessJson(asNdjson(changes)),
     csv: (changes) =>
-      begin(asCsv([CHANGE_COLUMNS]), '') +
-      asCsv(changes.map((change) => Object.values(changeAsJson(change)))),
+      begin(asCsv([CHANGE_COLUMNS], raw), '') +
+      asCsv(
+        changes.map((change) => Object.values(changeAsJson(change))),
+        raw,
+      ),
     json: (changes) =>
-      begin('[\n  ', ',\n  ') + changes.map((change) => JSON.stringify(changeAsJson(change))).join(',\n  '),
+      begin('[\n  ', ',\n  ') +
+      changes.map((change) => asHarmlessJson(JSON.stringify(changeAsJson(change)))).join(',\n  '),
     table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
   };
   return {
@@ -34,7 +38,7 @@ export function changePrinter({ stdout: output, signal }: Io, format: Format): C
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS]));
+      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS], raw));
       else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
     },
   };

@@ -2,7 +2,7 @@ import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
 import { plural } from '../../core/humanize.ts';
 import type { Cell, QueryResult } from '../../query/result.ts';
-import { type Output, paint, printLine, printWarning, type Streams } from '../../session/terminal.ts';
+import { asCell, type Output, paint, printLine, printWarning, type Streams } from '../../session/terminal.ts';
 import { asText } from './cells.ts';
 import { renderTable } from './table.ts';
 
@@ -14,14 +14,14 @@ const MOST_ROWS = 10_000;
  * each row becomes a block of lines.
  */
 export async function printTable({ stdout, stderr }: Streams, { columns, rows }: QueryResult): Promise<void> {
-  const titles = columns.map(({ name }) => name);
+  const titles = columns.map(({ name }) => asCell(name));
   const { first, complete } = await firstOf(rows, MOST_ROWS);
   const isNumeric = titles.map(
     (_title, index) =>
       first.some((row) => row[index] !== null) &&
       first.every((row) => row[index] === null || typeof row[index] === 'number'),
   );
-  const texts = first.map((row) => row.map((cell) => onOneLine(asText(cell), stdout)));
+  const texts = first.map((row) => row.map((cell) => asCell(asText(cell))));
   const { text, isCut } = layOut(stdout, { titles, isNumeric, texts });
   printLine(stdout, text);
   const cut = isCut ? '; cut to the width of the terminal, --format json shows all' : '';
@@ -100,12 +100,6 @@ function asBlocks(
     ].join('\n');
   });
   return { text: blocks.join('\n'), isCut };
-}
-
-/** Keeps a row on one line, and keeps control characters in the data from reaching the terminal. */
-function onOneLine(text: string, output: Output): string {
-  const line = text.replaceAll(/\r?\n/g, '⏎');
-  return output.isTTY === true ? line.replaceAll(/\p{Cc}/gu, '�') : line;
 }
 
 /** Spaces between two columns. */

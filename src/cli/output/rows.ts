@@ -1,6 +1,6 @@
 import { MirrorError } from '../../core/errors.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
-import type { Streams } from '../../session/terminal.ts';
+import { asHarmlessJson, type Streams } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
 import { asCsv, asJson, asText } from './cells.ts';
 import { writePaced } from './paced.ts';
@@ -17,14 +17,14 @@ const WRITTEN_AT_ONCE = 64 * 1024;
 export async function printRows(
   streams: Streams,
   result: QueryResult,
-  format: Format,
+  { format, raw = false }: { format: Format; raw?: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   if (format === 'table') {
     await printTable(streams, result);
     return;
   }
-  const { head, textOf, tail } = FORMS[format](result.columns);
+  const { head, textOf, tail } = FORMS[format](result.columns, raw);
   let text = head;
   const write = async (): Promise<void> => {
     const gathered = text;
@@ -56,10 +56,16 @@ interface Form {
   readonly tail: (rows: number) => string;
 }
 
-const FORMS: Readonly<Record<Exclude<Format, 'table'>, (columns: QueryResult['columns']) => Form>> = {
-  csv: (columns) => ({
-    head: asCsv([columns.map(({ name }) => name)]),
-    textOf: (rows) => asCsv(rows.map((row) => row.map((cell) => (cell === null ? null : asText(cell))))),
+const FORMS: Readonly<
+  Record<Exclude<Format, 'table'>, (columns: QueryResult['columns'], raw: boolean) => Form>
+> = {
+  csv: (columns, raw) => ({
+    head: asCsv([columns.map(({ name }) => name)], raw),
+    textOf: (rows) =>
+      asCsv(
+        rows.map((row) => row.map((cell) => (cell === null ? null : asText(cell)))),
+        raw,
+      ),
     tail: () => '',
   }),
   ndjson(columns) {
@@ -94,6 +100,6 @@ function objectsOf(columns: QueryResult['columns']): (row: Cell[]) => string {
     const fields = columns.map(
       ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
     );
-    return `{${fields.join(',')}}`;
+    return asHarmlessJson(`{${fields.join(',')}}`);
   };
 }

@@ -3,7 +3,7 @@ import { HOUR } from '../../core/clock.ts';
 import { judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
-import { type Output, paint, wrapped } from '../../session/terminal.ts';
+import { asCell, type Output, paint, wrapped } from '../../session/terminal.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import { renderTable } from './table.ts';
 
@@ -49,7 +49,7 @@ function listTable(output: Output, status: JudgedStatus): string {
     { title: 'state' },
   ];
   const rows = judged.map((list) => [
-    list.inboxId === null ? '' : `${list.inbox ?? 'no name'} (${list.inboxId})`,
+    list.inboxId === null ? '' : `${asCell(list.inbox ?? 'no name')} (${list.inboxId})`,
     list.list,
     fromNow(list.completeAsOf, now),
     list.rows === null ? '' : thousands(list.rows),
@@ -66,7 +66,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
     never: 'never complete',
   };
   const parts = [paint(output, colour[list.freshness], words[list.freshness])];
-  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${list.failure}`));
+  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${asCell(list.failure)}`));
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
     parts.push(

@@ -24,7 +24,10 @@ const NO_LINES = {
   middle: '  ',
 };
 
-/** Aligned columns under their titles. A line break in a cell is shown as ⏎, so that a row is one line. */
+/**
+ * Aligned columns under their titles. Foreign text passes `asCell` first.
+ * A line break in a cell is shown as ⏎, so that a row is one line.
+ */
 export function renderTable(
   output: Output,
   columns: readonly Column[],

@@ -2,6 +2,7 @@ import { type Budget, pagesFor } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import { describeList, listId, type ListKey } from '../../core/lists.ts';
+import { asCell } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 
 interface ListState {
@@ -63,7 +64,7 @@ export class Bars {
 
   /** Sets the sentence under the bars, such as why the pass waits. Empty: none. */
   note(text: string): void {
-    this.#note = text;
+    this.#note = asCell(text);
   }
 
   /** The display as lines of at most `width` characters. */

@@ -4,7 +4,7 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
 import type { Display, Session } from '../../session/session.ts';
-import type { Output } from '../../session/terminal.ts';
+import { type Output, printLine } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { Bars, type Pace } from './bars.ts';
 
@@ -97,7 +97,7 @@ function lineDisplay(output: Output, { log }: DisplayDeps): PassDisplay {
     },
     gateEvent: () => undefined,
     note(text) {
-      if (text !== '' && text !== lastNote) output.write(`${text}\n`);
+      if (text !== '' && text !== lastNote) printLine(output, text);
       lastNote = text;
     },
     writeLog: (line) => output.write(line),

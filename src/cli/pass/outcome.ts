@@ -5,9 +5,11 @@ import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { EndedPass } from '../../library/pass/either-way.ts';
 import type { Session } from '../../session/session.ts';
 import {
+  asCell,
   type Output,
   paint,
   printFailure,
+  printJson,
   printLine,
   printWarning,
   type Streams,
@@ -85,7 +87,7 @@ function row(stdout: Output, report: ListReport, inboxName: (id: string) => stri
 function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | null): string {
   if (inboxId === null) return '';
   const name = inboxName(inboxId);
-  return name === null ? inboxId : `${name} (${inboxId})`;
+  return name === null ? inboxId : `${asCell(name)} (${inboxId})`;
 }
 
 function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
@@ -154,7 +156,7 @@ export async function printOutcome(
   json: boolean,
 ): Promise<void> {
   if (json) {
-    printLine(streams.stdout, JSON.stringify(endedPassAsJson(ended), null, 2));
+    printJson(streams.stdout, JSON.stringify(endedPassAsJson(ended), null, 2));
     return;
   }
   const { report, cost } = ended;

@@ -22,7 +22,7 @@ export interface PassCommand {
  */
 export async function runPassCommand(io: Io, session: Session, command: PassCommand): Promise<number> {
   const { spec, json, detach, forecast } = command;
-  for (const sentence of session.config.misspelt) session.log.warn(sentence);
+  for (const sentence of session.config.warnings) session.log.warn(sentence);
   if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
   if (forecast === 'only') return EXIT.done;
   if (detach) return await orderPass(io, session, command);

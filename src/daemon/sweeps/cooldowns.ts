@@ -16,11 +16,19 @@ interface Cooldown {
 export class Cooldowns {
   readonly #cooldowns = new Map<string, Cooldown>();
 
-  /** Begins a cooldown, or a longer one after another failure. @returns its length in ms */
-  begin(key: ListKey, { now, inOutage }: { now: number; inOutage: boolean }): number {
+  /**
+   * Begins a cooldown, or a longer one after another failure.
+   * @param leastMs the service asks to wait this long
+   * @returns its length in ms
+   */
+  begin(
+    key: ListKey,
+    { now, inOutage, leastMs = 0 }: { now: number; inOutage: boolean; leastMs?: number },
+  ): number {
     const lasts = Math.min((this.#cooldowns.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
-    this.#cooldowns.set(listId(key), { until: now + lasts, lasts, inOutage });
-    return lasts;
+    const wait = Math.max(lasts, leastMs);
+    this.#cooldowns.set(listId(key), { until: now + wait, lasts, inOutage });
+    return wait;
   }
 
   end(key: ListKey): void {

@@ -125,7 +125,8 @@ export class ScheduledSweeps {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
-      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isListFault });
+      const leastMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
+      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isListFault, leastMs });
       if (isListFault)
         log.warn(
           { list: listId(key), cause: error.message },

@@ -91,7 +91,6 @@ async function deliverNext(
   const id = `changes_${first.id}_${last.id}`;
   const headers = {
     'content-type': 'application/json',
-    'user-agent': 'inbox-mirror',
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
     'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),

@@ -1,3 +1,5 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import got, { type Response } from 'got';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
@@ -13,12 +15,14 @@ const LONGEST_BODY = 64 * 1024;
  * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery again.
  * No `problem` contains the address, because it may hold a token.
  * @param cut aborts the request
+ * @param proxyEnv the proxies' variables
  */
 export async function postByHttp(
   url: string,
   headers: Record<string, string>,
   body: string,
   cut?: AbortSignal,
+  proxyEnv: Readonly<Record<string, string>> = {},
 ): Promise<Awaited<ReturnType<Post>>> {
   let head: Response | undefined;
   let problem = 'unknown error';
@@ -26,6 +30,10 @@ export async function postByHttp(
     const answer = got.stream.post(url, {
       body,
       headers,
+      agent: {
+        http: new HttpAgent({ proxyEnv: { ...proxyEnv } }),
+        https: new HttpsAgent({ proxyEnv: { ...proxyEnv } }),
+      },
       ...(cut === undefined ? {} : { signal: cut }),
       decompress: false,
       retry: { limit: 0 },

@@ -58,5 +58,6 @@ async function answer(
   const outcome = await handler(request);
   if (outcome === 'hang') return;
   if (outcome === 'reset') incoming.socket.resetAndDestroy();
-  else if (!response.destroyed) response.writeHead(outcome.status, { ...outcome.headers }).end(outcome.body);
+  else if (!response.destroyed)
+    response.writeHead(outcome.status, { ...outcome.headers }).end(outcome.bytes ?? outcome.body);
 }

@@ -12,13 +12,15 @@ export interface SandboxAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Sent instead of `body`, for an answer that is no valid UTF-8. */
+  readonly bytes?: Uint8Array;
 }
 
 /**
  * A request's outcome set by a script: `reset` breaks the socket, `hang` never answers, undefined: none set.
  */
 export type ScriptedOutcome =
-  | { status: number; headers?: Record<string, string>; body?: string }
+  | { status: number; headers?: Record<string, string>; body?: string; bytes?: Uint8Array }
   | 'reset'
   | 'hang'
   | undefined;

@@ -89,7 +89,9 @@ function listAnswer<T>(
 ): SandboxAnswer {
   const { ids, nextPage } = pageOf(rows.order, readPageRequest(query));
   const results = ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
-  const page = { results: results.map((row) => write(row)), pagination: { next_page: nextPage } };
+  const end = { null: { next_page: null }, missing: {}, empty: { next_page: '' } }[options.lastPage];
+  const pagination = nextPage === null ? end : { next_page: nextPage };
+  const page = { results: results.map((row) => write(row)), pagination };
   return jsonAnswer(200, options.envelope === 'data' ? { data: page } : page);
 }
 

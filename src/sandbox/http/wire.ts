@@ -20,7 +20,13 @@ function knowsRawJson(json: object): json is { rawJSON(text: string): ExactNumbe
   return 'rawJSON' in json;
 }
 
-/** Converts rows to the service's JSON. `idType` chooses the JSON type of ids (docs/service.md). */
+/** Converts epoch seconds to the form of the option `timestamps`. */
+function instantOf(form: SandboxOptions['timestamps'], seconds: number): number | string {
+  if (form === 'iso') return new Date(seconds * 1000).toISOString();
+  return seconds * { seconds: 1, milliseconds: 1000, microseconds: 1_000_000 }[form];
+}
+
+/** Converts rows to the service's JSON. The options choose the JSON type of ids and the form of instants. */
 export class Wire {
   /** Converts an id to a number if `idType` is `number`, else to a string. */
   readonly id: (id: string) => WireId;
@@ -29,8 +35,11 @@ export class Wire {
    */
   readonly #conversationId: (id: string) => WireId;
 
-  constructor(idType: SandboxOptions['idType']) {
+  readonly #instant: (seconds: number) => number | string;
+
+  constructor({ idType, timestamps }: Pick<SandboxOptions, 'idType' | 'timestamps'>) {
     this.id = idType === 'number' ? exactNumber : String;
+    this.#instant = (seconds) => instantOf(timestamps, seconds);
     this.#conversationId = idType === 'string' ? String : exactNumber;
   }
 
@@ -42,13 +51,17 @@ export class Wire {
     inbox_type: inbox.inbox_type,
     is_authorised: inbox.is_authorised,
     source_user: { id: this.id(inbox.source_user.id), email: inbox.source_user.email },
-    created_at: inbox.created_at,
-    updated_at: inbox.updated_at,
+    created_at: this.#instant(inbox.created_at),
+    updated_at: this.#instant(inbox.updated_at),
   });
 
   readonly user = (user: SandboxUser) => ({ ...user, id: this.id(user.id) });
 
-  readonly tag = (tag: SandboxTag) => ({ ...tag, id: this.id(tag.id) });
+  readonly tag = (tag: SandboxTag) => ({
+    ...tag,
+    id: this.id(tag.id),
+    created_at: this.#instant(tag.created_at),
+  });
 
   readonly conversation = (conversation: SandboxConversation) => ({
     id: this.#conversationId(conversation.id),
@@ -60,7 +73,7 @@ export class Wire {
     public_permalink: conversation.public_permalink,
   });
 
-  /** Writes "unassigned" in one of four shapes: the service's is unknown. A conversation keeps its shape. */
+  /** Writes "unassigned" in one of seven shapes: the service's is unknown. A conversation keeps its shape. */
   #assignee({ id, assignee }: SandboxConversation): object {
     if (assignee !== null) {
       return {
@@ -70,16 +83,17 @@ export class Wire {
         },
       };
     }
-    // Derive the shape from the last four digits. Without the division, odd ids would use two shapes only.
-    switch (Math.floor(Number(id.slice(-4)) / 3) % 4) {
-      case 0:
-        return { assignee: null };
-      case 1:
-        return {};
-      case 2:
-        return { assignee: {} };
-      default:
-        return { assignee: { assignee_type: 'user', assignee_id: null } };
-    }
+    // Derive the shape from the last four digits. Without the division, odd ids would not use every shape.
+    return UNASSIGNED[Math.floor(Number(id.slice(-4)) / 3) % UNASSIGNED.length] ?? {};
   }
 }
+
+const UNASSIGNED: readonly object[] = [
+  { assignee: null },
+  {},
+  { assignee: {} },
+  { assignee: { assignee_type: 'user', assignee_id: null } },
+  { assignee: [] },
+  { assignee: '' },
+  { assignee: 0 },
+];

@@ -27,7 +27,7 @@ export interface SandboxAssignee {
 
 export interface SandboxConversation {
   id: string;
-  /** null: unassigned. `Wire` writes this in four shapes. */
+  /** null: unassigned. `Wire` writes this in seven shapes. */
   assignee: SandboxAssignee | null;
   status: string;
   tag_ids: string[];

@@ -1,5 +1,5 @@
 import { messageOf } from '../../core/errors.ts';
-import { BrokenBody } from '../envelope.ts';
+import { BrokenBody, readErrorMessage } from '../envelope.ts';
 import type { Answer } from '../http.ts';
 
 /** The caller's reading of an answer; the ledger records `items`. */
@@ -30,11 +30,8 @@ export async function attempt<Result>(
   } catch (error) {
     return { kind: 'lost', cause: messageOf(error), error };
   }
-  const cause = `HTTP ${answer.status}`;
-  if (answer.status === 429) return { kind: 'throttled', answer, cause };
-  if (answer.status === 401 || answer.status === 403) return { kind: 'unauthorised', answer, cause };
-  if (answer.status >= 500 || answer.status === 408) return { kind: 'failed', answer, cause };
-  if (answer.status < 200 || answer.status >= 300) return { kind: 'refused', answer, cause };
+  const { status } = answer;
+  if (status < 200 || status >= 300) return { kind: kindOf(status), answer, cause: causeOf(answer) };
   try {
     return { kind: 'good', answer, reading: read(answer) };
   } catch (error) {
@@ -43,4 +40,16 @@ export async function attempt<Result>(
       ? { kind: 'failed', answer, cause: message }
       : { kind: 'wrong', answer, cause: message, error };
   }
+}
+
+function kindOf(status: number): 'refused' | 'throttled' | 'unauthorised' | 'failed' {
+  if (status === 429) return 'throttled';
+  if (status === 401 || status === 403) return 'unauthorised';
+  return status >= 500 || status === 408 ? 'failed' : 'refused';
+}
+
+/** The status, with the service's own words if it gives a reason. */
+function causeOf({ status, body }: Answer): string {
+  const words = readErrorMessage(body);
+  return words === null ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
 }

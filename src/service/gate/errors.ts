@@ -40,19 +40,31 @@ export function keyRefused(cause: string, status?: number): MirrorError {
   );
 }
 
-/** `everything`: no other request was answered since the first failure. */
+interface Failures {
+  readonly tries: number;
+  readonly cause: string;
+  /** No other request was answered since the first failure. */
+  readonly everything: boolean;
+  /** The time until which the service asks to wait. */
+  readonly resumeAt: Date | undefined;
+  readonly now: number;
+}
+
 export function gaveUp(
   { method, path }: RequestEntry,
-  tries: number,
-  cause: string,
-  everything: boolean,
+  { tries, cause, everything, resumeAt, now }: Failures,
 ): MirrorError {
+  const wait = resumeAt === undefined ? '' : duration(resumeAt.getTime() - now);
+  const when = wait === '' ? 'later' : 'then';
   return new MirrorError(
     everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
     `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
+      (resumeAt === undefined
+        ? ''
+        : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
       (everything
-        ? 'The service seems to be down or out of reach; nothing is lost, run the command again later.'
+        ? `The service seems to be down or out of reach; nothing is lost, run the command again ${when}.`
         : 'Other requests were answered meanwhile.'),
-    { cause: new Error(`${method} ${path}: ${cause}`) },
+    { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
   );
 }

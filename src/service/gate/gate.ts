@@ -1,6 +1,7 @@
-import { judgePause } from '../../core/gate-state.ts';
+import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
-import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import { LONGEST_HINT_MS, pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import { readErrorMessage } from '../envelope.ts';
 import { type Answer, NoAnswer } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
 import { gaveUp, keyRefused } from './errors.ts';
@@ -104,16 +105,24 @@ class LedgerGate implements Gate {
    */
   async #waitForRetry(
     { entry, signal, tries = TRIES }: Call,
-    { kind, cause }: Failure,
+    ended: Failure,
     attempts: number,
     failedSince: number,
   ): Promise<void> {
-    const { clock, onEvent } = this.#options;
+    const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
+    const { kind, cause } = ended;
     if (kind === 'throttled') await this.#turnstile.refuseLongPause(clock.now());
     // 429s count as tries: a request must not be repeated for ever while others are answered.
-    if (attempts >= tries) throw gaveUp(entry, attempts, cause, failedSince > this.#lastGoodAt);
+    const now = clock.now();
+    const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;
+    const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
+    if (attempts >= tries || asked > patienceMs) {
+      const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+      const everything = failedSince > this.#lastGoodAt;
+      throw gaveUp(entry, { tries: attempts, cause, everything, resumeAt, now });
+    }
     if (kind === 'throttled') return;
-    const waitMs = pauseAfterFailure(attempts, this.#random());
+    const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));
     onEvent?.({ kind: 'retry', cause, waitMs, failure: attempts });
     await clock.sleep(waitMs, signal);
   }
@@ -159,7 +168,9 @@ class LedgerGate implements Gate {
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
-    const cause = `the service answered 429 Too Many Requests${asked}`;
+    const words = readErrorMessage(answer.body);
+    const inWords = words === null ? '' : ` (${words})`;
+    const cause = `the service answered 429 Too Many Requests${inWords}${asked}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
     const state = await ledger.pauseGate(requestId, until, cause, now);
     if (state === null) return;

@@ -3,22 +3,26 @@ import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
+import { type Network, readNetwork } from './network.ts';
 import {
   readApiUrl,
+  readBoolean,
   readHostNames,
   readNumber,
   readSchedule,
   readTimezone,
   readWebhook,
   type Receiver,
+  refusePlainHttp,
 } from './parsers.ts';
-import { readKey, readSecret } from './secrets.ts';
+import { readKey, readSecret, strayKeyWarnings } from './secrets.ts';
 
 /** The environment's variables, read and checked (.env.example). */
 export interface Config {
   /** Without a trailing slash. Null if it is not set and the command does not call the service. */
   readonly apiUrl: string | null;
   readonly key: string | null;
+  readonly network: Network;
   readonly databaseUrl: string;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
@@ -35,8 +39,8 @@ export interface Config {
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
-  /** A sentence for each variable that looks misspelt and has no effect. */
-  readonly misspelt: readonly string[];
+  /** A sentence for each variable that looks misspelt, or that sends the key where it may not belong. */
+  readonly warnings: readonly string[];
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -45,15 +49,33 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /**
  * Reads and checks every variable.
  * @param folder the start of relative paths
- * @param needs `service`: the command calls the service, so that address and key are required
+ * @param needs `service`: the command calls the service, so that address and key are required; `own`: the
+ *   environment without the variables of `.env`
  * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
-export function readConfig(environment: Environment, folder: string, needs: { service: boolean }): Config {
+export function readConfig(
+  environment: Environment,
+  folder: string,
+  needs: { service: boolean; own?: Environment },
+): Config {
   const faults: string[] = [];
   const { env, known } = observed(environment);
   const read = reader(env, faults);
-  const config: Omit<Config, 'misspelt'> = {
-    apiUrl: readApiUrl(read, env, needs.service, faults),
+  const apiUrl = readApiUrl(read, env, needs.service, faults);
+  const allowsHttp = readBoolean(read, 'ALLOW_HTTP');
+  if (needs.service && !allowsHttp) refusePlainHttp(apiUrl, faults);
+  const config: Omit<Config, 'warnings'> = {
+    apiUrl,
+    network: readNetwork(
+      // Not `env`: a name like FTP_PROXY is not a slip of HTTP_PROXY.
+      { ...environment, INBOX_API_CA_FILE: env['INBOX_API_CA_FILE'] },
+      folder,
+      {
+        protocol: apiUrl?.split('/', 1)[0] ?? '',
+        version: process.versions.node,
+        faults: needs.service ? faults : [],
+      },
+    ),
     key: readKey(env, folder, needs.service, faults),
     databaseUrl: readDatabaseUrl(env, folder, faults),
     budget: readBudget(read, faults),
@@ -76,16 +98,12 @@ export function readConfig(environment: Environment, folder: string, needs: { se
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) =>
       LOG_LEVELS.find((level) => level === text),
     ),
-    storePublicPermalink: read(
-      'STORE_PUBLIC_PERMALINK',
-      false,
-      'true or false',
-      (text) => ({ true: true, false: false })[text],
-    ),
+    storePublicPermalink: readBoolean(read, 'STORE_PUBLIC_PERMALINK'),
   };
   const misspelt = misspeltVariables(environment, known);
   if (faults.length > 0) throw configError(faults, misspelt);
-  return Object.freeze({ ...config, misspelt });
+  const strays = needs.service ? strayKeyWarnings(environment, needs.own ?? environment, folder) : [];
+  return Object.freeze({ ...config, warnings: [...misspelt, ...strays] });
 }
 
 /** The environment, and the set of the names that are read from it: the program keeps no list of names. */

@@ -30,6 +30,22 @@ export function readApiUrl(read: Read, env: Environment, needed: boolean, faults
   });
 }
 
+/** Hosts of this machine, as `URL` writes them. */
+const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\])$/;
+
+/** Adds a fault for an address that would send the key in clear to another machine. */
+export function refusePlainHttp(apiUrl: string | null, faults: string[]): void {
+  if (apiUrl === null || !apiUrl.startsWith('http:') || THIS_MACHINE.test(new URL(apiUrl).hostname)) return;
+  faults.push(
+    `INBOX_API_URL: ${apiUrl} would send the key in clear; write https:, or set ALLOW_HTTP=true ` +
+      'if the way to that machine is private',
+  );
+}
+
+export function readBoolean(read: Read, name: string): boolean {
+  return read(name, false, 'true or false', (text) => ({ true: true, false: false })[text]);
+}
+
 export function readSchedule(read: Read, name: string, fallback: string): string {
   return read(
     name,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import { configError, type Environment } from './environment.ts';
 
@@ -42,6 +42,28 @@ export function readKey(env: Environment, folder: string, needed: boolean, fault
     return null;
   }
   return key;
+}
+
+/** The variables that decide where the key goes. */
+const DESTINATION = /^(?:INBOX_API_URL|INBOX_API_CA_FILE|ALLOW_HTTP|https?_proxy)$/i;
+
+/**
+ * A warning if the key comes from the environment and its destination from the working folder's `.env`: a
+ * folder of another person could send the key elsewhere. Proxies and certificates count too.
+ * @param all the variables of both
+ * @param own the environment without the variables of `.env`
+ */
+export function strayKeyWarnings(all: Environment, own: Environment, folder: string): string[] {
+  const key = ['INBOX_API_KEY', 'INBOX_API_KEY_FILE'].find((name) => own[name]?.trim());
+  const strays = Object.keys(all).filter(
+    (name) => DESTINATION.test(name) && all[name]?.trim() && own[name] === undefined,
+  );
+  if (key === undefined || strays.length === 0) return [];
+  return [
+    `${key} comes from the environment, but ${strays.join(', ')} from ${join(folder, '.env')}: ` +
+      `the key goes where that file says (${all['INBOX_API_URL']?.trim() ?? ''}); ` +
+      'set them in one place to end this warning',
+  ];
 }
 
 /** Reads the key again, in case its file has changed. Null if none is set. @throws MirrorError `CONFIG` */

@@ -84,6 +84,41 @@ test.each([401, 403])(
   },
 );
 
+test('the error, the ledger and the gate repeat the service’s reason for refusing the key', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => ({ status: 401, body: '{"errors":[{"message":"API key expired on 2026-10-31."}]}' }));
+  const { ask, ledger, database, events } = await start(await freshMirrorFile());
+  const cause = 'HTTP 401: API key expired on 2026-10-31';
+
+  await expect(ask()).rejects.toThrow(`The service refused the API key (${cause}).`);
+  expect(await database.query('SELECT error FROM requests')).toEqual([{ error: cause }]);
+  expect(await ledger.gateState()).toMatchObject({ cause });
+  expect(events).toEqual([{ kind: 'key-refused', cause }]);
+});
+
+test('the error after failed retries, the ledger and each retry repeat the service’s words', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => ({ status: 503, body: 'Down for maintenance until 09:00.' }));
+  const { ask, database, events } = await start(await freshMirrorFile());
+  const cause = 'HTTP 503: Down for maintenance until 09:00';
+
+  await expect(ask()).rejects.toThrow(`GET /inboxes failed 4 times, the last time: ${cause}. The service`);
+  expect(await database.query('SELECT DISTINCT error FROM requests')).toEqual([{ error: cause }]);
+  expect(events[0]).toMatchObject({ kind: 'retry', cause });
+});
+
+test('a pause repeats the service’s words about its limit', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => ({ status: 429, body: '{"Message":"Daily quota of 5000 reached"}' }));
+  const { ask, ledger, database } = await start(await freshMirrorFile(), { patienceMs: 0 });
+
+  await expect(ask()).rejects.toThrow('429 Too Many Requests (Daily quota of 5000 reached)');
+  expect((await ledger.gateState()).cause).toContain('Daily quota of 5000 reached');
+  expect(await database.query('SELECT error FROM requests')).toEqual([
+    { error: 'HTTP 429: Daily quota of 5000 reached' },
+  ]);
+});
+
 test('the gate retries a refused key once a person allows it, and another key at once', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => ({ status: 401 }));
@@ -158,5 +193,39 @@ test('an answer of the wrong shape costs one request and does not count as a fai
 
   await expect(wrong).rejects.toMatchObject({ code: 'BAD_ANSWER' });
   expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
+  expect(sandbox.arrivals).toHaveLength(1);
+});
+
+test('a 503 with Retry-After is retried no earlier than it asks, and other requests leave meanwhile', async () => {
+  const { start, sandbox, clock } = benchOf();
+  sandbox.script(({ path }) =>
+    path.startsWith('/v1/inboxes/1') && sandbox.arrivals.length === 1
+      ? { status: 503, headers: { 'retry-after': '30' } }
+      : OK,
+  );
+  const { ask, events } = await start(await freshMirrorFile());
+  const begun = clock.now();
+
+  const slow = ask({ path: '/inboxes/1' });
+  await ask();
+  expect(clock.now() - begun).toBeLessThan(5000);
+  expect(await slow).toMatchObject({ ok: true, attempts: 2 });
+
+  const [first, , last] = sandbox.arrivals;
+  expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(30_000);
+  expect(events).toMatchObject([{ kind: 'retry', waitMs: 30_000 }]);
+});
+
+test('a Retry-After beyond the patience ends the call after one request, with the time to resume', async () => {
+  const { start, sandbox, clock } = benchOf();
+  sandbox.script(() => ({ status: 503, headers: { 'retry-after': '7200' }, body: 'Maintenance' }));
+  const { ask } = await start(await freshMirrorFile(), { patienceMs: 120_000 });
+  const begun = clock.now();
+
+  const error: unknown = await ask().catch((thrown: unknown) => thrown);
+
+  expect(error).toMatchObject({ code: 'SERVICE_DOWN' });
+  expect((error as MirrorError).resumeAt?.getTime()).toBeGreaterThanOrEqual(begun + 7_200_000);
+  expect((error as MirrorError).message).toMatch(/HTTP 503: Maintenance.*asks to wait until .*\(for 2 h\)/);
   expect(sandbox.arrivals).toHaveLength(1);
 });

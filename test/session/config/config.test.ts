@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
+import { readNetwork } from '../../../src/session/config/network.ts';
+import { AUTHORITY } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
 import { SECRET, testProgram } from '../../support/program.ts';
 
@@ -104,13 +106,13 @@ test('sync, status and doctor warn about a misspelt variable name without printi
     REQUESTS_CA_BUNDLE: '/etc/ca.pem',
     DATABASE_URL_FILE: '',
   };
-  const { misspelt } = readConfig({ ...GOOD, ...slips, ...others }, '/', { service: true });
-  expect(misspelt).toEqual([
+  const { warnings } = readConfig({ ...GOOD, ...slips, ...others }, '/', { service: true });
+  expect(warnings).toEqual([
     expect.stringMatching(/^REQUEST_PER_DAY .*did you mean REQUESTS_PER_DAY\?$/),
     expect.stringMatching(/^databse_url .*did you mean DATABASE_URL\?$/),
     expect.stringMatching(/^INBOX_API_TOKEN .*\.env\.example/),
   ]);
-  expect(misspelt.join('\n')).not.toContain(SECRET);
+  expect(warnings.join('\n')).not.toContain(SECRET);
   const program = await testProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
   expect((await program.run('sync', 'inboxes')).stderr).toContain('LOG_LEVELS is set');
   expect((await program.run('status')).stderr).toMatch(/^warning: LOG_LEVELS is set/);
@@ -206,4 +208,99 @@ test.each([
   }
   expect(read).toThrow(fault);
   expect(read).not.toThrow('pa55w0rd');
+});
+
+test('a proxy without a scheme is one of http, and an invalid one is refused without its password', () => {
+  const read = (env: Record<string, string>) =>
+    readConfig({ ...GOOD, ...env }, '/', { service: true }).network;
+  expect(read({ HTTPS_PROXY: 'proxy.example:3128', no_proxy: 'a,b', http_proxy: '' })).toEqual({
+    proxyEnv: { HTTPS_PROXY: 'http://proxy.example:3128', no_proxy: 'a,b' },
+    authority: null,
+  });
+  expect(read({}).proxyEnv).toEqual({});
+  for (const proxy of ['socks5://me:pa55w0rd@proxy', 'http://me:pa55w0rd@', 'http://me:pa55w0rd@a b']) {
+    expect(() => read({ HTTPS_PROXY: proxy })).toThrow(/HTTPS_PROXY: expected http:\/\//);
+    expect(() => read({ HTTPS_PROXY: proxy })).not.toThrow('pa55w0rd');
+  }
+  expect(readConfig({ HTTPS_PROXY: 'socks5://proxy' }, '/', { service: false }).warnings).toEqual([]);
+});
+
+test('a proxy is refused on a Node.js that cannot use it, if the address needs it', () => {
+  const read = (env: Record<string, string>, version: string) => {
+    const faults: string[] = [];
+    readNetwork({ ...GOOD, ...env }, '/', { protocol: 'https:', version, faults });
+    return faults;
+  };
+  const proxy = { HTTPS_PROXY: 'http://proxy.example' };
+  for (const version of ['22.21.0', '24.5.0', '26.0.0']) expect(read(proxy, version)).toEqual([]);
+  for (const version of ['22.18.0', '23.11.0', '24.4.1'])
+    expect(read(proxy, version)).toEqual([expect.stringMatching(/^HTTPS_PROXY: .*22\.21.*24\.5.*this is/)]);
+  expect(read({ HTTP_PROXY: 'http://proxy.example' }, '22.18.0')).toEqual([]);
+});
+
+test('INBOX_API_CA_FILE must name a readable file with certificates', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'ca.pem'), AUTHORITY);
+  writeFileSync(join(folder, 'other'), '-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n');
+  writeFileSync(join(folder, 'text'), 'none');
+  const read = (file: string) =>
+    readConfig({ ...GOOD, INBOX_API_CA_FILE: file }, folder, { service: true }).network.authority;
+  expect(read('ca.pem')).toBe(AUTHORITY);
+  expect(() => read('nowhere')).toThrow(/INBOX_API_CA_FILE: cannot read nowhere \(ENOENT\)/);
+  for (const file of ['other', 'text'])
+    expect(() => read(file)).toThrow(/INBOX_API_CA_FILE: .*no certificate/);
+});
+
+test.each([
+  ['http://localhost:8788/v1', true],
+  ['http://api.localhost/v1', true],
+  ['http://127.8.9.1/v1', true],
+  ['http://[::1]:80/v1', true],
+  ['http://0.0.0.0:8788/v1', true],
+  ['https://api.example.com/v1', true],
+  ['http://api.example.com/v1', false],
+  ['http://10.0.0.7/v1', false],
+  ['http://localhost.example.com/v1', false],
+  ['http://127.0.0.1.example.com/v1', false],
+])('the address %s may carry the key without ALLOW_HTTP: %s', (url, mayCarry) => {
+  const read = (env: Record<string, string> = {}) =>
+    readConfig({ ...GOOD, INBOX_API_URL: url, ...env }, '/', { service: true }).apiUrl;
+  if (mayCarry) expect(read()).toBe(new URL(url).href);
+  else expect(read).toThrow(/INBOX_API_URL: .*in clear.*https:.*ALLOW_HTTP=true/);
+  expect(read({ ALLOW_HTTP: 'true' })).toBe(new URL(url).href);
+  expect(() => read({ ALLOW_HTTP: 'yes' })).toThrow(/ALLOW_HTTP: expected true or false/);
+});
+
+test('a command that sends a key of the environment to an address of .env warns and names both', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const url = program.env['INBOX_API_URL'] ?? '';
+  writeFileSync(join(program.folder, '.env'), `INBOX_API_URL=${url}\nINBOX_API_KEY=unused\nNO_PROXY=\n`);
+  const warning = new RegExp(
+    `INBOX_API_KEY comes from the environment, but INBOX_API_URL from ${join(program.folder, '.env')}` +
+      `.*key.*${url}`,
+  );
+  expect((await program.run('sync', 'inboxes')).stderr).not.toMatch(warning);
+
+  delete program.env['INBOX_API_URL'];
+  expect((await program.run('sync', 'inboxes')).stderr).toMatch(warning);
+  expect((await program.run('doctor')).stdout.replaceAll(/\s+/g, ' ')).toMatch(warning);
+  const inbox = [...program.sandbox.world.inboxes.keys()][0] ?? '';
+  const lookup = await program.run('lookup', 'tag', '--inbox', inbox, '--name', 'x');
+  expect(lookup.stderr).toMatch(warning);
+  expect((await program.run('status')).stderr).not.toMatch(warning);
+
+  writeFileSync(join(program.folder, '.env'), `HTTPS_PROXY=http://127.0.0.1:9\n`);
+  program.env['INBOX_API_URL'] = url;
+  expect((await program.run('sync', 'inboxes')).stderr).toMatch(/but HTTPS_PROXY from/);
+});
+
+test('no command warns if key and address both come from .env', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const { INBOX_API_URL: url = '', INBOX_API_KEY: key = '' } = program.env;
+  writeFileSync(join(program.folder, '.env'), `INBOX_API_URL=${url}\nINBOX_API_KEY=${key}\n`);
+  delete program.env['INBOX_API_URL'];
+  delete program.env['INBOX_API_KEY'];
+  const { exitCode, stderr } = await program.run('sync', 'inboxes');
+  expect(exitCode).toBe(0);
+  expect(stderr).not.toContain('comes from');
 });

@@ -1,0 +1,77 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
+import type { Environment } from './environment.ts';
+
+/** How requests reach the service and the webhook. */
+export interface Network {
+  /** The proxies' variables, as an agent of Node reads them: names in lower case win. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
+  /** Certificates (PEM) of a further authority, whom the service's client trusts. Null: none. */
+  readonly authority: string | null;
+}
+
+interface Needs {
+  /** Of the service's address: `https:` or `http:`. */
+  readonly protocol: string;
+  /** Of Node. */
+  readonly version: string;
+  readonly faults: string[];
+}
+
+/** Reads the proxies and the authority. No fault shows a proxy's address: it may hold a password. */
+export function readNetwork(env: Environment, folder: string, { protocol, version, faults }: Needs): Network {
+  const proxyEnv: Record<string, string> = {};
+  for (const name of ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY']) {
+    const text = env[name]?.trim() ?? '';
+    if (text === '') continue;
+    const proxy = readProxy(text);
+    if (proxy === null)
+      faults.push(
+        `${name}: expected http://HOST:PORT, perhaps with USER:PASSWORD@; its value is not shown here`,
+      );
+    else if (!canUseProxies(version) && name.toLowerCase().startsWith(protocol.replace(':', '_')))
+      faults.push(
+        `${name}: needs Node.js 22.21, 24.5 or newer, but this is ${version}; unset it, or upgrade`,
+      );
+    else proxyEnv[name] = proxy;
+  }
+  for (const name of ['no_proxy', 'NO_PROXY']) if (env[name]?.trim()) proxyEnv[name] = env[name].trim();
+  return { proxyEnv, authority: readAuthority(env, folder, faults) };
+}
+
+function readProxy(text: string): string | null {
+  const url = text.includes('://') ? text : `http://${text}`;
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : null;
+}
+
+/** True if Node's agents have the option `proxyEnv` (Node.js 22.21.0 and 24.5.0). */
+function canUseProxies(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major === 22 ? minor >= 21 : major === 24 ? minor >= 5 : major > 24;
+}
+
+function readAuthority(env: Environment, folder: string, faults: string[]): string | null {
+  const name = 'INBOX_API_CA_FILE';
+  const file = env[name]?.trim() ?? '';
+  if (file === '') return null;
+  let text: string;
+  try {
+    text = readFileSync(resolve(folder, file), 'utf8');
+  } catch (error) {
+    faults.push(`${name}: cannot read ${file} (${codeOf(error) ?? 'unknown error'})`);
+    return null;
+  }
+  if (hasCertificate(text)) return text;
+  faults.push(`${name}: ${file} holds no certificate; expected PEM, which has -----BEGIN CERTIFICATE-----`);
+  return null;
+}
+
+function hasCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).subject !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { rawText } from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
+
+const page = (rows: string): string => `{"results":[${rows}],"pagination":{"next_page":null}}`;
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+
+/** A mirror whose only inbox serves `users` as its users. */
+async function mirrorOfUsers(users: string | Buffer) {
+  const mirror = await quickMirror({ sandbox: { inboxes: 1, conversations: 0 } });
+  mirror.sandbox.script(({ path }) =>
+    path.includes('/users')
+      ? { status: 200, ...(typeof users === 'string' ? { body: users } : { bytes: users }) }
+      : undefined,
+  );
+  return mirror;
+}
+
+test('a row with bytes that are not UTF-8 is a reject, and every other row of its page is applied', async () => {
+  // The second name has the single byte of Latin-1, the third a replacement character that is meant.
+  const text = page(
+    '{"id":1,"first_name":"Zoë"},{"id":2,"first_name":"Zo#"},{"id":3,"first_name":"Zo\uFFFD"}',
+  );
+  const bytes = Buffer.from(text);
+  bytes[bytes.indexOf('#')] = 0xeb;
+  const mirror = await mirrorOfUsers(bytes);
+
+  const { lists } = await mirror.sync();
+
+  expect(lists.find(({ key }) => key.list === 'users')).toMatchObject({ outcome: 'complete', rejected: 1 });
+  expect(await mirror.database.query('SELECT id, first_name FROM inbox_users ORDER BY id')).toEqual([
+    { id: '1', first_name: 'Zoë' },
+    { id: '3', first_name: 'Zo\uFFFD' },
+  ]);
+  expect(await mirror.database.query(`SELECT reason, ${rawText('first_name')} AS name FROM rejects`)).toEqual(
+    [{ reason: 'the row has bytes that are not UTF-8', name: 'Zo\uFFFD' }],
+  );
+});
+
+test.each([6000, 20_000, 200_000])(
+  'a row nested %i deep is a reject, and every other row of its page is applied',
+  async (depth) => {
+    const deep = `{"id":2,"first_name":"Eve","extra":${nested(depth)},"exact":1.0}`;
+    const mirror = await mirrorOfUsers(page(`{"id":1,"first_name":"Ann"},${deep},{"id":"3"}`));
+
+    const { lists, stopped } = await mirror.sync();
+
+    expect(stopped).toBeNull();
+    expect(lists.find(({ key }) => key.list === 'users')).toMatchObject({ outcome: 'complete', rejected: 1 });
+    expect(await mirror.database.query('SELECT id FROM inbox_users ORDER BY id')).toEqual([
+      { id: '1' },
+      { id: '3' },
+    ]);
+    expect(
+      await mirror.database.query(`SELECT reason, ${rawText('first_name')} AS name FROM rejects`),
+    ).toEqual([{ reason: 'the row is nested more than 100 levels deep', name: 'Eve' }]);
+  },
+);
+
+test('an answer that is nothing but depth is one error', async () => {
+  const mirror = await mirrorOfUsers(nested(20_000));
+  const { lists } = await mirror.sync();
+  expect(lists.find(({ key }) => key.list === 'users')).toMatchObject({
+    outcome: 'failed',
+    error: { code: 'BAD_ANSWER', message: expect.stringContaining('an array of 1') as string },
+  });
+});

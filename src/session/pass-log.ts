@@ -17,7 +17,7 @@ export function logPassEvent(event: PassEvent, log: Log, stepLevel: 'debug' | 'i
   else if (event.kind === 'asking')
     log[stepLevel](
       { list: listId(event.key), suspects: event.suspects },
-      'requesting each row that was not listed',
+      'requesting rows that were not listed',
     );
   else if (event.kind === 'list-done') logReport(event.report, log);
 }
@@ -30,6 +30,11 @@ export function logProblem(event: PassEvent, log: Log): void {
     log.warn(
       { list: listId(event.key), cause: event.cause },
       'cannot request the missing rows; they wait for the next complete sweep',
+    );
+  else if (event.kind === 'acquitted')
+    log.warn(
+      { list: listId(event.key), suspects: event.suspects },
+      'the list left out rows that the service still has; nothing is marked as deleted',
     );
   else if (event.kind === 'lacking')
     log.warn(

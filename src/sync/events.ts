@@ -2,7 +2,8 @@ import type { ListKey } from '../core/lists.ts';
 
 /**
  * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
- * the specification promises. `asking`: the service is asked for each suspect.
+ * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
+ * sample of them, so that none of them is suspected any longer.
  */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
@@ -21,6 +22,7 @@ export type PassEvent =
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
+  | { readonly kind: 'acquitted'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 
 /** Rows by what a committed write did to them; each count covers that write alone. */

@@ -129,7 +129,14 @@ test('no statement for a page or a suspect scans a whole table, however large th
   const writer = openWriter(listeningDatabase(database, statements), mirror.lease);
   const sync = async (): Promise<void> => {
     const { stopped } = await runPass(
-      { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
+      {
+        client,
+        mirror: writer,
+        clock,
+        goneAfterMs: 0,
+        onEvent: () => undefined,
+        signal: new AbortController().signal,
+      },
       passSpec(),
     );
     expect(stopped).toBeNull();

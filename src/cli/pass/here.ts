@@ -27,7 +27,10 @@ export async function doPass(
   const report = await withDisplay(streams.stderr, session, async ({ event, stopping }) => {
     signal.addEventListener('abort', stopping);
     try {
-      return await runPass({ client, mirror, clock, signal, onEvent: event }, spec);
+      return await runPass(
+        { client, mirror, clock, goneAfterMs: config.goneAfterMs, signal, onEvent: event },
+        spec,
+      );
     } finally {
       signal.removeEventListener('abort', stopping);
     }

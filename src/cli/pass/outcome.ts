@@ -110,7 +110,7 @@ function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects 
     printWarning(
       stderr,
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
-        'a row that the next complete sweep does not list either is marked as deleted',
+        'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)

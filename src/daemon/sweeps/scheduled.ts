@@ -16,6 +16,7 @@ export interface ScheduledSweepsDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
+  readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
   readonly onEvent: (event: PassEvent) => void;
@@ -106,10 +107,10 @@ export class ScheduledSweeps {
   }
 
   async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
-    const { client, mirror, clock, onEvent } = this.#deps;
+    const { client, mirror, clock, goneAfterMs, onEvent } = this.#deps;
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
-      const deps = { client, mirror, clock, signal, onEvent };
+      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
       done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
       this.#cooldowns.end(key);
     } catch (error) {

@@ -95,6 +95,12 @@ export function describeList({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list} of inbox ${inboxId}`;
 }
 
+/** The command with which a person accepts the deletions of a list. */
+export function acceptCommand({ list, inboxId }: ListKey): string {
+  const inbox = inboxId === null ? '' : ` --inbox ${inboxId}`;
+  return `inbox-mirror resync ${list}${inbox} --accept-deletes`;
+}
+
 /** A stable text key, for maps and log lines: `inboxes`, `tags/42`. */
 export function listId({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list}/${inboxId}`;

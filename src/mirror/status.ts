@@ -24,6 +24,8 @@ export interface ListStatus extends ListKey {
   /** Unreadable rows of the latest sweep, and rows that wait for their second witness. */
   readonly rejected: number;
   readonly suspects: number;
+  /** Suspects of the last complete sweep that wait for a person before they are marked as deleted. */
+  readonly held: number;
   /** The sweep in progress. */
   readonly sweep: LatestSweep | null;
   /** Why the latest sweep failed; null if it did not. */
@@ -130,6 +132,7 @@ function statusOf(
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
     suspects,
+    held: complete?.held ?? 0,
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
   };

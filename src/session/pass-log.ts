@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.ts';
-import { describeList, listId } from '../core/lists.ts';
+import { acceptCommand, describeList, listId } from '../core/lists.ts';
 import type { ListReport, PassEvent } from '../sync/events.ts';
 import type { Log } from './log.ts';
 
@@ -30,6 +30,11 @@ export function logProblem(event: PassEvent, log: Log): void {
     log.warn(
       { list: listId(event.key), cause: event.cause },
       'cannot request the missing rows; they wait for the next complete sweep',
+    );
+  else if (event.kind === 'held')
+    log.error(
+      { list: listId(event.key), held: event.rows },
+      `too many rows would be marked as deleted; waiting for \`${acceptCommand(event.key)}\``,
     );
   else if (event.kind === 'acquitted')
     log.warn(

@@ -3,7 +3,8 @@ import type { ListKey } from '../core/lists.ts';
 /**
  * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
  * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
- * sample of them, so that none of them is suspected any longer.
+ * sample of them, so that none of them is suspected any longer. `held`: so many rows would be marked as
+ * deleted that a person must accept it.
  */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
@@ -23,6 +24,7 @@ export type PassEvent =
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'acquitted'; readonly key: ListKey; readonly suspects: number }
+  | { readonly kind: 'held'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 
 /** Rows by what a committed write did to them; each count covers that write alone. */
@@ -46,6 +48,8 @@ export interface ListReport {
   readonly rejected: number;
   /** Rows that wait for their second witness. */
   readonly suspects: number;
+  /** Rows that are not marked as deleted, because they are too many: they wait for a person. */
+  readonly held: number;
   readonly error: unknown;
 }
 
@@ -57,5 +61,6 @@ export const NO_FIGURES = {
   deleted: 0,
   rejected: 0,
   suspects: 0,
+  held: 0,
   error: null,
 };

@@ -21,9 +21,11 @@ interface Settling extends SweepOptions {
 /** The suspects of one sweep. */
 interface Case {
   readonly suspects: readonly Suspect[];
-  /** Those that an independent earlier sweep did not list either. */
+  /** Those that this sweep may condemn: one more witness is enough, or none is needed. */
   readonly due: readonly Suspect[];
   readonly isBatch: boolean;
+  /** The due ones are too many: a person must decide. */
+  readonly isHeld: boolean;
 }
 
 /** What the service said of the suspects that it was asked for. */
@@ -43,6 +45,9 @@ interface Testimony {
  * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
  *   of a sample. One that it knows acquits the whole batch, of any list.
  *
+ * If they are too many, nothing is marked, unless a person accepts it.
+ *
+ * @returns how many rows are held for a person
  * @throws MirrorError
  */
 export async function settleSuspects(
@@ -50,32 +55,50 @@ export async function settleSuspects(
   sweep: Sweep,
   options: Settling,
   tally: Tally,
-): Promise<void> {
+): Promise<number> {
   const { mirror, clock, onEvent, goneAfterMs } = deps;
   const suspects = await mirror.suspects.closeWalk(sweep, clock.now());
-  if (suspects.length === 0) return;
+  if (suspects.length === 0) return 0;
   if (options.acceptDeletes) {
-    await condemn(deps, sweep, suspects, tally);
-    return;
+    await condemn(deps, sweep, { suspects, accepted: true }, tally);
+    return 0;
   }
-  const due = suspects.filter((suspect) => isIndependent(suspect, sweep, goneAfterMs));
   const isBatch = suspects.length > MOST_ASKED;
-  const { answers, isWhole } = await hear(deps, sweep, { suspects, due, isBatch }, options, tally);
-  if (isBatch && [...answers.values()].includes('there')) {
+  const due = suspects.filter(
+    (suspect) => (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs),
+  );
+  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+  const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
+  if (isBatch && hasRefuted(testimony)) {
     await mirror.suspects.acquit(sweep);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
-    return;
+    return 0;
   }
-  const isRefuted = ({ id }: Suspect): boolean => answers.get(id) === 'there';
-  const areGone = isWhole && [...answers.values()].every((answer) => answer === 'gone');
-  if (sweep.list === 'users' || sweep.list === 'tags')
-    await condemn(
-      deps,
-      sweep,
-      due.filter((suspect) => !isRefuted(suspect)),
-      tally,
-    );
-  else if (sweep.list === 'conversations' && isBatch && areGone) await condemn(deps, sweep, due, tally);
+  const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
+  if (isHeld) return await hold(deps, sweep, left);
+  if (provesAbsence(testimony, sweep, isBatch))
+    await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
+  return 0;
+}
+
+function hasRefuted({ answers }: Testimony): boolean {
+  return [...answers.values()].includes('there');
+}
+
+/** True if all suspects that are due are gone. Otherwise each one is marked by its own answer, or waits. */
+function provesAbsence({ answers, isWhole }: Testimony, { list }: Sweep, isBatch: boolean): boolean {
+  if (list === 'users' || list === 'tags') return true;
+  const isSampleGone = isWhole && [...answers.values()].every((answer) => answer === 'gone');
+  return list === 'conversations' && isBatch && isSampleGone;
+}
+
+/** Holds the suspects that are still too many after the service's answers. */
+async function hold({ mirror, clock, onEvent }: SweepDeps, sweep: Sweep, due: readonly Suspect[]) {
+  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+  const held = isHeld ? due.length : 0;
+  await mirror.suspects.hold(sweep, held);
+  if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });
+  return held;
 }
 
 /** True if a sweep that ended at least `goneAfterMs` before this one began did not list the suspect. */
@@ -85,24 +108,28 @@ function isIndependent({ missingSince }: Suspect, { startedAt }: Sweep, goneAfte
   return between > 0 && between >= goneAfterMs;
 }
 
-/** Asks for the suspects of a case, or for a sample of a batch. A batch that only waits is not asked for. */
+/**
+ * Asks for the suspects of a case, or for a sample of a batch. Suspects that only wait for a person or for
+ * time are not asked for again and again.
+ */
 async function hear(
   deps: SweepDeps,
   sweep: Sweep,
-  { suspects, due, isBatch }: Case,
+  { suspects, due, isBatch, isHeld }: Case,
   options: Settling,
   tally: Tally,
 ): Promise<Testimony> {
   const isNew = suspects.some(({ missingSince: since }) => since === null || since >= sweep.startedAt);
-  if (isBatch && !isNew && due.length === 0) return { answers: new Map(), isWhole: false };
-  const mayCondemn = (suspect: Suspect): boolean =>
-    sweep.list === 'inboxes' ? due.includes(suspect) : sweep.list === 'conversations' && !isBatch;
+  const mayDecide = due.length > 0 && !isHeld;
+  if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
+  const byIdentity = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
+  const mayCondemn = (suspect: Suspect): boolean => byIdentity && !isHeld && due.includes(suspect);
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
     await askEach(deps, sweep, { asked, isBatch, mayCondemn }, options, tally);
   if (!isBatch) return await ask(suspects);
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
-  const isOpen = heard.isWhole && ![...heard.answers.values()].includes('there');
+  const isOpen = heard.isWhole && !hasRefuted(heard) && mayDecide;
   if (sweep.list !== 'inboxes' || !isOpen) return heard;
   // An inbox takes all its rows with it, so that each one is asked for.
   return await ask(due.filter((suspect) => !sample.includes(suspect)));
@@ -181,11 +208,11 @@ function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError
 async function condemn(
   { mirror, clock, onEvent }: SweepDeps,
   sweep: Sweep,
-  suspects: readonly Suspect[],
+  { suspects, accepted }: { suspects: readonly Suspect[]; accepted: boolean },
   tally: Tally,
 ): Promise<void> {
   if (suspects.length === 0) return;
-  await mirror.suspects.condemn(sweep, suspects, clock.now());
+  await mirror.suspects.condemn(sweep, suspects, { accepted, now: clock.now() });
   tally.deleted += suspects.length;
   onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: suspects.length } });
 }

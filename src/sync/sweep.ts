@@ -16,11 +16,12 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   const { mirror, clock, onEvent } = deps;
   let sweep = await mirror.sweeps.open(key, options.reason, clock.now());
   const askedBefore = sweep.walked;
+  let held = 0;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
     sweep = await walk(deps, sweep, options.reason, tally);
-    await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
+    held = await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
     await mirror.sweeps.complete(sweep, clock.now());
   } catch (error) {
     await endAfterError(mirror, sweep, error, clock.now());
@@ -33,6 +34,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
     ...tally,
     rejected: sweep.rejected,
     suspects: await mirror.suspects.count(key),
+    held,
     error: null,
   };
 }

@@ -12,3 +12,10 @@ export async function syncTwice(mirror: TestMirror, apartMs = GONE_AFTER_MS): Pr
   mirror.clock.advance(apartMs);
   return await mirror.sync();
 }
+
+/** Syncs until the mirror is settled: as {@link syncTwice}, and a person accepts the deletions that are held. */
+export async function syncSettled(mirror: TestMirror): Promise<PassReport> {
+  const report = await syncTwice(mirror);
+  if (report.stopped !== null || report.lists.every(({ held }) => held === 0)) return report;
+  return await mirror.sync({ kind: 'resync', acceptDeletes: true });
+}

@@ -435,7 +435,7 @@ describe('an inbox that is gone', () => {
   });
 
   test('loses its open sweeps, and its lists are swept again after its return', async () => {
-    const mirror = await synced({ pageSize: 10, sandbox: { conversations: [5, 30] } });
+    const mirror = await synced({ pageSize: 10, sandbox: { conversations: [5, 20] } });
     const { world } = mirror.sandbox;
     const inbox = nthInbox(mirror.sandbox, 1);
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));

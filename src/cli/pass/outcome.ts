@@ -1,7 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
-import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
+import { acceptCommand, describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { Session } from '../../session/session.ts';
 import {
   type Output,
@@ -97,7 +97,7 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
   return name === null ? inboxId : `${name} (${inboxId})`;
 }
 
-function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
+function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects, held }: ListReport): void {
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     printWarning(
@@ -106,7 +106,13 @@ function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects 
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
-  if (suspects > 0) {
+  if (held > 0) {
+    printWarning(
+      stderr,
+      `${plural(held, 'row')} of ${describeList(key)} would be marked as deleted. That is too many without ` +
+        `your consent: check the service, then run \`${acceptCommand(key)}\``,
+    );
+  } else if (suspects > 0) {
     printWarning(
       stderr,
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
@@ -146,6 +152,7 @@ function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, orde
       deleted: numbers.deleted,
       rejected: numbers.rejected,
       suspects: numbers.suspects,
+      held: numbers.held,
       error: error instanceof Error ? error.message : null,
     })),
     stopped: isMirrorError(stopped)

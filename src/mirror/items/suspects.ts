@@ -3,6 +3,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import { exceedsBrake } from './brake.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
@@ -103,11 +104,34 @@ export class Suspects extends SuspectReader {
     });
   }
 
-  /** Sets the tombstones of suspects. */
-  async condemn(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[], now: number): Promise<void> {
+  /**
+   * Sets the tombstones of suspects.
+   * @param accepted a person has accepted them, so that the brake does not count them
+   */
+  async condemn(
+    sweep: Sweep,
+    suspects: readonly Pick<Suspect, 'id'>[],
+    { accepted, now }: { accepted: boolean; now: number },
+  ): Promise<void> {
     const { database, write } = this.#fenced;
     const ids = suspects.map(({ id }) => id);
-    await write((tx) => tombstone(tx, database, sweep, ids, now));
+    await write(async (tx) => {
+      await tombstone(tx, database, sweep, ids, now);
+      if (accepted) await tx.execute(`UPDATE sweeps SET accepted = $2 WHERE id = $1`, sweep.id, true);
+    });
+  }
+
+  /** True if the tombstones of these suspects must wait for a person. */
+  async exceedsBrake(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[], now: number): Promise<boolean> {
+    const ids = suspects.map(({ id }) => id);
+    return await exceedsBrake(this.#fenced.database, sweep, ids, now);
+  }
+
+  /** Records how many tombstones of the sweep wait for a person. */
+  async hold(sweep: Sweep, rows: number): Promise<void> {
+    await this.#fenced.write((tx) =>
+      tx.execute(`UPDATE sweeps SET held = $2 WHERE id = $1 AND held <> $2`, sweep.id, rows),
+    );
   }
 
   /** Drops the suspicion of every live row of the list. */

@@ -10,6 +10,8 @@ export interface LatestSweep extends ListKey {
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
+  /** Rows that wait for a person before they are marked as deleted. */
+  readonly held: number;
   readonly startedAt: Date;
   readonly finishedAt: Date | null;
   readonly error: string | null;
@@ -35,7 +37,7 @@ export class SweepReader {
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
     const rows = await this.#sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
-      `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error
+      `SELECT list, inbox_id, reason, state, pages, items, rejected, held, started_at, finished_at, error
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
     const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({

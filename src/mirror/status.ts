@@ -23,6 +23,8 @@ export interface ListStatus extends ListKey {
   readonly pages: number | null;
   /** Unreadable rows of the latest sweep, and rows that wait for their second witness. */
   readonly rejected: number;
+  /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
+  readonly withoutId: number;
   readonly suspects: number;
   /** Suspects of the last complete sweep that wait for a person before they are marked as deleted. */
   readonly held: number;
@@ -131,6 +133,7 @@ function statusOf(
     rows: complete?.items ?? null,
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
+    withoutId: latest?.withoutId ?? 0,
     suspects,
     held: complete?.held ?? 0,
     sweep: open ?? null,

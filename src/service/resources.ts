@@ -146,6 +146,8 @@ function explain(error: z.ZodError): string {
 
 /** A row that cannot be read: the reason, and its JSON without the fields that may not be stored. */
 export interface Reject {
+  /** Null if the id cannot be read either. */
+  readonly id: string | null;
   readonly reason: string;
   readonly raw: string;
 }
@@ -183,7 +185,7 @@ export function readRows(
     const stored = withoutPrivateFields(row, storePublicPermalink);
     const result = read(stored);
     if (!result.ok) {
-      rejects.push({ reason: result.reason, raw: JSON.stringify(stored) });
+      rejects.push({ id: idOf(stored), reason: result.reason, raw: JSON.stringify(stored) });
       continue;
     }
     for (const field of promised)
@@ -199,6 +201,11 @@ export function readRows(
     });
   }
   return { items, rejects, lacking };
+}
+
+/** The id of a row that cannot be read as a whole; null if it has no readable one. */
+function idOf(row: unknown): string | null {
+  return z.looseObject({ id }).safeParse(isExactNumber(row) ? null : row).data?.id ?? null;
 }
 
 /** The row without {@link DETAIL_FIELD}, and without {@link PUBLIC_PERMALINK} unless it may be stored. */

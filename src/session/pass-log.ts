@@ -46,6 +46,11 @@ export function logProblem(event: PassEvent, log: Log): void {
       { list: listId(event.key), field: event.field, rows: event.rows },
       'rows lack a field that the specification promises',
     );
+  else if (event.kind === 'list-done' && event.report.withoutId > 0)
+    log.warn(
+      { list: listId(event.report.key), rows: event.report.withoutId },
+      'rows came without a readable id; nothing of the list is marked as deleted',
+    );
   else if (event.kind === 'list-done' && event.report.outcome === 'failed')
     log.error({ list: listId(event.report.key), cause: messageOf(event.report.error) }, 'list failed');
 }

@@ -125,6 +125,7 @@ function listRecord(list: JudgedList, now: number): unknown {
     requests: list.pages,
     suspects: list.suspects,
     rejected: list.rejected,
+    without_id: list.withoutId,
     held: list.held,
     failure,
     sweep:

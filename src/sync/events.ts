@@ -46,6 +46,8 @@ export interface ListReport {
   readonly changed: number;
   readonly deleted: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
+  readonly withoutId: number;
   /** Rows that wait for their second witness. */
   readonly suspects: number;
   /** Rows that are not marked as deleted, because they are too many: they wait for a person. */
@@ -60,6 +62,7 @@ export const NO_FIGURES = {
   changed: 0,
   deleted: 0,
   rejected: 0,
+  withoutId: 0,
   suspects: 0,
   held: 0,
   error: null,

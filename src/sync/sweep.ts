@@ -33,6 +33,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
     items: sweep.items,
     ...tally,
     rejected: sweep.rejected,
+    withoutId: sweep.withoutId,
     suspects: await mirror.suspects.count(key),
     held,
     error: null,

@@ -41,6 +41,7 @@ export async function walk(
     tally.inserted += inserted;
     tally.changed += changed;
     onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
+    refuseUnreadable(sweep, page);
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;
     onEvent({
       kind: 'page',
@@ -53,6 +54,22 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
+}
+
+/**
+ * A page with no readable row shows that the service's rows have changed: the list is not complete. One
+ * unreadable row at the end of a list does not.
+ * @throws MirrorError `BAD_ANSWER`
+ */
+function refuseUnreadable(sweep: Sweep, { items, rejects }: Page): void {
+  const [first] = rejects;
+  if (first === undefined || items.length > 0 || (rejects.length === 1 && sweep.items > 0)) return;
+  throw new MirrorError(
+    'BAD_ANSWER',
+    `The list of ${describeList(sweep)} cannot be read: none of the ${rejects.length} rows of page ` +
+      `${sweep.pages} is as expected (${first.reason}). Nothing is marked as deleted; ` +
+      'the table `rejects` has these rows.',
+  );
 }
 
 /** @throws MirrorError `ENDLESS_LIST` for a page that shows that the list has no end */

@@ -8,7 +8,6 @@ import {
   firstIds,
   firstInbox,
   nthInbox,
-  rawText,
   removeConversations,
   reportOn,
   single,
@@ -317,44 +316,6 @@ describe('the second witness of an absence', () => {
       expect(await changesIn(mirror.database)).toEqual([]);
       expect(await count(mirror.database, `conversations WHERE missing_since IS NOT NULL`)).toBe(0);
     }
-  });
-
-  test('is never a sweep with a reject, which `rejects` keeps without its public permalink', async () => {
-    const mirror = await synced();
-    const inbox = firstInbox(mirror.sandbox);
-    const [broken, gone] = firstIds(inbox.conversations, 2);
-    removeConversations(mirror, inbox.id, [gone!]);
-    const row = inbox.conversations.get(broken!)!;
-    const { status } = row;
-    (row as { status: unknown }).status = 7;
-    const before = mirror.sandbox.arrivals.length;
-    const report = reportOn(await mirror.sync(), 'conversations');
-    expect(report).toMatchObject({ outcome: 'complete', rejected: 1, deleted: 0, suspects: 0, items: 58 });
-    expect(single(askedSince(mirror.sandbox, before))).toEqual([]);
-    const rejects = await mirror.database.query<{ reason: string; id: string; status: string; raw: string }>(
-      `SELECT reason, ${rawText('id')} AS id, CAST(${rawText('status')} AS TEXT) AS status, CAST(raw AS TEXT) AS raw FROM rejects`,
-    );
-    expect(rejects).toEqual([
-      expect.objectContaining({ reason: 'status is not text', id: broken, status: '7' }),
-    ]);
-    expect(rejects[0]!.raw).not.toContain('public_permalink');
-    expect(rejects[0]!.raw).toContain('private_permalink');
-    row.status = status;
-    await mirror.sync();
-    expect(await count(mirror.database, 'rejects')).toBe(0);
-    await expectEqualToService(mirror);
-  });
-
-  test('is never a sweep from before one with rejected rows', async () => {
-    const mirror = await synced();
-    const inbox = firstInbox(mirror.sandbox);
-    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 21));
-    const row = inbox.conversations.get(inbox.conversations.order[0]!)!;
-    (row as { status: unknown }).status = 7;
-    await mirror.sync();
-    await mirror.sync();
-    row.status = 'open';
-    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, suspects: 21 });
   });
 });
 

@@ -77,6 +77,10 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   if (list.held > 0)
     parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
   if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
+  if (list.withoutId > 0)
+    parts.push(
+      paint(output, 'yellow', `deletions wait: ${plural(list.withoutId, 'row')} without a readable id`),
+    );
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');

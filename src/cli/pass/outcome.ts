@@ -97,7 +97,8 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
   return name === null ? inboxId : `${name} (${inboxId})`;
 }
 
-function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects, held }: ListReport): void {
+function printTrouble(stderr: Output, { key, outcome, error, ...figures }: ListReport): void {
+  const { rejected, withoutId, suspects, held } = figures;
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     printWarning(
@@ -106,6 +107,12 @@ function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects,
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
+  if (withoutId > 0)
+    printWarning(
+      stderr,
+      `${plural(withoutId, 'row')} of ${describeList(key)} came without a readable id; ` +
+        'until the service sends all ids, none of its rows is marked as deleted',
+    );
   if (held > 0) {
     printWarning(
       stderr,
@@ -152,6 +159,7 @@ function reportAsJson({ pass, lists, stopped }: PassReport, cost: PassCost, orde
       deleted: numbers.deleted,
       rejected: numbers.rejected,
       suspects: numbers.suspects,
+      without_id: numbers.withoutId,
       held: numbers.held,
       error: error instanceof Error ? error.message : null,
     })),

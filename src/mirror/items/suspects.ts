@@ -50,11 +50,12 @@ export class Suspects extends SuspectReader {
 
   /**
    * Closes the walk of a sweep that has every page: a live row that is on none of them becomes a suspect. A
-   * second call changes nothing. A sweep with rejects suspects no row.
+   * second call changes nothing. After a row without a readable id, which may
+   * be any of them, the sweep suspects no row.
    * @returns the sweep's suspects
    */
   async closeWalk(sweep: Sweep, now: number): Promise<Suspect[]> {
-    if (sweep.rejected > 0) return [];
+    if (sweep.withoutId > 0) return [];
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(sweep.list, database.dialect);
     const askBy = SEARCHED_BY[sweep.list] ?? 'NULL';

@@ -10,6 +10,8 @@ export interface LatestSweep extends ListKey {
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id. */
+  readonly withoutId: number;
   /** Rows that wait for a person before they are marked as deleted. */
   readonly held: number;
   readonly startedAt: Date;
@@ -19,6 +21,7 @@ export interface LatestSweep extends ListKey {
 
 interface Columns {
   inbox_id: string | null;
+  without_id: number;
   started_at: Date;
   finished_at: Date | null;
 }
@@ -36,13 +39,17 @@ export class SweepReader {
 
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
-    const rows = await this.#sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
-      `SELECT list, inbox_id, reason, state, pages, items, rejected, held, started_at, finished_at, error
+    const rows = await this.#sql.query<
+      Omit<LatestSweep, 'inboxId' | 'withoutId' | 'startedAt' | 'finishedAt'> & Columns
+    >(
+      `SELECT list, inbox_id, reason, state, pages, items, rejected, without_id, held, started_at,
+         finished_at, error
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
-    const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({
+    const sweeps = rows.map(({ inbox_id, without_id, started_at, finished_at, ...row }): LatestSweep => ({
       ...row,
       inboxId: inbox_id,
+      withoutId: without_id,
       startedAt: started_at,
       finishedAt: finished_at,
     }));

@@ -17,6 +17,8 @@ export interface Sweep extends ListKey {
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id. */
+  readonly withoutId: number;
   readonly startedAt: Date;
   /** True if no sweep of the list was ever complete: this one sets the baseline and writes no changes. */
   readonly baseline: boolean;
@@ -35,6 +37,7 @@ interface SweepRow {
   pages: number;
   items: number;
   rejected: number;
+  without_id: number;
   started_at: Date;
   baseline: number;
 }
@@ -90,7 +93,8 @@ export class Sweeps extends SweepReader {
   async restart(sweep: Sweep): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`,
+        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0
+         WHERE id = $1`,
         sweep.id,
       );
       await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
@@ -156,7 +160,7 @@ async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: Lis
 
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
-    `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, started_at,
+    `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, without_id, started_at,
        NOT EXISTS (SELECT 1 FROM sweeps AS earlier
          WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2
            AND earlier.state = 'complete') AS baseline
@@ -180,6 +184,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
     pages: row.pages,
     items: row.items,
     rejected: row.rejected,
+    withoutId: row.without_id,
     startedAt: row.started_at,
     baseline: Boolean(row.baseline),
     walked: row.pages > 0 && row.next_page === null,

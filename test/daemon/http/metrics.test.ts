@@ -146,6 +146,7 @@ test('the metrics time only sweeps that complete, from their start to their end'
     changed: 0,
     deleted: 0,
     rejected: 0,
+    withoutId: 0,
     suspects: 0,
     held: 0,
     error: null,

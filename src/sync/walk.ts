@@ -4,9 +4,7 @@ import { describeList } from '../core/lists.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { Page } from '../service/client.ts';
 import type { SweepDeps, Tally } from './deps.ts';
-
-/** A list of more than 100,000 pages counts as endless: no list has ten million rows. */
-const MOST_PAGES = 100_000;
+import { EndGuard } from './endless.ts';
 
 /** A walk restarts at its first page at most twice after a refused token. */
 const MOST_RESTARTS = 2;
@@ -22,6 +20,9 @@ export async function walk(
   tally: Tally,
 ): Promise<Sweep> {
   let sweep = opened;
+  // A resync reads a list to its end, whatever its length.
+  const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
+  let guard = new EndGuard(known?.pages ?? null);
   const lacking: Record<string, number> = {};
   for (let restarts = 0; !sweep.walked;) {
     let page: Page;
@@ -31,10 +32,11 @@ export async function walk(
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;
       sweep = await mirror.sweeps.restart(sweep);
+      guard = new EndGuard(known?.pages ?? null);
       onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;
     }
-    refuseEndless(sweep, page);
+    guard.check(sweep, page);
     const result = await mirror.applyPage(sweep, page, clock.now());
     sweep = result.sweep;
     const { inserted, changed } = result.applied;
@@ -69,24 +71,5 @@ function refuseUnreadable(sweep: Sweep, { items, rejects }: Page): void {
     `The list of ${describeList(sweep)} cannot be read: none of the ${rejects.length} rows of page ` +
       `${sweep.pages} is as expected (${first.reason}). Nothing is marked as deleted; ` +
       'the table `rejects` has these rows.',
-  );
-}
-
-/** @throws MirrorError `ENDLESS_LIST` for a page that shows that the list has no end */
-function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
-  if (next === null) return;
-  const problem = sweep.tokens.has(next)
-    ? 'returned the same page token twice'
-    : items.length + rejects.length === 0
-      ? 'returned an empty page with a next-page token'
-      : sweep.pages + 1 >= MOST_PAGES
-        ? `has more than ${MOST_PAGES} pages`
-        : null;
-  if (problem === null) return;
-  throw new MirrorError(
-    'ENDLESS_LIST',
-    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), ` +
-      'so its end cannot be found. Every page read so far is kept and nothing is marked as deleted; ' +
-      'the next pass starts at the first page.',
   );
 }

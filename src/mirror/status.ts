@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../core/errors.ts';
 import type { GateState } from '../core/gate-state.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
@@ -32,6 +33,7 @@ export interface ListStatus extends ListKey {
   readonly sweep: LatestSweep | null;
   /** Why the latest sweep failed; null if it did not. */
   readonly failure: string | null;
+  readonly failureCode: ErrorCode | null;
 }
 
 export interface MirrorStatus {
@@ -138,5 +140,6 @@ function statusOf(
     held: complete?.held ?? 0,
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
+    failureCode: latest?.state === 'failed' ? latest.errorCode : null,
   };
 }

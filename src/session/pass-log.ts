@@ -31,6 +31,13 @@ export function logProblem(event: PassEvent, log: Log): void {
       { list: listId(event.key), cause: event.cause },
       'cannot request the missing rows; they wait for the next complete sweep',
     );
+  else if (event.kind === 'fault')
+    log.error({ list: listId(event.key), err: event.error }, 'unexpected error; the list rests');
+  else if (event.kind === 'withheld')
+    log.warn(
+      { list: listId(event.key), cause: event.cause },
+      'access to a row that was not listed is refused, so it is not taken for deleted',
+    );
   else if (event.kind === 'held')
     log.error(
       { list: listId(event.key), held: event.rows },

@@ -128,6 +128,7 @@ function listRecord(list: JudgedList, now: number): unknown {
     without_id: list.withoutId,
     held: list.held,
     failure,
+    failure_code: list.failureCode,
     sweep:
       sweep === null
         ? null

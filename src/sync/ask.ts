@@ -1,3 +1,4 @@
+import { isMirrorError } from '../core/errors.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { CallOptions, Client, Found } from '../service/client.ts';
@@ -6,7 +7,7 @@ import type { CallOptions, Client, Found } from '../service/client.ts';
 export type Answer =
   | { readonly kind: 'there'; readonly item: Item }
   | { readonly kind: 'gone' }
-  | { readonly kind: 'open' };
+  | { readonly kind: 'open'; readonly refusal?: string };
 
 const GONE: Answer = { kind: 'gone' };
 const OPEN: Answer = { kind: 'open' };
@@ -16,7 +17,17 @@ const OPEN: Answer = { kind: 'open' };
  * tag by the name that the mirror knows. Only an id proves that a row is gone: the others may have changed.
  * @throws MirrorError
  */
-export async function askFor(
+export async function askFor(...question: Parameters<typeof ask>): Promise<Answer> {
+  try {
+    return await ask(...question);
+  } catch (error) {
+    if (!isMirrorError(error, 'LIST_FORBIDDEN')) throw error;
+    // Withdrawn access is no absence.
+    return { kind: 'open', refusal: error.message };
+  }
+}
+
+async function ask(
   client: Client,
   { list, inboxId }: ListKey,
   suspect: Suspect,

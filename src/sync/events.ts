@@ -4,7 +4,8 @@ import type { ListKey } from '../core/lists.ts';
  * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
  * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
  * sample of them, so that none of them is suspected any longer. `held`: so many rows would be marked as
- * deleted that a person must accept it.
+ * deleted that a person must accept it. `withheld`: the service refuses to say whether a suspect exists.
+ * `fault`: an unknown error has ended the list's sweep.
  */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
@@ -24,6 +25,8 @@ export type PassEvent =
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'acquitted'; readonly key: ListKey; readonly suspects: number }
+  | { readonly kind: 'withheld'; readonly key: ListKey; readonly cause: string }
+  | { readonly kind: 'fault'; readonly key: ListKey; readonly error: unknown }
   | { readonly kind: 'held'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 

@@ -174,6 +174,8 @@ async function askEach(
       // A probe has priority over scheduled sweeps, but not over a command's pages.
       const call = { reason: 'probe', scheduled: reason === 'schedule', signal } as const;
       const answer = await askFor(client, sweep, suspect, call);
+      if (answer.kind === 'open' && answer.refusal !== undefined)
+        onEvent({ kind: 'withheld', key: sweep, cause: answer.refusal });
       const isGone = answer.kind === 'gone' && mayCondemn(suspect);
       const found = answer.kind === 'there' ? answer.item : null;
       const changed = await mirror.suspects.settle(sweep, suspect, { found, isGone, now: clock.now() });

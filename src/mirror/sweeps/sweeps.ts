@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
@@ -69,7 +70,8 @@ export class Sweeps extends SweepReader {
   async open(key: ListKey, reason: Reason, now: number): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       const resumed = await tx.execute(
-        `UPDATE sweeps SET state = 'running', error = NULL, heartbeat_at = $3 WHERE ${THE_LIST} AND ${OPEN}`,
+        `UPDATE sweeps SET state = 'running', error = NULL, error_code = NULL, heartbeat_at = $3
+         WHERE ${THE_LIST} AND ${OPEN}`,
         key.list,
         key.inboxId,
         iso(now),
@@ -112,17 +114,23 @@ export class Sweeps extends SweepReader {
    * Stops a running sweep that is not complete. The next pass resumes a `paused` sweep; no pass resumes a
    * `failed` one.
    */
-  async end(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void> {
+  async end(
+    sweepId: number,
+    state: 'paused' | 'failed',
+    { error, code }: { error: string; code: ErrorCode | null },
+    now: number,
+  ): Promise<void> {
     const finished = state === 'paused' ? null : iso(now);
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5
+        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5, error_code = $6
          WHERE id = $1 AND state = 'running'`,
         sweepId,
         state,
         error,
         iso(now),
         finished,
+        code,
       );
     });
   }
@@ -200,7 +208,9 @@ async function completeSweep(
   now: number,
 ): Promise<void> {
   await tx.execute(
-    `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2, error = NULL WHERE id = $1`,
+    `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2,
+       error = NULL, error_code = NULL
+     WHERE id = $1`,
     sweep.id,
     iso(now),
   );

@@ -19,10 +19,14 @@ export type Attempt<Result> =
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
 
-/** Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`. */
+/**
+ * Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`.
+ * @param forbids what a 403 refuses
+ */
 export async function attempt<Result>(
   send: () => Promise<Answer>,
   read: (answer: Answer) => Reading<Result>,
+  forbids: 'key' | 'list' = 'key',
 ): Promise<Attempt<Result>> {
   let answer: Answer;
   try {
@@ -32,6 +36,7 @@ export async function attempt<Result>(
   }
   const cause = `HTTP ${answer.status}`;
   if (answer.status === 429) return { kind: 'throttled', answer, cause };
+  if (answer.status === 403 && forbids === 'list') return { kind: 'refused', answer, cause };
   if (answer.status === 401 || answer.status === 403) return { kind: 'unauthorised', answer, cause };
   if (answer.status >= 500 || answer.status === 408) return { kind: 'failed', answer, cause };
   if (answer.status < 200 || answer.status >= 300) return { kind: 'refused', answer, cause };

@@ -36,7 +36,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   const { signal } = new AbortController();
   return {
     query: (sql) => database.query(sql),
-    walk: async (onPage) => await sync({ client, mirror: writer, clock, signal }, onPage),
+    walk: async (onPage) => await sync({ client, mirror: writer, clock, goneAfterMs: 0, signal }, onPage),
     async close() {
       http.close();
       await lease.release();

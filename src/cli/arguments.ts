@@ -1,5 +1,6 @@
-import { DAY, HOUR, MINUTE, SECOND } from '../core/clock.ts';
+import { DAY } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
+import { parseLength } from '../core/humanize.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
 
 /**
@@ -25,15 +26,6 @@ export function parseSince(text: string, now: number): Date {
 /** False for 30 February, which JavaScript would read as 2 March. */
 function isInCalendar(day: string): boolean {
   return new Date(day).toISOString().startsWith(day);
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, min: MINUTE, h: HOUR, d: DAY };
-
-/** @returns the milliseconds of `0.5s`, `30m`, `30min`, `2h` or `7d`; null for any other text */
-function parseLength(text: string): number | null {
-  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)$/.exec(text) ?? [];
-  const ms = UNITS[unit];
-  return ms === undefined ? null : Number(number) * ms;
 }
 
 /** The longest `--timeout`: one day. A timer of Node.js holds at most 24 days. */

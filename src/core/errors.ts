@@ -29,7 +29,7 @@ const ERRORS = {
   USAGE: { exit: EXIT.usage, ends: 'pass' },
   /** The environment is incomplete or wrong. The command did nothing. */
   CONFIG: { exit: EXIT.usage, ends: 'pass' },
-  /** 401 or 403. The gate is shut until the key changes or a person runs a command. */
+  /** 401, or 403 for /inboxes. The gate is shut until the key changes or a person runs a command. */
   KEY_REFUSED: { exit: EXIT.keyRefused, ends: 'pass' },
   /** The day's budget is spent. `resumeAt`: when the next request may leave. */
   BUDGET_SPENT: { exit: EXIT.resumable, ends: 'pass' },
@@ -43,6 +43,8 @@ const ERRORS = {
   LEASE_HELD: { exit: EXIT.resumable, ends: 'pass' },
   /** The daemon that had begun an order has stopped; the next daemon resumes the order. */
   DAEMON_STOPPED: { exit: EXIT.resumable, ends: 'pass' },
+  /** 403 for a list, while /inboxes is answered: the key is valid, but may not read this list. */
+  LIST_FORBIDDEN: { exit: EXIT.unexpected, ends: 'list' },
   /** A redirect, or a 4xx that no other code covers. */
   REQUEST_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A 4xx for a page token. */
@@ -94,9 +96,9 @@ export function exitCodeOf(error: unknown): number {
   return isMirrorError(error) ? ERRORS[error.code].exit : EXIT.unexpected;
 }
 
-/** How much of a pass this error ends. An unknown error ends the whole pass. */
+/** How much of a pass this error ends. An unknown error is a bug that one list has met: it ends that list. */
 export function reachOf(error: unknown): Reach {
-  return isMirrorError(error) ? ERRORS[error.code].ends : 'pass';
+  return isMirrorError(error) ? ERRORS[error.code].ends : 'list';
 }
 
 /** The `code` of an error of Node or a library, such as `ENOENT`; null if the value has none. */

@@ -1,3 +1,5 @@
+import { DAY, HOUR, MINUTE, SECOND } from './clock.ts';
+
 const UNITS = [
   ['d', 86_400],
   ['h', 3600],
@@ -20,6 +22,15 @@ export function duration(milliseconds: number): string {
     seconds -= whole * size;
   }
   return parts.join(' ');
+}
+
+const LENGTHS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, min: MINUTE, h: HOUR, d: DAY };
+
+/** @returns the milliseconds of `0.5s`, `30m`, `30min`, `2h` or `7d`; null for any other text */
+export function parseLength(text: string): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)$/.exec(text) ?? [];
+  const ms = LENGTHS[unit];
+  return ms === undefined ? null : Number(number) * ms;
 }
 
 /** `3 min ago`, `in 2 h`, `just now`; `never` for null. */

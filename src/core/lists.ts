@@ -95,6 +95,16 @@ export function describeList({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list} of inbox ${inboxId}`;
 }
 
+/** The command that reads a list from its first page. */
+export function resyncCommand({ list, inboxId }: ListKey): string {
+  return `inbox-mirror resync ${list}${inboxId === null ? '' : ` --inbox ${inboxId}`}`;
+}
+
+/** The command with which a person accepts the deletions of a list. */
+export function acceptCommand(key: ListKey): string {
+  return `${resyncCommand(key)} --accept-deletes`;
+}
+
 /** A stable text key, for maps and log lines: `inboxes`, `tags/42`. */
 export function listId({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list}/${inboxId}`;

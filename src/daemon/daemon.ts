@@ -18,6 +18,8 @@ export interface DaemonDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
+  /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
+  readonly goneAfterMs: number;
   readonly log: Log;
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;

@@ -15,6 +15,7 @@ export interface OrderRunnerDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
+  readonly goneAfterMs: number;
   readonly log: Log;
   readonly onEvent: (event: PassEvent) => void;
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
@@ -66,12 +67,13 @@ export class OrderRunner {
   }
 
   async #carryOut(order: Order, signal: AbortSignal, sideBySide: number): Promise<void> {
-    const { client, mirror, clock, log, onEvent, stopSweeps, onEnd } = this.#deps;
+    const { client, mirror, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
-      const report = await runPass({ client, mirror, clock, signal, onEvent }, order, sideBySide);
+      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
+      const report = await runPass(deps, order, sideBySide);
       await this.#reportEnd(order, report);
       problem = isMirrorError(report.stopped, 'KEY_REFUSED') ? null : report.stopped;
     } catch (error) {

@@ -31,7 +31,7 @@ export async function serve(
   { metrics, onPlan }: ServeOptions,
 ): Promise<void> {
   const { config, clock, log, keys, client } = session;
-  const { budget, webhook } = config;
+  const { budget, goneAfterMs, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
   const plan = await loadOf(mirror, crons, budget, clock.now());
   onPlan(plan);
@@ -41,7 +41,17 @@ export async function serve(
     metrics.passEvent(event);
   };
   const fingerprint = (): string => keyFingerprint(keys.current());
-  const daemon = new Daemon({ client, mirror, clock, log, crons, budget, fingerprint, onEvent });
+  const daemon = new Daemon({
+    client,
+    mirror,
+    clock,
+    goneAfterMs,
+    log,
+    crons,
+    budget,
+    fingerprint,
+    onEvent,
+  });
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../core/errors.ts';
 import type { GateState } from '../core/gate-state.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
@@ -23,11 +24,16 @@ export interface ListStatus extends ListKey {
   readonly pages: number | null;
   /** Unreadable rows of the latest sweep, and rows that wait for their second witness. */
   readonly rejected: number;
+  /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
+  readonly withoutId: number;
   readonly suspects: number;
+  /** Suspects of the last complete sweep that wait for a person before they are marked as deleted. */
+  readonly held: number;
   /** The sweep in progress. */
   readonly sweep: LatestSweep | null;
   /** Why the latest sweep failed; null if it did not. */
   readonly failure: string | null;
+  readonly failureCode: ErrorCode | null;
 }
 
 export interface MirrorStatus {
@@ -129,8 +135,11 @@ function statusOf(
     rows: complete?.items ?? null,
     pages: complete?.pages ?? null,
     rejected: latest?.rejected ?? 0,
+    withoutId: latest?.withoutId ?? 0,
     suspects,
+    held: complete?.held ?? 0,
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
+    failureCode: latest?.state === 'failed' ? latest.errorCode : null,
   };
 }

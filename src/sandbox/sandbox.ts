@@ -1,4 +1,5 @@
 import type { Context } from './http/context.ts';
+import { afterFault, beforeFault, type Faults } from './http/faults.ts';
 import { Limits } from './http/limits.ts';
 import { listen, type SandboxServer } from './http/listen.ts';
 import {
@@ -36,6 +37,8 @@ export interface Sandbox {
   readonly world: World;
   /** Every request, in order of arrival. */
   readonly arrivals: Arrival[];
+  /** Lists that are answered wrongly, by path: `/inboxes/20117/tags`. Ids must be text (`idType`). */
+  readonly faults: Faults;
   /** Serves a request without a socket. A scripted reset rejects with ECONNRESET; a hang never settles. */
   handle(request: SandboxRequest): Promise<SandboxAnswer>;
   /** Serves over HTTP on `port` of `host`. Defaults: port 0, which selects a free port, and 127.0.0.1. */
@@ -63,6 +66,7 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   const failures = randomStream(settings.seed, 'faults');
   const travel = oneWayDelay(settings);
   const arrivals: Arrival[] = [];
+  const faults: Faults = new Map();
   let script: ((request: SandboxRequest) => ScriptedOutcome) | undefined;
 
   async function receive(request: SandboxRequest): Promise<SandboxAnswer | 'reset' | 'hang'> {
@@ -91,7 +95,8 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
       limits.check(at);
       if (settings.errorRate > 0 && failures() < settings.errorRate)
         throw new Refusal(500, 'Internal Server Error');
-      return await route(context, request);
+      const answer = await route(context, beforeFault(faults, request));
+      return afterFault(faults, request, answer);
     } catch (error) {
       if (error instanceof Refusal) return refusalAnswer(error, settings.errorForm);
       throw error;
@@ -101,6 +106,7 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   return {
     world,
     arrivals,
+    faults,
     handle: async (request) => withoutSocket(await receive(request)),
     listen: (port = 0, host = '127.0.0.1') => listen(receive, port, host),
     script(outcomeOf) {

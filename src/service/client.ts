@@ -1,3 +1,4 @@
+import { unlessAborted } from '../core/abortable.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
@@ -71,6 +72,8 @@ export interface ClientOptions {
 
 /** The first page of a search, which takes no limit, and of a ping: the default size (spec §4.2). */
 const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
+/** The list of inboxes: a 403 for it refuses the key, a 403 for another path only that path. */
+const KEY_PATH = '/inboxes';
 
 interface Request {
   readonly path: string;
@@ -86,6 +89,7 @@ export function createClient(options: ClientOptions): Client {
 class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #address: Address | null;
+  #keyTest: Promise<unknown> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -93,7 +97,7 @@ class HttpClient implements Client {
   }
 
   async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
-    const path = inboxId === null ? '/inboxes' : `${inboxPath(inboxId)}/${list}`;
+    const path = inboxId === null ? KEY_PATH : `${inboxPath(inboxId)}/${list}`;
     const limit = this.#options.pageSize;
     const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
     const { outcome, asError } = await this.#send({ path, query, list, inboxId }, options, (body) => {
@@ -102,7 +106,7 @@ class HttpClient implements Client {
     });
     if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, attempts: outcome.attempts };
     const error = asError();
-    const tokenRefused = token !== null && outcome.answer.status >= 400;
+    const tokenRefused = token !== null && outcome.answer.status >= 400 && error.code !== 'LIST_FORBIDDEN';
     throw tokenRefused
       ? new MirrorError('TOKEN_REFUSED', error.message, { status: error.status, cause: error })
       : error;
@@ -131,19 +135,29 @@ class HttpClient implements Client {
   }
 
   async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
-    const request = {
-      path: '/inboxes',
-      query: { limit: String(SMALLEST_PAGE.limit) },
-      list: 'inboxes',
-      inboxId: null,
-    } as const;
-    const { outcome, asError } = await this.#send(request, { ...options, tries: 1 }, (body) => {
-      const { rows } = readList(body, SMALLEST_PAGE);
-      return { result: rows.length, items: rows.length };
-    });
+    const { outcome, asError } = await this.#requestInboxes({ ...options, tries: 1 });
     if (!outcome.ok) throw asError();
     const time = Date.parse(outcome.answer.date ?? '');
     return { inboxes: outcome.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+  }
+
+  /** Requests the smallest page of the inboxes, which every valid key may read. */
+  async #requestInboxes(options: CallOptions & { readonly tries?: number }) {
+    const query = { limit: String(SMALLEST_PAGE.limit) };
+    const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
+    return await this.#send(request, options, (body) => {
+      const { rows } = readList(body, SMALLEST_PAGE);
+      return { result: rows.length, items: rows.length };
+    });
+  }
+
+  /**
+   * Tests after a 403 for a list whether the key is valid. Requests that are under way together share a test.
+   * @throws MirrorError `KEY_REFUSED`, or another error of the gate if there is no answer
+   */
+  async #testKey({ signal, ...options }: CallOptions): Promise<void> {
+    this.#keyTest ??= this.#requestInboxes(options).finally(() => (this.#keyTest = null));
+    await unlessAborted(this.#keyTest, signal);
   }
 
   async #send<Result>(
@@ -157,8 +171,10 @@ class HttpClient implements Client {
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
         read: (answer) => this.#read2xx(path, answer, parse),
+        forbids: path === KEY_PATH ? 'key' : 'list',
       },
     );
+    if (!outcome.ok && outcome.answer.status === 403) await this.#testKey({ reason, signal, ...others });
     const asError = (): MirrorError =>
       this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
     return { outcome, asError };
@@ -231,6 +247,15 @@ function refusal(path: string, { status, body, location }: Answer): MirrorError 
     );
   }
   const message = readErrorMessage(body);
+  if (status === 403) {
+    return new MirrorError(
+      'LIST_FORBIDDEN',
+      `GET ${path} was refused (HTTP 403)${message === null ? '' : `: ${message}`}. The key is valid, ` +
+        'because GET /inboxes was answered, but it may not read this. The other lists are read as usual; ' +
+        'the daemon retries once a day. If the access should exist, ask an administrator of the account.',
+      { status },
+    );
+  }
   // The service explains its errors. A 404 without its message probably comes from another server.
   const reason = message === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${message}`;
   return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${reason}`, { status });

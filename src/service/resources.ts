@@ -156,6 +156,8 @@ function explain(error: z.ZodError): string {
 
 /** A row that cannot be read: the reason, and its JSON without the fields that may not be stored. */
 export interface Reject {
+  /** Null if the id cannot be read either. */
+  readonly id: string | null;
   readonly reason: string;
   readonly raw: string;
 }
@@ -194,12 +196,12 @@ export function readRows(
     const raw = JSON.stringify(stored);
     const flaw = flawOf(raw);
     if (flaw !== null) {
-      rejects.push({ reason: flaw, raw: storablePart(raw) });
+      rejects.push({ id: idOf(stored), reason: flaw, raw: storablePart(raw) });
       continue;
     }
     const result = read(stored);
     if (!result.ok) {
-      rejects.push({ reason: result.reason, raw });
+      rejects.push({ id: idOf(stored), reason: result.reason, raw });
       continue;
     }
     for (const field of promised)
@@ -215,6 +217,12 @@ export function readRows(
     });
   }
   return { items, rejects, lacking };
+}
+
+/** The id of a row that cannot be read as a whole; null if it has no readable one. */
+function idOf(row: unknown): string | null {
+  const itemId = z.looseObject({ id }).safeParse(isExactNumber(row) ? null : row).data?.id ?? null;
+  return itemId === null || flawOf(itemId) === null ? itemId : null;
 }
 
 /** The row without {@link DETAIL_FIELD}, and without {@link PUBLIC_PERMALINK} unless it may be stored. */

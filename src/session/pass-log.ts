@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.ts';
-import { describeList, listId } from '../core/lists.ts';
+import { acceptCommand, describeList, listId } from '../core/lists.ts';
 import type { ListReport, PassEvent } from '../sync/events.ts';
 import type { Log } from './log.ts';
 
@@ -17,7 +17,7 @@ export function logPassEvent(event: PassEvent, log: Log, stepLevel: 'debug' | 'i
   else if (event.kind === 'asking')
     log[stepLevel](
       { list: listId(event.key), suspects: event.suspects },
-      'requesting each row that was not listed',
+      'requesting rows that were not listed',
     );
   else if (event.kind === 'list-done') logReport(event.report, log);
 }
@@ -31,10 +31,32 @@ export function logProblem(event: PassEvent, log: Log): void {
       { list: listId(event.key), cause: event.cause },
       'cannot request the missing rows; they wait for the next complete sweep',
     );
+  else if (event.kind === 'fault')
+    log.error({ list: listId(event.key), err: event.error }, 'unexpected error; the list rests');
+  else if (event.kind === 'withheld')
+    log.warn(
+      { list: listId(event.key), cause: event.cause },
+      'access to a row that was not listed is refused, so it is not taken for deleted',
+    );
+  else if (event.kind === 'held')
+    log.error(
+      { list: listId(event.key), held: event.rows },
+      `too many rows would be marked as deleted; waiting for \`${acceptCommand(event.key)}\``,
+    );
+  else if (event.kind === 'acquitted')
+    log.warn(
+      { list: listId(event.key), suspects: event.suspects },
+      'the list left out rows that the service still has; nothing is marked as deleted',
+    );
   else if (event.kind === 'lacking')
     log.warn(
       { list: listId(event.key), field: event.field, rows: event.rows },
       'rows lack a field that the specification promises',
+    );
+  else if (event.kind === 'list-done' && event.report.withoutId > 0)
+    log.warn(
+      { list: listId(event.report.key), rows: event.report.withoutId },
+      'rows came without a readable id; nothing of the list is marked as deleted',
     );
   else if (event.kind === 'list-done' && event.report.outcome === 'failed')
     log.error({ list: listId(event.report.key), cause: messageOf(event.report.error) }, 'list failed');

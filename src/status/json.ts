@@ -8,17 +8,20 @@ export function statusAsJson(status: JudgedStatus): string {
   return JSON.stringify(statusRecord(status), null, 2);
 }
 
-/** The body of `/readyz` (docs/http.md): the lists that are not as fresh as promised. */
+/** The body of `/readyz` (docs/http.md): lists that are not as fresh as promised, or whose deletions wait. */
 export function readinessOf({ judged, now }: JudgedStatus): {
   ready: boolean;
   lists: number;
   not_fresh: unknown[];
+  held: unknown[];
 } {
   const late = judged.filter(({ freshness }) => freshness !== 'fresh');
+  const held = judged.filter((list) => list.held > 0);
   return {
-    ready: late.length === 0,
+    ready: late.length === 0 && held.length === 0,
     lists: judged.length,
     not_fresh: late.map((list) => freshnessRecord(list, now)),
+    held: held.map(({ list, inboxId, held: rows }) => ({ list, inbox_id: inboxId, rows })),
   };
 }
 
@@ -122,7 +125,10 @@ function listRecord(list: JudgedList, now: number): unknown {
     requests: list.pages,
     suspects: list.suspects,
     rejected: list.rejected,
+    without_id: list.withoutId,
+    held: list.held,
     failure,
+    failure_code: list.failureCode,
     sweep:
       sweep === null
         ? null

@@ -39,7 +39,7 @@ export interface JudgedStatus extends MirrorStatus {
   readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
-  /** Every list is fresh, no latest sweep failed, the gate is open, and there is no outage. */
+  /** Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage. */
   readonly healthy: boolean;
 }
 
@@ -74,7 +74,9 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
   const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = isOutdated ? null : status.outage;
-  const isKept = judged.every(({ freshness, failure }) => freshness === 'fresh' && failure === null);
+  const isKept = judged.every(
+    ({ freshness, failure, held }) => freshness === 'fresh' && failure === null && held === 0,
+  );
   return {
     ...status,
     now,

@@ -11,6 +11,8 @@ export interface SweepDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
+  /** Two sweeps are independent witnesses if this many ms lie between them (GONE_AFTER). */
+  readonly goneAfterMs: number;
   readonly onEvent: (event: PassEvent) => void;
   readonly signal: AbortSignal;
 }

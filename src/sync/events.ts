@@ -2,7 +2,10 @@ import type { ListKey } from '../core/lists.ts';
 
 /**
  * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
- * the specification promises. `asking`: the service is asked for each suspect.
+ * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
+ * sample of them, so that none of them is suspected any longer. `held`: so many rows would be marked as
+ * deleted that a person must accept it. `withheld`: the service refuses to say whether a suspect exists.
+ * `fault`: an unknown error has ended the list's sweep.
  */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
@@ -21,6 +24,10 @@ export type PassEvent =
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
+  | { readonly kind: 'acquitted'; readonly key: ListKey; readonly suspects: number }
+  | { readonly kind: 'withheld'; readonly key: ListKey; readonly cause: string }
+  | { readonly kind: 'fault'; readonly key: ListKey; readonly error: unknown }
+  | { readonly kind: 'held'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 
 /** Rows by what a committed write did to them; each count covers that write alone. */
@@ -42,8 +49,12 @@ export interface ListReport {
   readonly changed: number;
   readonly deleted: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
+  readonly withoutId: number;
   /** Rows that wait for their second witness. */
   readonly suspects: number;
+  /** Rows that are not marked as deleted, because they are too many: they wait for a person. */
+  readonly held: number;
   readonly error: unknown;
 }
 
@@ -59,6 +70,8 @@ export const NO_FIGURES = {
   changed: 0,
   deleted: 0,
   rejected: 0,
+  withoutId: 0,
   suspects: 0,
+  held: 0,
   error: null,
 };

@@ -1,4 +1,4 @@
-import { isMirrorError, MirrorError, reachOf } from '../core/errors.ts';
+import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
@@ -9,7 +9,7 @@ import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { asRecord } from './record.ts';
-import { sweepList } from './sweep.ts';
+import { reachIn, sweepList } from './sweep.ts';
 
 /**
  * At most this many lists are swept at a time: one for each request in flight, so that slow answers do not
@@ -147,7 +147,7 @@ class PassRun {
   }
 
   #fail(key: ListKey, error: unknown): void {
-    const reach = reachOf(error);
+    const reach = reachIn(error, this.#deps.signal);
     // Keep the first error only: the other lists fail because this one stops the pass.
     if (reach === 'pass' && this.stopped === null) {
       this.stopped = error;

@@ -1,59 +1,196 @@
 import { isMirrorError, type MirrorError } from '../core/errors.ts';
-import type { Item, ListKey } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
-import type { CallOptions, Client } from '../service/client.ts';
+import { type Answer, askFor } from './ask.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 
-/** At most 20 suspects of a sweep are asked for; with more, none is, because each costs a request. */
+/** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
 
-/**
- * Asks the service for one suspect (docs/decisions/0010).
- * @returns the item if it exists; null if it is gone; `unknown` if the service cannot be asked for it, or
- *   if its answer proves neither
- */
-async function askFor(
-  client: Client,
-  { list, inboxId }: ListKey,
-  suspect: Suspect,
-  options: CallOptions,
-): Promise<Item | null | 'unknown'> {
-  if (list === 'inboxes') return (await client.getInbox(suspect.id, options))?.item ?? null;
-  if (inboxId === null) return 'unknown';
-  if (list === 'conversations') {
-    const item = (await client.getConversation(inboxId, suspect.id, options))?.item ?? null;
-    // Compare the id: the service also accepts thread ids, so it may return another conversation.
-    return item === null || item.id === suspect.id ? item : 'unknown';
-  }
-  if (!suspect.askBy) return 'unknown';
-  const { items, complete } = await client.search({ list, inboxId }, suspect.askBy, options);
-  return items.find(({ id }) => id === suspect.id) ?? (complete ? null : 'unknown');
+/** Suspects in the sample of a batch. */
+const SAMPLE = 5;
+
+/** Its multiples, without their whole part, are spread evenly between 0 and 1. */
+const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
+
+interface Settling extends SweepOptions {
+  /** An earlier run of this sweep had already read all pages. */
+  readonly askedBefore: boolean;
+}
+
+/** The suspects of one sweep. */
+interface Case {
+  readonly suspects: readonly Suspect[];
+  /** Those that this sweep may condemn: one more witness is enough, or none is needed. */
+  readonly due: readonly Suspect[];
+  readonly isBatch: boolean;
+  /** The due ones are too many: a person must decide. */
+  readonly isHeld: boolean;
+}
+
+/** What the service said of the suspects that it was asked for. */
+interface Testimony {
+  readonly answers: ReadonlyMap<string, Answer['kind']>;
+  /** True if the service was asked for all of them. */
+  readonly isWhole: boolean;
 }
 
 /**
- * Closes a sweep's walk, then asks the service for each suspect if there are at most 20.
- * @param askedBefore an earlier run of this sweep had already read all pages
+ * Closes a sweep's walk and decides on its suspects (docs/decisions/0010):
+ *
+ * - a conversation is gone if the service, asked for its id, does not know it;
+ * - an inbox is gone if two independent sweeps lack it and the service does not know its id;
+ * - a user or a tag is gone if two independent sweeps lack it: its name may have changed, so that a search
+ *   can only show that it is still there;
+ * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
+ *   of a sample. One that it knows acquits the whole batch, of any list.
+ *
+ * If they are too many, nothing is marked, unless a person accepts it.
+ *
+ * @returns how many rows are held for a person
  * @throws MirrorError
  */
 export async function settleSuspects(
   deps: SweepDeps,
   sweep: Sweep,
-  { reason, acceptDeletes, askedBefore }: SweepOptions & { askedBefore: boolean },
+  options: Settling,
   tally: Tally,
-): Promise<void> {
-  const { mirror, clock, onEvent } = deps;
-  const { suspects, deleted } = await mirror.suspects.closeWalk(sweep, { acceptDeletes, now: clock.now() });
-  tally.deleted += deleted;
-  onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: deleted } });
-  if (suspects.length === 0 || suspects.length > MOST_ASKED) return;
-  onEvent({ kind: 'asking', key: sweep, suspects: suspects.length });
+): Promise<number> {
+  const { mirror, clock, onEvent, goneAfterMs } = deps;
+  const suspects = await mirror.suspects.closeWalk(sweep, clock.now());
+  if (suspects.length === 0) return 0;
+  if (options.acceptDeletes) {
+    await condemn(deps, sweep, { suspects, accepted: true }, tally);
+    return 0;
+  }
+  const isBatch = suspects.length > MOST_ASKED;
+  const due = suspects.filter(
+    (suspect) => (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs),
+  );
+  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+  const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
+  if (isBatch && hasRefuted(testimony)) {
+    await mirror.suspects.acquit(sweep);
+    onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
+    return 0;
+  }
+  const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
+  if (isHeld) return await hold(deps, sweep, left);
+  if (provesAbsence(testimony, sweep, isBatch))
+    await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
+  return 0;
+}
+
+function hasRefuted({ answers }: Testimony): boolean {
+  return [...answers.values()].includes('there');
+}
+
+/** True if all suspects that are due are gone. Otherwise each one is marked by its own answer, or waits. */
+function provesAbsence({ answers, isWhole }: Testimony, { list }: Sweep, isBatch: boolean): boolean {
+  if (list === 'users' || list === 'tags') return true;
+  const isSampleGone = isWhole && [...answers.values()].every((answer) => answer === 'gone');
+  return list === 'conversations' && isBatch && isSampleGone;
+}
+
+/** Holds the suspects that are still too many after the service's answers. */
+async function hold({ mirror, clock, onEvent }: SweepDeps, sweep: Sweep, due: readonly Suspect[]) {
+  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+  const held = isHeld ? due.length : 0;
+  await mirror.suspects.hold(sweep, held);
+  if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });
+  return held;
+}
+
+/** True if a sweep that ended at least `goneAfterMs` before this one began did not list the suspect. */
+function isIndependent({ missingSince }: Suspect, { startedAt }: Sweep, goneAfterMs: number): boolean {
+  if (missingSince === null) return false;
+  const between = startedAt.getTime() - missingSince.getTime();
+  return between > 0 && between >= goneAfterMs;
+}
+
+/**
+ * Asks for the suspects of a case, or for a sample of a batch. Suspects that only wait for a person or for
+ * time are not asked for again and again.
+ */
+async function hear(
+  deps: SweepDeps,
+  sweep: Sweep,
+  { suspects, due, isBatch, isHeld }: Case,
+  options: Settling,
+  tally: Tally,
+): Promise<Testimony> {
+  const isNew = suspects.some(({ missingSince: since }) => since === null || since >= sweep.startedAt);
+  const mayDecide = due.length > 0 && !isHeld;
+  if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
+  const byIdentity = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
+  const mayCondemn = (suspect: Suspect): boolean => byIdentity && !isHeld && due.includes(suspect);
+  const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
+    await askEach(deps, sweep, { asked, isBatch, mayCondemn }, options, tally);
+  if (!isBatch) return await ask(suspects);
+  const sample = sampleOf(due, suspects, sweep.id);
+  const heard = await ask(sample);
+  const isOpen = heard.isWhole && !hasRefuted(heard) && mayDecide;
+  if (sweep.list !== 'inboxes' || !isOpen) return heard;
+  // An inbox takes all its rows with it, so that each one is asked for.
+  return await ask(due.filter((suspect) => !sample.includes(suspect)));
+}
+
+/**
+ * Chooses the sample of a batch: suspects that may be condemned now, then others, spread over the ids. The
+ * sweep's id moves it, so that each sweep asks for other rows.
+ */
+function sampleOf(due: readonly Suspect[], suspects: readonly Suspect[], sweepId: number): Suspect[] {
+  const first = spread(due, SAMPLE, sweepId);
+  const others = suspects.filter((suspect) => !due.includes(suspect));
+  return [...first, ...spread(others, SAMPLE - first.length, sweepId)];
+}
+
+function spread(suspects: readonly Suspect[], many: number, sweepId: number): Suspect[] {
+  const step = suspects.length / many;
+  if (step <= 1) return [...suspects];
+  const shift = ((sweepId * GOLDEN_RATIO) % 1) * step;
+  return Array.from({ length: many }, (_, part) => suspects[Math.floor(part * step + shift)] ?? []).flat();
+}
+
+interface Questions {
+  readonly asked: readonly Suspect[];
+  readonly isBatch: boolean;
+  /** True if an answer that the service does not know the suspect is its second witness. */
+  readonly mayCondemn: (suspect: Suspect) => boolean;
+}
+
+/** Asks for each suspect and writes each answer at once. Of a batch, one that is still there is enough. */
+async function askEach(
+  { client, mirror, clock, onEvent, signal }: SweepDeps,
+  sweep: Sweep,
+  { asked, isBatch, mayCondemn }: Questions,
+  { reason, askedBefore }: Settling,
+  tally: Tally,
+): Promise<Testimony> {
+  const answers = new Map<string, Answer['kind']>();
+  onEvent({ kind: 'asking', key: sweep, suspects: asked.length });
   try {
-    for (const suspect of suspects)
-      await settleOne(deps, sweep, suspect, { scheduled: reason === 'schedule', tally });
+    for (const suspect of asked) {
+      // A probe has priority over scheduled sweeps, but not over a command's pages.
+      const call = { reason: 'probe', scheduled: reason === 'schedule', signal } as const;
+      const answer = await askFor(client, sweep, suspect, call);
+      if (answer.kind === 'open' && answer.refusal !== undefined)
+        onEvent({ kind: 'withheld', key: sweep, cause: answer.refusal });
+      const isGone = answer.kind === 'gone' && mayCondemn(suspect);
+      const found = answer.kind === 'there' ? answer.item : null;
+      const changed = await mirror.suspects.settle(sweep, suspect, { found, isGone, now: clock.now() });
+      const tombstoned = isGone ? 1 : 0;
+      tally.changed += changed;
+      tally.deleted += tombstoned;
+      onEvent({ kind: 'rows', key: sweep, rows: { changed, tombstoned } });
+      answers.set(suspect.id, answer.kind);
+      if (isBatch && found !== null) break;
+    }
+    return { answers, isWhole: true };
   } catch (error) {
     if (!isNoWitness(error, askedBefore)) throw error;
     onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
+    return { answers, isWhole: false };
   }
 }
 
@@ -70,18 +207,14 @@ function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError
   );
 }
 
-async function settleOne(
-  { client, mirror, clock, onEvent, signal }: SweepDeps,
+async function condemn(
+  { mirror, clock, onEvent }: SweepDeps,
   sweep: Sweep,
-  suspect: Suspect,
-  { scheduled, tally }: { scheduled: boolean; tally: Tally },
+  { suspects, accepted }: { suspects: readonly Suspect[]; accepted: boolean },
+  tally: Tally,
 ): Promise<void> {
-  // A probe has priority over scheduled sweeps, but not over a command's pages.
-  const answer = await askFor(client, sweep, suspect, { reason: 'probe', scheduled, signal });
-  if (answer === 'unknown') return;
-  const changed = await mirror.suspects.settle(sweep, suspect, { found: answer, now: clock.now() });
-  const tombstoned = answer === null ? 1 : 0;
-  tally.changed += changed;
-  tally.deleted += tombstoned;
-  onEvent({ kind: 'rows', key: sweep, rows: { changed, tombstoned } });
+  if (suspects.length === 0) return;
+  await mirror.suspects.condemn(sweep, suspects, { accepted, now: clock.now() });
+  tally.deleted += suspects.length;
+  onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: suspects.length } });
 }

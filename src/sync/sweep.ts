@@ -1,4 +1,4 @@
-import { isMirrorError, messageOf, reachOf } from '../core/errors.ts';
+import { isMirrorError, messageOf, type Reach, reachOf } from '../core/errors.ts';
 import type { ListKey } from '../core/lists.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
@@ -13,17 +13,19 @@ import { walk } from './walk.ts';
  *   would not help.
  */
 export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOptions): Promise<ListReport> {
-  const { mirror, clock, onEvent } = deps;
+  const { mirror, clock, onEvent, signal } = deps;
   let sweep = await mirror.sweeps.open(key, options.reason, clock.now());
   const askedBefore = sweep.walked;
+  let held = 0;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
     sweep = await walk(deps, sweep, options.reason, tally);
-    await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
+    held = await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
     await mirror.sweeps.complete(sweep, clock.now());
   } catch (error) {
-    await endAfterError(mirror, sweep, error, clock.now());
+    if (!isMirrorError(error) && !signal.aborted) onEvent({ kind: 'fault', key, error });
+    await endAfterError(mirror, sweep, { error, reach: reachIn(error, signal) }, clock.now());
     throw error;
   }
   return {
@@ -32,14 +34,26 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
     items: sweep.items,
     ...tally,
     rejected: sweep.rejected,
+    withoutId: sweep.withoutId,
     suspects: await mirror.suspects.count(key),
+    held,
     error: null,
   };
 }
 
 /** Ends a sweep after an error: as `failed` if the error ends the list, else as `paused`. */
-async function endAfterError(mirror: Writer, sweep: Sweep, error: unknown, now: number): Promise<void> {
+async function endAfterError(
+  mirror: Writer,
+  sweep: Sweep,
+  { error, reach }: { error: unknown; reach: Reach },
+  now: number,
+): Promise<void> {
   if (isMirrorError(error, 'LEASE_LOST')) return;
-  const state = reachOf(error) === 'list' ? 'failed' : 'paused';
-  await mirror.sweeps.end(sweep.id, state, messageOf(error), now).catch(() => undefined);
+  const why = { error: messageOf(error), code: isMirrorError(error) ? error.code : null };
+  await mirror.sweeps.end(sweep.id, reach === 'list' ? 'failed' : 'paused', why, now).catch(() => undefined);
+}
+
+/** How much of a pass the error ends. A signal stops all of it, whatever the signal's reason. */
+export function reachIn(error: unknown, signal: AbortSignal): Reach {
+  return signal.aborted ? 'pass' : reachOf(error);
 }

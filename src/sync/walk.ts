@@ -4,9 +4,7 @@ import { describeList } from '../core/lists.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { Page } from '../service/client.ts';
 import type { SweepDeps, Tally } from './deps.ts';
-
-/** A list of more than 100,000 pages counts as endless: no list has ten million rows. */
-const MOST_PAGES = 100_000;
+import { EndGuard } from './endless.ts';
 
 /** A walk restarts at its first page at most twice after a refused token. */
 const MOST_RESTARTS = 2;
@@ -22,6 +20,9 @@ export async function walk(
   tally: Tally,
 ): Promise<Sweep> {
   let sweep = opened;
+  // A resync reads a list to its end, whatever its length.
+  const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
+  let guard = new EndGuard(known?.pages ?? null);
   const lacking: Record<string, number> = {};
   for (let restarts = 0; !sweep.walked;) {
     let page: Page;
@@ -31,16 +32,18 @@ export async function walk(
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;
       sweep = await mirror.sweeps.restart(sweep);
+      guard = new EndGuard(known?.pages ?? null);
       onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;
     }
-    refuseEndless(sweep, page);
+    guard.check(sweep, page);
     const result = await mirror.applyPage(sweep, page, clock.now());
     sweep = result.sweep;
     const { inserted, changed } = result.applied;
     tally.inserted += inserted;
     tally.changed += changed;
     onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
+    refuseUnreadable(sweep, page);
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;
     onEvent({
       kind: 'page',
@@ -55,21 +58,18 @@ export async function walk(
   return sweep;
 }
 
-/** @throws MirrorError `ENDLESS_LIST` for a page that shows that the list has no end */
-function refuseEndless(sweep: Sweep, { next, items, rejects }: Page): void {
-  if (next === null) return;
-  const problem = sweep.tokens.has(next)
-    ? 'returned the same page token twice'
-    : items.length + rejects.length === 0
-      ? 'returned an empty page with a next-page token'
-      : sweep.pages + 1 >= MOST_PAGES
-        ? `has more than ${MOST_PAGES} pages`
-        : null;
-  if (problem === null) return;
+/**
+ * A page with no readable row shows that the service's rows have changed: the list is not complete. One
+ * unreadable row at the end of a list does not.
+ * @throws MirrorError `BAD_ANSWER`
+ */
+function refuseUnreadable(sweep: Sweep, { items, rejects }: Page): void {
+  const [first] = rejects;
+  if (first === undefined || items.length > 0 || (rejects.length === 1 && sweep.items > 0)) return;
   throw new MirrorError(
-    'ENDLESS_LIST',
-    `The list of ${describeList(sweep)} ${problem} (at page ${sweep.pages + 1}), ` +
-      'so its end cannot be found. Every page read so far is kept and nothing is marked as deleted; ' +
-      'the next pass starts at the first page.',
+    'BAD_ANSWER',
+    `The list of ${describeList(sweep)} cannot be read: none of the ${rejects.length} rows of page ` +
+      `${sweep.pages} is as expected (${first.reason}). Nothing is marked as deleted; ` +
+      'the table `rejects` has these rows.',
   );
 }

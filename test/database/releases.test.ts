@@ -14,6 +14,7 @@ import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration
 import { testProgram } from '../support/program.ts';
 import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
+import { syncTwice } from '../support/settle.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -205,7 +206,7 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
 
     const mirror = await mirrorOf({ path, sandbox: { conversations: [30] } });
     for (const view of VIEW_NAMES) await mirror.database.query(`SELECT * FROM ${view}`);
-    expect((await mirror.sync()).stopped).toBeNull();
+    expect((await syncTwice(mirror)).stopped).toBeNull();
     await expectEqualToService(mirror);
     mirror.sandbox.applyEvents(20);
     expect((await mirror.sync()).stopped).toBeNull();

@@ -27,11 +27,12 @@ conversation_tags  inbox_id, conversation_id, tag_id
 changes            id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value,
                    new_value, sweep_id
 sweeps             id, list, inbox_id, reason, state, next_page, pages, items, requests, inserted,
-                   changed, deleted, rejected, started_at, heartbeat_at, finished_at, error
+                   changed, deleted, rejected, started_at, heartbeat_at, finished_at, error, error_code,
+                   without_id, held, accepted
 sweep_pages        sweep_id, page_no, token, item_ids, fetched_at
 requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms,
                    items, changed, error
-rejects            id, sweep_id, list, inbox_id, reason, raw, seen_at
+rejects            id, sweep_id, list, inbox_id, reason, raw, seen_at, item_id
 `;
 
 interface Column {

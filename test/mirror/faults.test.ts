@@ -227,7 +227,9 @@ describe('a transaction', () => {
       ...refuse,
       refuses: `(SELECT list FROM sweeps WHERE id = NEW.sweep_id) = 'conversations'`,
     });
-    expect((await mirror.sync()).stopped).not.toBeNull();
+    const { stopped, lists } = await mirror.sync();
+    // A database that the program does not know reports an unknown error, which ends the list only.
+    expect(stopped ?? lists.find(({ key }) => key.list === 'conversations')?.error).not.toBeNull();
     expect(await count(mirror.database, `conversations WHERE status = 'changed'`)).toBe(0);
     expect(await changesIn(mirror.database)).toEqual([]);
     await dropTrigger(mirror.database, refuse);

@@ -60,7 +60,7 @@ test.each([
 ])('readRows rejects a row with the id %s and names the reason', (id) => {
   const { items, rejects } = read('users', `[{"id":${id},"email":"a@example.com"},{"id":"2"}]`);
 
-  expect(rejects).toMatchObject([{ reason: 'id is not an id of digits' }]);
+  expect(rejects).toMatchObject([{ id: null, reason: 'id is not an id of digits' }]);
   expect(items.map((item) => item.id)).toEqual(['2']);
 });
 
@@ -233,7 +233,8 @@ test.each<[ListName, string, string]>([
   const { items, rejects } = read(list, `[{"id":"1001"},${row},{"id":"1002"}]`);
 
   expect(items.map(({ id }) => id)).toEqual(['1001', '1002']);
-  expect(rejects).toEqual([{ reason, raw: row }]);
+  const id = row.startsWith('{"id":1,') ? '1' : null;
+  expect(rejects).toEqual([{ id, reason, raw: row }]);
 });
 
 test.each(['5', '"jane"', '[1]', '9007199254740993'])(

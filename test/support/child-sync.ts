@@ -32,7 +32,14 @@ const client = createClient({
   storePublicPermalink: false,
 });
 const { stopped, lists } = await runPass(
-  { client, mirror: writer, clock, onEvent: () => undefined, signal: new AbortController().signal },
+  {
+    client,
+    mirror: writer,
+    clock,
+    goneAfterMs: 0,
+    onEvent: () => undefined,
+    signal: new AbortController().signal,
+  },
   passSpec({ requestedBy: 'child' }),
 );
 await lease.release();

@@ -23,7 +23,7 @@ import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
 import { testLog } from './log.ts';
-import { KEY, temporaryDatabase } from './mirror.ts';
+import { GONE_AFTER_MS, KEY, temporaryDatabase } from './mirror.ts';
 import { passSpec } from './pass-spec.ts';
 import { freshMirrorFile } from './template.ts';
 
@@ -201,6 +201,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       client,
       mirror: writer,
       clock: killSwitch.clock(),
+      goneAfterMs: GONE_AFTER_MS,
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,

@@ -21,6 +21,9 @@ import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
 
 export const KEY = 'sandbox-key';
 
+/** The default of GONE_AFTER (.env.example). */
+export const GONE_AFTER_MS = 10 * 60_000;
+
 /** A folder that is deleted after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-test-'));
@@ -73,6 +76,8 @@ export interface MirrorOptions {
   readonly pageSize?: number;
   readonly clock?: TestClock;
   readonly storePublicPermalink?: boolean;
+  /** GONE_AFTER; by default that of .env.example. */
+  readonly goneAfterMs?: number;
   readonly wrapHttp?: (http: Http) => Http;
 }
 
@@ -123,7 +128,14 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     events,
     sync: (spec = {}, signal = new AbortController().signal) =>
       runPass(
-        { client, mirror: writer, clock, onEvent: (event) => events.push(event), signal },
+        {
+          client,
+          mirror: writer,
+          clock,
+          goneAfterMs: options.goneAfterMs ?? GONE_AFTER_MS,
+          onEvent: (event) => events.push(event),
+          signal,
+        },
         passSpec(spec),
       ),
   };

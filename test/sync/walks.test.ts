@@ -328,7 +328,7 @@ test('a pause does not revive a sweep that was abandoned because its inbox is go
     `UPDATE sweeps SET state = 'abandoned', error = 'the inbox is gone' WHERE id = $1`,
     sweep.id,
   );
-  await writer.sweeps.end(sweep.id, 'paused', 'stopped', clock.now());
+  await writer.sweeps.end(sweep.id, 'paused', { error: 'stopped', code: null }, clock.now());
   expect(await database.query(`SELECT state, error FROM sweeps WHERE id = $1`, sweep.id)).toEqual([
     { state: 'abandoned', error: 'the inbox is gone' },
   ]);

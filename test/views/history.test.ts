@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
+import { syncTwice } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { HOUR, ask, minute } from './support.ts';
 
@@ -13,6 +14,7 @@ async function lived(
   ...happen: ((mirror: TestMirror, inbox: ReturnType<typeof firstInbox>, ids: string[]) => void)[]
 ): Promise<{ mirror: TestMirror; inboxId: string; ids: string[] }> {
   const mirror = await quickMirror({
+    goneAfterMs: 0,
     sandbox: { conversations: [conversations], usersPerInbox: 3, tagsPerInbox: 2 },
   });
   const inbox = firstInbox(mirror.sandbox);
@@ -22,7 +24,7 @@ async function lived(
   for (const [nth, one] of happen.entries()) {
     mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + nth * HOUR - mirror.clock.now());
     one(mirror, inbox, ids);
-    await mirror.sync();
+    await syncTwice(mirror, 1000);
   }
   mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + happen.length * HOUR - mirror.clock.now());
   return { mirror, inboxId: inbox.id, ids };
@@ -112,7 +114,7 @@ describe('status_intervals', () => {
       { appeared: 2, removed: 2 },
     ]);
     mirror.sandbox.world.removeInbox([...mirror.sandbox.world.inboxes.keys()][0]!);
-    await mirror.sync();
+    await syncTwice(mirror, 1000);
     expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual([
       'open',
       '10:00',
@@ -261,7 +263,7 @@ describe('the daily views', () => {
     const { id } = firstInbox(mirror.sandbox);
     await mirror.sync({ lists: ['inboxes'] });
     mirror.sandbox.world.removeInbox(id);
-    await mirror.sync({ lists: ['inboxes'] });
+    await mirror.sync({ kind: 'resync', lists: ['inboxes'], acceptDeletes: true });
     mirror.sandbox.world.restoreInbox(id);
     await mirror.sync();
     const flow = await ask(mirror, `SELECT appeared, removed FROM flow_daily WHERE inbox_id = '${id}'`);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { BUDGET_WINDOW_MS } from '../../src/core/budget.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
+import { syncTwice } from '../support/settle.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ask, HOUR, MINUTE, minute } from './support.ts';
 
@@ -9,7 +10,7 @@ const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
 
 /** A mirror whose conversations are all open, unassigned and without tags. */
 async function plainMirror(conversations = [6]) {
-  const mirror = await quickMirror({ sandbox: { ...SMALL, conversations } });
+  const mirror = await quickMirror({ goneAfterMs: 0, sandbox: { ...SMALL, conversations } });
   for (const inbox of mirror.sandbox.world.inboxes.values())
     for (const row of inbox.conversations.values())
       Object.assign(row, { status: 'open', assignee: null, tag_ids: [] });
@@ -52,7 +53,7 @@ test('backlog_now counts by status, close as closed, and every unknown status as
     },
   ]);
   world.removeInbox(other.id);
-  await mirror.sync();
+  await syncTwice(mirror, 1000);
   expect((await ask(mirror, `SELECT inbox_id FROM backlog_now`)).map((row) => row['inbox_id'])).toEqual([
     inbox.id,
   ]);
@@ -126,7 +127,7 @@ test('unassigned_age restarts when the inbox returns', async () => {
   await mirror.sync();
   mirror.clock.advance(HOUR);
   world.removeInbox(id);
-  await mirror.sync();
+  await syncTwice(mirror, 1000);
   expect(await ask(mirror, `SELECT * FROM unassigned_age`)).toEqual([]);
   mirror.clock.advance(HOUR);
   world.restoreInbox(id);
@@ -147,7 +148,7 @@ test('tag_volume counts live and not closed conversations of used, unused and go
   await mirror.sync();
   world.removeConversation(inbox.id, c!);
   world.removeTag(inbox.id, bug!);
-  await mirror.sync();
+  await syncTwice(mirror, 1000);
   const rows = await ask(
     mirror,
     `SELECT tag_id, conversations, not_closed FROM tag_volume ORDER BY conversations DESC, not_closed DESC`,

@@ -5,6 +5,7 @@ import type { World } from '../../src/sandbox/world/world.ts';
 import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
+import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { ask, HOUR } from './support.ts';
 
@@ -64,7 +65,7 @@ test(
           for (const { hours, happenings } of [{ hours: 1, happenings: [] }, ...history]) {
             mirror.clock.advance(hours * HOUR);
             for (const one of happenings) life.make(one);
-            const { stopped } = await mirror.sync();
+            const { stopped } = await syncSettled(mirror);
             expect(stopped).toBeNull();
             mirror.clock.advance(1000);
             sightings.push({

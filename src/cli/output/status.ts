@@ -2,7 +2,7 @@ import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
-import { LIST_NAMES } from '../../core/lists.ts';
+import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
 import { asCell, type Output, paint, wrapped } from '../../session/terminal.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import { renderTable } from './table.ts';
@@ -74,7 +74,13 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
         `started ${fromNow(list.sweep.startedAt, now)}`,
     );
   if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
+  if (list.held > 0)
+    parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
   if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
+  if (list.withoutId > 0)
+    parts.push(
+      paint(output, 'yellow', `deletions wait: ${plural(list.withoutId, 'row')} without a readable id`),
+    );
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');

@@ -1,7 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
-import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
+import { acceptCommand, describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { EndedPass } from '../../library/pass/either-way.ts';
 import type { Session } from '../../session/session.ts';
 import {
@@ -90,7 +90,8 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
   return name === null ? inboxId : `${asCell(name)} (${inboxId})`;
 }
 
-function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects }: ListReport): void {
+function printTrouble(stderr: Output, { key, outcome, error, ...figures }: ListReport): void {
+  const { rejected, withoutId, suspects, held } = figures;
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     printWarning(
@@ -99,11 +100,23 @@ function printTrouble(stderr: Output, { key, outcome, error, rejected, suspects 
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
-  if (suspects > 0) {
+  if (withoutId > 0)
+    printWarning(
+      stderr,
+      `${plural(withoutId, 'row')} of ${describeList(key)} came without a readable id; ` +
+        'until the service sends all ids, none of its rows is marked as deleted',
+    );
+  if (held > 0) {
+    printWarning(
+      stderr,
+      `${plural(held, 'row')} of ${describeList(key)} would be marked as deleted. That is too many without ` +
+        `your consent: check the service, then run \`${acceptCommand(key)}\``,
+    );
+  } else if (suspects > 0) {
     printWarning(
       stderr,
       `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
-        'a row that the next complete sweep does not list either is marked as deleted',
+        'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)
@@ -140,6 +153,8 @@ function endedPassAsJson({ report, cost, order }: EndedPass): unknown {
       deleted: numbers.deleted,
       rejected: numbers.rejected,
       suspects: numbers.suspects,
+      without_id: numbers.withoutId,
+      held: numbers.held,
       error: error instanceof Error ? error.message : null,
     })),
     stopped: isMirrorError(stopped)

@@ -68,13 +68,20 @@ function listGauges(registry: Registry): Update {
     ['list'],
   );
   const rows = gauge(registry, 'list_rows', 'Rows of the last complete sweep.', labels);
+  const held = gauge(
+    registry,
+    'list_held_rows',
+    'Rows that a person must accept before they are marked as deleted.',
+    labels,
+  );
   return ({ status: { judged, now } }) => {
-    for (const each of [age, fresh, promise, rows]) each.reset();
+    for (const each of [age, fresh, promise, rows, held]) each.reset();
     const shortest = new Map<ListName, number>();
-    for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known } of judged) {
+    for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known, held: waits } of judged) {
       const of = { list, inbox_id: inboxId ?? '' };
       fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));
+      held.set(of, waits);
       if (completeAsOf !== null) age.set(of, (now - completeAsOf.getTime()) / SECOND);
       if (known !== null) rows.set(of, known);
     }

@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, SECOND } from '../../core/clock.ts';
-import { isMirrorError, MirrorError, reachOf } from '../../core/errors.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
@@ -9,13 +9,14 @@ import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { SIDE_BY_SIDE } from '../../sync/pass.ts';
 import { readAgenda } from '../../sync/planning/agenda.ts';
-import { sweepList } from '../../sync/sweep.ts';
+import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
 
 export interface ScheduledSweepsDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
+  readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
   readonly onEvent: (event: PassEvent) => void;
@@ -106,14 +107,14 @@ export class ScheduledSweeps {
   }
 
   async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
-    const { client, mirror, clock, onEvent } = this.#deps;
+    const { client, mirror, clock, goneAfterMs, onEvent } = this.#deps;
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
-      const deps = { client, mirror, clock, signal, onEvent };
+      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
       done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
       this.#cooldowns.end(key);
     } catch (error) {
-      const isFinal = reachOf(error) === 'list';
+      const isFinal = reachIn(error, signal) === 'list';
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
       this.#afterFailure(key, error, isFinal);
     } finally {
@@ -133,6 +134,9 @@ export class ScheduledSweeps {
           `a list cannot be read; retrying in ${duration(lasts)}`,
         );
     }
+    // A bug that this list meets rests it, however often its slots come.
+    if (isFinal && !isMirrorError(error))
+      this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });
     // Should the ledger and the agenda ever disagree, this limits the attempts to two a minute.
     if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
     if (!isFinal && !isListFault) onError(error);

@@ -64,7 +64,8 @@ export async function passHere(
   const stopping = (): void => onStopping?.();
   signal.addEventListener('abort', stopping);
   try {
-    const report = await runPass({ client, mirror, clock, signal, onEvent }, spec);
+    const { goneAfterMs } = config;
+    const report = await runPass({ client, mirror, clock, goneAfterMs, signal, onEvent }, spec);
     const requests = await mirror.budget.sentSince(startedAt - 1);
     return { report, cost: { requests, milliseconds: clock.monotonic() - startedMonotonic }, order: null };
   } finally {

@@ -98,8 +98,9 @@ export class Replay {
   async #reportOf(key: ListKey, { state, error, ...numbers }: OrderSweep): Promise<ListReport> {
     if (state === 'failed')
       return { key, outcome: 'failed', ...NO_FIGURES, error: new Error(error ?? 'cause unknown') };
-    const { items, inserted, changed, deleted, rejected } = numbers;
+    const { items, inserted, changed, deleted, rejected, withoutId, held } = numbers;
     const suspects = await this.#mirror.suspects.count(key);
-    return { key, outcome: 'complete', items, inserted, changed, deleted, rejected, suspects, error: null };
+    const rows = { items, inserted, changed, deleted, rejected, withoutId, suspects, held };
+    return { key, outcome: 'complete', ...rows, error: null };
   }
 }

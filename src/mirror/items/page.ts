@@ -3,13 +3,14 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import { itemSql, type KnownRow } from './statements.ts';
 import { applyItems, type ItemCounts } from './upsert.ts';
 
 /** A checked page of a list. */
 export interface PageToApply {
   readonly items: readonly Item[];
-  /** Rows that cannot be read. */
-  readonly rejects: readonly { readonly reason: string; readonly raw: string }[];
+  /** Rows that cannot be read; `id` is null if their id cannot be read either. */
+  readonly rejects: readonly { readonly id: string | null; readonly reason: string; readonly raw: string }[];
   /** The next page's token; null on the last page. */
   readonly next: string | null;
   /** The ledger id of the page's request. */
@@ -53,7 +54,8 @@ export async function applyPage(
     );
     await tx.execute(
       `UPDATE sweeps SET next_page = $2, pages = $3, items = items + $4, requests = requests + $5,
-         inserted = inserted + $6, changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9
+         inserted = inserted + $6, changed = changed + $7, rejected = rejected + $8, heartbeat_at = $9,
+         without_id = without_id + $10
        WHERE id = $1`,
       sweep.id,
       page.next,
@@ -64,6 +66,7 @@ export async function applyPage(
       written.changed,
       page.rejects.length,
       observedAt,
+      withoutId(page),
     );
     const touched = written.inserted + written.changed;
     if (touched > 0)
@@ -84,10 +87,16 @@ function sweepAfter(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
     pages: pageNo,
     items: sweep.items + page.items.length,
     rejected: sweep.rejected + page.rejects.length,
+    withoutId: sweep.withoutId + withoutId(page),
     walked: page.next === null,
   };
 }
 
+function withoutId({ rejects }: PageToApply): number {
+  return rejects.filter(({ id }) => id === null).length;
+}
+
+/** Writes the rows that cannot be read. They are present, so that none of them stays a suspect. */
 async function writeRejects(
   tx: Sql,
   { dialect }: Database,
@@ -97,13 +106,18 @@ async function writeRejects(
 ): Promise<void> {
   if (rejects.length === 0) return;
   await tx.execute(
-    `INSERT INTO rejects (sweep_id, list, inbox_id, seen_at, reason, raw)
-     SELECT $1, $2, $3, $4, reason, raw
-     FROM ${dialect.records('$5', { reason: 'text', raw: 'json' }, 'new_rejects')}`,
+    `INSERT INTO rejects (sweep_id, list, inbox_id, seen_at, item_id, reason, raw)
+     SELECT $1, $2, $3, $4, id, reason, raw
+     FROM ${dialect.records('$5', { id: 'text', reason: 'text', raw: 'json' }, 'new_rejects')}`,
     sweep.id,
     sweep.list,
     sweep.inboxId,
     seenAt,
     JSON.stringify(rejects),
   );
+  const sql = itemSql(sweep.list, dialect);
+  const ids = JSON.stringify(rejects.flatMap(({ id }) => id ?? []));
+  const known = await tx.query<KnownRow>(sql.knownRows, sweep.inboxId, ids);
+  const suspects = known.filter(({ missing_since: since }) => since !== null).map(({ id }) => id);
+  if (suspects.length > 0) await tx.execute(sql.clear, sweep.inboxId, JSON.stringify(suspects));
 }

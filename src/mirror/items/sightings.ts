@@ -3,6 +3,7 @@ import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { sinceComplete } from '../sweeps/sweeps.ts';
+import { itemSql } from './statements.ts';
 
 /**
  * A list keeps its order from sweep to sweep, so most items are near their last page. The first search
@@ -50,6 +51,41 @@ export async function lastSightings(
   if (near !== null)
     for (const reach of NEARBY_PAGES) await search({ from: near - reach, to: near + reach }, 1);
   await search(null, 2);
+  return seen;
+}
+
+/**
+ * A sighting of suspects that no stored page holds any more, ISO 8601, by id: the start of the last complete
+ * sweep before the suspicion, which listed them, or the row's last change, whichever is later.
+ */
+export async function sightingsBeforeSuspicion(
+  sql: Sql,
+  dialect: Dialect,
+  { list, inboxId }: ListKey,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const { table, scope } = itemSql(list, dialect);
+  const rows = await sql.query<{ id: string; changed_at: Date; missing_since: Date | null }>(
+    `SELECT id, changed_at, missing_since FROM ${table}
+     WHERE ${scope} AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
+    inboxId,
+    JSON.stringify(ids),
+  );
+  const seen = new Map(rows.map(({ id, changed_at }) => [id, changed_at.toISOString()]));
+  for (const [since, suspects] of Map.groupBy(rows, (row) => row.missing_since?.toISOString() ?? null)) {
+    if (since === null) continue;
+    const [sweep] = await sql.query<{ started_at: Date }>(
+      `SELECT started_at FROM sweeps
+       WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' AND without_id = 0
+         AND finished_at < $3 ORDER BY id DESC LIMIT 1`,
+      list,
+      inboxId,
+      since,
+    );
+    const listedAt = sweep?.started_at.toISOString() ?? '';
+    for (const { id } of suspects) if (listedAt > (seen.get(id) ?? '')) seen.set(id, listedAt);
+  }
   return seen;
 }
 

@@ -18,9 +18,9 @@ export interface ItemSql {
   readonly columns: string;
   /** `$2` JSON array of rows, `$3` now: inserts or overwrites them and removes suspicions and tombstones. */
   readonly upsert: string;
-  /** `$2` JSON array of ids: removes the suspicion of rows that did not change. */
+  /** `$2` JSON array of ids: removes the suspicion of rows that are present. */
   readonly clear: string;
-  /** `$2` sweep id: a condition on the live rows that are on no page of the sweep. */
+  /** `$2` sweep id: a condition on the live rows that are on no page of the sweep, readable or not. */
   readonly unseen: string;
   /** The table, and the condition on it for the list's rows. */
   readonly table: string;
@@ -54,7 +54,8 @@ export function itemSql(list: ListName, dialect: Dialect): ItemSql {
     unseen: `${scope} AND deleted_at IS NULL AND ${dialect.noneOf(
       'id',
       `
-      SELECT seen.value FROM sweep_pages, ${dialect.texts('item_ids', 'seen')} WHERE sweep_id = $2`,
+      SELECT seen.value FROM sweep_pages, ${dialect.texts('item_ids', 'seen')} WHERE sweep_id = $2
+      UNION ALL SELECT item_id FROM rejects WHERE sweep_id = $2 AND item_id IS NOT NULL`,
     )}`,
   };
 }

@@ -1,8 +1,9 @@
 import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import { exceedsBrake } from './brake.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
@@ -15,6 +16,8 @@ export interface Suspect {
   readonly id: string;
   /** The e-mail address or name for the service's search; null if the id is enough or the row has none. */
   readonly askBy: string | null;
+  /** When a complete sweep first did not list it; null if this sweep is the first. */
+  readonly missingSince: Date | null;
 }
 
 /** Counts the suspects. */
@@ -46,17 +49,13 @@ export class Suspects extends SuspectReader {
   }
 
   /**
-   * Closes the walk of a sweep that has every page. A live row that is on none of them gets its tombstone if
-   * an earlier complete sweep also lacked it; otherwise it becomes a suspect. A second call changes nothing.
-   * A sweep with rejects suspects no row.
-   * @param acceptDeletes true if this sweep alone is proof
-   * @returns the sweep's suspects, and how many rows got a tombstone
+   * Closes the walk of a sweep that has every page: a live row that is on none of them becomes a suspect. A
+   * second call changes nothing. After a row without a readable id, which may
+   * be any of them, the sweep suspects no row.
+   * @returns the sweep's suspects
    */
-  async closeWalk(
-    sweep: Sweep,
-    { acceptDeletes, now }: { acceptDeletes: boolean; now: number },
-  ): Promise<{ suspects: Suspect[]; deleted: number }> {
-    if (sweep.rejected > 0) return { suspects: [], deleted: 0 };
+  async closeWalk(sweep: Sweep, now: number): Promise<Suspect[]> {
+    if (sweep.withoutId > 0) return [];
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(sweep.list, database.dialect);
     const askBy = SEARCHED_BY[sweep.list] ?? 'NULL';
@@ -66,13 +65,7 @@ export class Suspects extends SuspectReader {
         sweep.inboxId,
         sweep.id,
       );
-      const witnessed = rows.filter(
-        ({ missing_since: since }) => acceptDeletes || (since !== null && since < sweep.startedAt),
-      );
-      const deleted = new Set(witnessed.map(({ id }) => id));
-      await tombstone(tx, database, sweep, [...deleted], now);
-      const suspects = rows.filter(({ id }) => !deleted.has(id));
-      const unmarked = suspects.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
+      const unmarked = rows.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
       if (unmarked.length > 0) {
         const ids = `SELECT value FROM ${database.dialect.texts('$2', 'ids')}`;
         await tx.execute(
@@ -83,21 +76,22 @@ export class Suspects extends SuspectReader {
           iso(Math.max(now, sweep.startedAt.getTime())),
         );
       }
-      return {
-        suspects: suspects.map(({ id, ask_by }) => ({ id, askBy: ask_by })),
-        deleted: deleted.size,
-      };
+      return rows.map(({ id, ask_by, missing_since }) => ({
+        id,
+        askBy: ask_by,
+        missingSince: missing_since,
+      }));
     });
   }
 
   /**
-   * Writes the service's answer for one suspect: the item, or its tombstone if `found` is null.
+   * Writes the service's answer for one suspect: the item that it found, or a tombstone if `isGone`.
    * @returns how many rows changed, 0 or 1; a tombstone does not count
    */
   async settle(
     sweep: Sweep,
-    suspect: Suspect,
-    { found, now }: { found: Item | null; now: number },
+    suspect: Pick<Suspect, 'id'>,
+    { found, isGone, now }: { found: Item | null; isGone: boolean; now: number },
   ): Promise<number> {
     const { database, write } = this.#fenced;
     return await write(async (tx) => {
@@ -106,30 +100,77 @@ export class Suspects extends SuspectReader {
         sweep.id,
         iso(now),
       );
-      if (found === null) {
-        await tombstone(tx, database, sweep, [suspect.id], now);
-        return 0;
-      }
-      const context = {
-        list: sweep.list,
-        inboxId: sweep.inboxId,
-        sweepId: sweep.id,
-        baseline: sweep.baseline,
-        observedAt: iso(now),
-        pageNo: null,
-      };
-      const { changed } = await applyItems(tx, database.dialect, context, [found]);
-      await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
-      // A sighting is stored under a negative page number: after a crash this suspect is not requested again.
-      await tx.execute(
-        `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-         SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
-         WHERE sweep_id = $1 AND page_no < 0`,
-        sweep.id,
-        JSON.stringify([found.id]),
-        iso(now),
-      );
-      return changed;
+      if (isGone) await tombstone(tx, database, sweep, [suspect.id], now);
+      return found === null ? 0 : await applySighting(tx, database, sweep, found, now);
     });
   }
+
+  /**
+   * Sets the tombstones of suspects.
+   * @param accepted a person has accepted them, so that the brake does not count them
+   */
+  async condemn(
+    sweep: Sweep,
+    suspects: readonly Pick<Suspect, 'id'>[],
+    { accepted, now }: { accepted: boolean; now: number },
+  ): Promise<void> {
+    const { database, write } = this.#fenced;
+    const ids = suspects.map(({ id }) => id);
+    await write(async (tx) => {
+      await tombstone(tx, database, sweep, ids, now);
+      if (accepted) await tx.execute(`UPDATE sweeps SET accepted = $2 WHERE id = $1`, sweep.id, true);
+    });
+  }
+
+  /** True if the tombstones of these suspects must wait for a person. */
+  async exceedsBrake(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[], now: number): Promise<boolean> {
+    const ids = suspects.map(({ id }) => id);
+    return await exceedsBrake(this.#fenced.database, sweep, ids, now);
+  }
+
+  /** Records how many tombstones of the sweep wait for a person. */
+  async hold(sweep: Sweep, rows: number): Promise<void> {
+    await this.#fenced.write((tx) =>
+      tx.execute(`UPDATE sweeps SET held = $2 WHERE id = $1 AND held <> $2`, sweep.id, rows),
+    );
+  }
+
+  /** Drops the suspicion of every live row of the list. */
+  async acquit({ list, inboxId }: ListKey): Promise<void> {
+    const { database, write } = this.#fenced;
+    const { table, scope } = itemSql(list, database.dialect);
+    await write((tx) =>
+      tx.execute(`UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT}`, inboxId),
+    );
+  }
+}
+
+/** Writes an item that the service returned for a suspect. @returns how many rows changed, 0 or 1 */
+async function applySighting(
+  tx: Sql,
+  { dialect }: Database,
+  sweep: Sweep,
+  found: Item,
+  now: number,
+): Promise<number> {
+  const context = {
+    list: sweep.list,
+    inboxId: sweep.inboxId,
+    sweepId: sweep.id,
+    baseline: sweep.baseline,
+    observedAt: iso(now),
+    pageNo: null,
+  };
+  const { changed } = await applyItems(tx, dialect, context, [found]);
+  await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
+  // A sighting is stored under a negative page number: after a crash this suspect is not requested again.
+  await tx.execute(
+    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+     SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
+     WHERE sweep_id = $1 AND page_no < 0`,
+    sweep.id,
+    JSON.stringify([found.id]),
+    iso(now),
+  );
+  return changed;
 }

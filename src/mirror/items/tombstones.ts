@@ -5,14 +5,14 @@ import { iso } from '../../database/instants.ts';
 import { writeChanges } from '../history/write.ts';
 import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import { lastSightings } from './sightings.ts';
+import { lastSightings, sightingsBeforeSuspicion } from './sightings.ts';
 import { itemSql, type KnownRow } from './statements.ts';
 
 /** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;
 
 /** The tables whose rows an inbox's tombstone covers. */
-const COVERED_TABLES = LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => TABLES[list]);
+export const COVERED_TABLES = LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => TABLES[list]);
 
 /** Writes tombstones and their changes, in batches. */
 export async function tombstone(
@@ -37,7 +37,9 @@ async function tombstoneBatch(
   const { table, scope } = itemSql(sweep.list, dialect);
   const batch = `SELECT value FROM ${dialect.texts('$2', 'ids')}`;
   const parameters = [sweep.inboxId, JSON.stringify(ids), iso(now)];
-  const seen = await lastSightings(tx, dialect, sweep, ids, null);
+  const onPages = await lastSightings(tx, dialect, sweep, ids, null);
+  const unpaged = ids.filter((id) => !onPages.has(id));
+  const seen = new Map([...onPages, ...(await sightingsBeforeSuspicion(tx, dialect, sweep, unpaged))]);
   await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (${batch})`, ...parameters);
   if (sweep.list === 'inboxes') await coverRows(tx, parameters, batch);
   await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);

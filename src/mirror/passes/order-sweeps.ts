@@ -14,6 +14,8 @@ export interface OrderSweep extends ListKey {
   readonly changed: number;
   readonly deleted: number;
   readonly rejected: number;
+  readonly withoutId: number;
+  readonly held: number;
   readonly startedAt: Date;
   readonly error: string | null;
 }
@@ -41,7 +43,7 @@ export class OrderSweeps {
   async since(begun: Date, firstId: number): Promise<OrderSweep[]> {
     return await this.#sql.query<OrderSweep>(
       `SELECT id, list, inbox_id AS "inboxId", state, pages, items, inserted, changed, deleted, rejected,
-         started_at AS "startedAt", error
+         without_id AS "withoutId", held, started_at AS "startedAt", error
        FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 ORDER BY id`,
       firstId,
       iso(begun),

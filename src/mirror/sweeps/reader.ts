@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
@@ -10,13 +11,20 @@ export interface LatestSweep extends ListKey {
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id. */
+  readonly withoutId: number;
+  /** Rows that wait for a person before they are marked as deleted. */
+  readonly held: number;
   readonly startedAt: Date;
   readonly finishedAt: Date | null;
   readonly error: string | null;
+  readonly errorCode: ErrorCode | null;
 }
 
 interface Columns {
   inbox_id: string | null;
+  without_id: number;
+  error_code: ErrorCode | null;
   started_at: Date;
   finished_at: Date | null;
 }
@@ -34,16 +42,23 @@ export class SweepReader {
 
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
-    const rows = await this.#sql.query<Omit<LatestSweep, 'inboxId' | 'startedAt' | 'finishedAt'> & Columns>(
-      `SELECT list, inbox_id, reason, state, pages, items, rejected, started_at, finished_at, error
+    const rows = await this.#sql.query<
+      Omit<LatestSweep, 'inboxId' | 'withoutId' | 'startedAt' | 'finishedAt' | 'errorCode'> & Columns
+    >(
+      `SELECT list, inbox_id, reason, state, pages, items, rejected, without_id, held, started_at,
+         finished_at, error, error_code
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
-    const sweeps = rows.map(({ inbox_id, started_at, finished_at, ...row }): LatestSweep => ({
-      ...row,
-      inboxId: inbox_id,
-      startedAt: started_at,
-      finishedAt: finished_at,
-    }));
+    const sweeps = rows.map(
+      ({ inbox_id, without_id, started_at, finished_at, error_code, ...row }): LatestSweep => ({
+        ...row,
+        inboxId: inbox_id,
+        withoutId: without_id,
+        errorCode: error_code,
+        startedAt: started_at,
+        finishedAt: finished_at,
+      }),
+    );
     return Map.groupBy(sweeps, listId);
   }
 
@@ -59,15 +74,18 @@ export class SweepReader {
     return rows.map(({ finished_at, changes }) => ({ finishedAt: finished_at, changes }));
   }
 
-  /** When the list was last complete, and its rows in that sweep; null if never. */
-  async lastComplete({ list, inboxId }: ListKey): Promise<{ finishedAt: Date; items: number } | null> {
-    const [row] = await this.#sql.query<{ finished_at: Date; items: number }>(
-      `SELECT finished_at, items FROM sweeps
+  /** When the list was last complete, and its rows and pages in that sweep; null if never. */
+  async lastComplete({
+    list,
+    inboxId,
+  }: ListKey): Promise<{ finishedAt: Date; items: number; pages: number } | null> {
+    const [row] = await this.#sql.query<{ finished_at: Date; items: number; pages: number }>(
+      `SELECT finished_at, items, pages FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' ORDER BY id DESC LIMIT 1`,
       list,
       inboxId,
     );
-    return row === undefined ? null : { finishedAt: row.finished_at, items: row.items };
+    return row === undefined ? null : { finishedAt: row.finished_at, items: row.items, pages: row.pages };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
@@ -17,6 +18,8 @@ export interface Sweep extends ListKey {
   readonly pages: number;
   readonly items: number;
   readonly rejected: number;
+  /** Rejected rows without a readable id. */
+  readonly withoutId: number;
   readonly startedAt: Date;
   /** True if no sweep of the list was ever complete: this one sets the baseline and writes no changes. */
   readonly baseline: boolean;
@@ -35,6 +38,7 @@ interface SweepRow {
   pages: number;
   items: number;
   rejected: number;
+  without_id: number;
   started_at: Date;
   baseline: number;
 }
@@ -66,7 +70,8 @@ export class Sweeps extends SweepReader {
   async open(key: ListKey, reason: Reason, now: number): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       const resumed = await tx.execute(
-        `UPDATE sweeps SET state = 'running', error = NULL, heartbeat_at = $3 WHERE ${THE_LIST} AND ${OPEN}`,
+        `UPDATE sweeps SET state = 'running', error = NULL, error_code = NULL, heartbeat_at = $3
+         WHERE ${THE_LIST} AND ${OPEN}`,
         key.list,
         key.inboxId,
         iso(now),
@@ -90,7 +95,8 @@ export class Sweeps extends SweepReader {
   async restart(sweep: Sweep): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0 WHERE id = $1`,
+        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0
+         WHERE id = $1`,
         sweep.id,
       );
       await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
@@ -108,17 +114,23 @@ export class Sweeps extends SweepReader {
    * Stops a running sweep that is not complete. The next pass resumes a `paused` sweep; no pass resumes a
    * `failed` one.
    */
-  async end(sweepId: number, state: 'paused' | 'failed', error: string, now: number): Promise<void> {
+  async end(
+    sweepId: number,
+    state: 'paused' | 'failed',
+    { error, code }: { error: string; code: ErrorCode | null },
+    now: number,
+  ): Promise<void> {
     const finished = state === 'paused' ? null : iso(now);
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5
+        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5, error_code = $6
          WHERE id = $1 AND state = 'running'`,
         sweepId,
         state,
         error,
         iso(now),
         finished,
+        code,
       );
     });
   }
@@ -156,7 +168,7 @@ async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: Lis
 
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
-    `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, started_at,
+    `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, without_id, started_at,
        NOT EXISTS (SELECT 1 FROM sweeps AS earlier
          WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2
            AND earlier.state = 'complete') AS baseline
@@ -180,6 +192,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
     pages: row.pages,
     items: row.items,
     rejected: row.rejected,
+    withoutId: row.without_id,
     startedAt: row.started_at,
     baseline: Boolean(row.baseline),
     walked: row.pages > 0 && row.next_page === null,
@@ -195,7 +208,9 @@ async function completeSweep(
   now: number,
 ): Promise<void> {
   await tx.execute(
-    `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2, error = NULL WHERE id = $1`,
+    `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2,
+       error = NULL, error_code = NULL
+     WHERE id = $1`,
     sweep.id,
     iso(now),
   );

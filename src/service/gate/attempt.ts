@@ -19,10 +19,14 @@ export type Attempt<Result> =
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
 
-/** Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`. */
+/**
+ * Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`.
+ * @param forbids what a 403 refuses
+ */
 export async function attempt<Result>(
   send: () => Promise<Answer>,
   read: (answer: Answer) => Reading<Result>,
+  forbids: 'key' | 'list' = 'key',
 ): Promise<Attempt<Result>> {
   let answer: Answer;
   try {
@@ -31,7 +35,7 @@ export async function attempt<Result>(
     return { kind: 'lost', cause: messageOf(error), error };
   }
   const { status } = answer;
-  if (status < 200 || status >= 300) return { kind: kindOf(status), answer, cause: causeOf(answer) };
+  if (status < 200 || status >= 300) return { kind: kindOf(status, forbids), answer, cause: causeOf(answer) };
   try {
     return { kind: 'good', answer, reading: read(answer) };
   } catch (error) {
@@ -42,8 +46,12 @@ export async function attempt<Result>(
   }
 }
 
-function kindOf(status: number): 'refused' | 'throttled' | 'unauthorised' | 'failed' {
+function kindOf(
+  status: number,
+  forbids: 'key' | 'list',
+): 'refused' | 'throttled' | 'unauthorised' | 'failed' {
   if (status === 429) return 'throttled';
+  if (status === 403 && forbids === 'list') return 'refused';
   if (status === 401 || status === 403) return 'unauthorised';
   return status >= 500 || status === 408 ? 'failed' : 'refused';
 }

@@ -49,6 +49,8 @@ export type CallOutcome<Result> = {
 export interface Exchange<Result> {
   readonly send: () => Promise<Answer>;
   readonly read: (answer: Answer) => Reading<Result>;
+  /** What a 403 refuses: the gate stays open if it is a list. Default: `key`. */
+  readonly forbids?: 'key' | 'list';
 }
 
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
@@ -134,10 +136,10 @@ class LedgerGate implements Gate {
   async #sendIn<Result>(
     slot: Slot,
     waitedMs: number,
-    { send, read }: Exchange<Result>,
+    { send, read, forbids }: Exchange<Result>,
   ): Promise<Attempt<Result>> {
     const { ledger, clock, onEvent, onEnded } = this.#options;
-    const ended = await attempt(send, read);
+    const ended = await attempt(send, read, forbids);
     const at = clock.monotonic();
     if (ended.kind === 'lost') this.#turnstile.lost(slot, at);
     else this.#turnstile.answered(slot, at);

@@ -1,4 +1,5 @@
 import type { Budget } from '../../core/budget.ts';
+import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
@@ -7,6 +8,7 @@ import { type Network, readNetwork } from './network.ts';
 import {
   readApiUrl,
   readBoolean,
+  readDuration,
   readHostNames,
   readNumber,
   readSchedule,
@@ -27,6 +29,8 @@ export interface Config {
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
+  /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
+  readonly goneAfterMs: number;
   /** The time zone in which days begin and end, for the views. */
   readonly reportTimezone: string;
   readonly http: {
@@ -86,6 +90,7 @@ export function readConfig(
       conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', '*/15 * * * *'),
     },
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
+    goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),
     http: {
       host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>

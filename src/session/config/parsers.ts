@@ -1,4 +1,5 @@
 import { validate as isCron } from 'node-cron';
+import { duration, parseLength } from '../../core/humanize.ts';
 import type { Environment, Read } from './environment.ts';
 
 /** The receiver of changes: its address and the secret that signs them. */
@@ -100,6 +101,19 @@ export function readWebhook(
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');
   return url === null ? null : { url, secret };
+}
+
+/** A length of time from 0 to `most` ms: `0`, `30s`, `10m`, `2h` or `7d`. @returns milliseconds */
+export function readDuration(
+  read: Read,
+  name: string,
+  { fallback, most }: { fallback: number; most: number },
+): number {
+  const expected = `0, or a length of time of up to ${duration(most)} such as 30s, 10m, 2h or 1d`;
+  return read(name, fallback, expected, (text) => {
+    const ms = text === '0' ? 0 : parseLength(text);
+    return ms !== null && ms <= most ? ms : undefined;
+  });
 }
 
 export function readTimezone(read: Read, name: string, fallback: string): string {

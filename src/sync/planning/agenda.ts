@@ -50,7 +50,7 @@ export async function readAgenda(
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     if (isBusy(key)) committed += remainingCost(latest, budget);
-    else if (isDue(latest, dueSince.get(key.list) ?? null))
+    else if (isDue(latest, dueSince.get(key.list) ?? null, now))
       candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
   const cap = scheduledCap(budget);

@@ -1,4 +1,4 @@
-import { HOUR } from '../../core/clock.ts';
+import { DAY, HOUR } from '../../core/clock.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
 import type { LatestSweep } from '../../mirror/sweeps/reader.ts';
@@ -79,11 +79,20 @@ function lastSlots(cron: Cron, first: number, before: Date | null, now: number):
   return slots;
 }
 
+/** A list that the key may not read (403) is tried again after this many ms, whatever its slots. */
+const FORBIDDEN_REST_MS = DAY;
+
 /** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
-export function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
-  if (dueSince === null) return false;
+export function isDue(latest: readonly LatestSweep[], dueSince: Date | null, now: number): boolean {
+  const [newest] = latest;
+  if (dueSince === null || (newest !== undefined && rests(newest, now))) return false;
   return !latest.some(
     ({ state, finishedAt }) =>
       (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
+}
+
+function rests({ state, errorCode, finishedAt }: LatestSweep, now: number): boolean {
+  if (state !== 'failed' || errorCode !== 'LIST_FORBIDDEN' || finishedAt === null) return false;
+  return finishedAt.getTime() > now - FORBIDDEN_REST_MS;
 }

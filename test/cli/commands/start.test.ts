@@ -43,7 +43,10 @@ describe('start', () => {
     // The plan counts only known lists: before the first sweep that is the list of inboxes.
     expect(daemon.stdout()).toContain('As far as is known, the schedules need about 24 requests a day');
     const ready = await fetch(`${String(address)}/readyz`);
-    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, lists: 7, not_fresh: [] }]);
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { ready: true, lists: 7, not_fresh: [], held: [] },
+    ]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
     expect((await program.run('status')).stdout).toContain('held by `inbox-mirror start`');
     const since = performance.now();

@@ -78,7 +78,10 @@ async function worldOf(): Promise<World> {
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
       const signal = new AbortController().signal;
-      return await runPass({ client, mirror: writer, clock, onEvent: () => undefined, signal }, order);
+      return await runPass(
+        { client, mirror: writer, clock, goneAfterMs: 0, onEvent: () => undefined, signal },
+        order,
+      );
     },
   };
 }

@@ -140,7 +140,17 @@ test('the metrics count rows as they are applied, also in a sweep that pauses an
 
 test('the metrics time only sweeps that complete, from their start to their end', async () => {
   const all = await served();
-  const report = { items: 0, inserted: 0, changed: 0, deleted: 0, rejected: 0, suspects: 0, error: null };
+  const report = {
+    items: 0,
+    inserted: 0,
+    changed: 0,
+    deleted: 0,
+    rejected: 0,
+    withoutId: 0,
+    suspects: 0,
+    held: 0,
+    error: null,
+  };
   const key = { list: 'tags', inboxId: '7' } as const;
   const other = { list: 'tags', inboxId: '8' } as const;
   all.metrics.passEvent({ kind: 'list-begun', key, resumedAtPage: 0 });

@@ -12,7 +12,7 @@ import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
-import { KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
+import { GONE_AFTER_MS, KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -86,7 +86,14 @@ export async function served(
     status,
     sync: (spec = {}) =>
       runPass(
-        { client, mirror: writer, clock, onEvent: metrics.passEvent, signal: new AbortController().signal },
+        {
+          client,
+          mirror: writer,
+          clock,
+          goneAfterMs: GONE_AFTER_MS,
+          onEvent: metrics.passEvent,
+          signal: new AbortController().signal,
+        },
         passSpec(spec),
       ),
     ask: (path, { method = 'GET', headers = {}, body } = {}) =>

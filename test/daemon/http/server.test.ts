@@ -69,6 +69,30 @@ test('/healthz answers 503 after 2 s without the database, logs that once, and r
   expect(logged.at(-1)).toContain('answers the endpoints again');
 });
 
+test('held deletions are in the status, in /readyz and in the metrics until a person accepts them', async () => {
+  const { ask, sync, clock, mirror } = await served({ sandbox: { conversations: [100] } });
+  await sync();
+  const [inbox] = mirror.sandbox.world.inboxes.values();
+  for (const id of inbox!.conversations.order.slice(0, 30))
+    mirror.sandbox.world.removeConversation(inbox!.id, id);
+  await sync();
+  clock.advance(HOUR);
+  await sync();
+  clock.advance(1000);
+  const held = { list: 'conversations', inbox_id: inbox!.id };
+  const ready = await ask('/readyz');
+  expect(ready).toMatchObject({ status: 503, json: { ready: false, held: [{ ...held, rows: 30 }] } });
+  const status = await ask('/status.json');
+  expect(status.json['healthy']).toBe(false);
+  expect(status.json['lists']).toContainEqual(expect.objectContaining({ ...held, held: 30 }));
+  const gauge = `inbox_mirror_list_held_rows{list="conversations",inbox_id="${inbox!.id}"}`;
+  expect((await ask('/metrics')).body).toContain(`${gauge} 30`);
+  await sync({ kind: 'resync', acceptDeletes: true });
+  clock.advance(1000);
+  expect(await ask('/readyz')).toMatchObject({ status: 200, json: { ready: true, held: [] } });
+  expect((await ask('/metrics')).body).toContain(`${gauge} 0`);
+});
+
 test('/readyz names the lists that are not as fresh as promised, and is ready if none is late', async () => {
   const { ask, sync, clock } = await served();
   const before = await ask('/readyz');
@@ -87,13 +111,14 @@ test('/readyz names the lists that are not as fresh as promised, and is ready if
         failure: null,
       },
     ],
+    held: [],
   });
   await sync();
   clock.advance(1000);
   const ready = await ask('/readyz');
   expect({ status: ready.status, json: ready.json }).toEqual({
     status: 200,
-    json: { ready: true, lists: 7, not_fresh: [] },
+    json: { ready: true, lists: 7, not_fresh: [], held: [] },
   });
   clock.advance(HOUR);
   const late = await ask('/readyz');

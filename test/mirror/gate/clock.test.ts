@@ -53,7 +53,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
 });
 
 test('suspects get their second witness on time even if the clock is set back', async () => {
-  const mirror = await quickMirror({ sandbox: { conversations: [60] } });
+  const mirror = await quickMirror({ sandbox: { conversations: [300] } });
   const { clock, sandbox, database } = mirror;
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);

@@ -17,12 +17,31 @@ test('with only address and key set, every other variable has its default', () =
     databaseUrl: 'file:/data/mirror.db',
     budget: { perSecond: 1, perDay: 5000, reserved: 250, pageSize: 100 },
     timezone: 'UTC',
+    goneAfterMs: 600_000,
     reportTimezone: 'UTC',
     http: { host: '127.0.0.1', port: 8787, allowedHosts: [] },
     logLevel: 'info',
     storePublicPermalink: false,
   });
   expect(Object.isFrozen(config)).toBe(true);
+});
+
+test.each([
+  ['0', 0],
+  ['90s', 90_000],
+  ['10m', 600_000],
+  ['1.5h', 5_400_000],
+  ['7d', 604_800_000],
+])('GONE_AFTER=%s is %i ms', (text, goneAfterMs) => {
+  expect(readConfig({ ...GOOD, GONE_AFTER: text }, '/data', { service: true })).toMatchObject({
+    goneAfterMs,
+  });
+});
+
+test.each(['10', '-1m', '7.1d', '2 weeks'])('GONE_AFTER=%s is refused, with the form expected', (text) => {
+  expect(() => readConfig({ ...GOOD, GONE_AFTER: text }, '/data', { service: true })).toThrow(
+    `GONE_AFTER: expected 0, or a length of time of up to 7 d such as 30s, 10m, 2h or 1d, but got "${text}"`,
+  );
 });
 
 test('sync exits 2 on a bad .env and names every bad variable at once', async () => {
@@ -42,6 +61,7 @@ test('sync exits 2 on a bad .env and names every bad variable at once', async ()
       'SCHEDULE_TAGS="* * *"',
       'SCHEDULE_CONVERSATIONS="*/15 * * * * * *"',
       'SCHEDULE_TIMEZONE=Mars/Olympus',
+      'GONE_AFTER=8d',
       'HTTP_HOST="a b"',
       'HTTP_PORT=99999',
       'HTTP_ALLOWED_HOSTS=http://mirror.example',
@@ -52,7 +72,7 @@ test('sync exits 2 on a bad .env and names every bad variable at once', async ()
   for (const name of Object.keys(program.env)) delete program.env[name];
   const { exitCode, stderr } = await program.run('sync');
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('17 problems');
+  expect(stderr).toContain('18 problems');
   expect(stderr).not.toContain('pa55w0rd');
   for (const name of [
     'INBOX_API_URL',
@@ -67,6 +87,7 @@ test('sync exits 2 on a bad .env and names every bad variable at once', async ()
     'SCHEDULE_TAGS',
     'SCHEDULE_CONVERSATIONS',
     'SCHEDULE_TIMEZONE',
+    'GONE_AFTER',
     'HTTP_HOST',
     'HTTP_PORT',
     'HTTP_ALLOWED_HOSTS',

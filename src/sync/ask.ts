@@ -1,0 +1,50 @@
+import { isMirrorError } from '../core/errors.ts';
+import type { Item, ListKey } from '../core/lists.ts';
+import type { Suspect } from '../mirror/items/suspects.ts';
+import type { CallOptions, Client, Found } from '../service/client.ts';
+
+/** The service's answer for one suspect. `open`: it proves neither presence nor absence. */
+export type Answer =
+  | { readonly kind: 'there'; readonly item: Item }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'open'; readonly refusal?: string };
+
+const GONE: Answer = { kind: 'gone' };
+const OPEN: Answer = { kind: 'open' };
+
+/**
+ * Asks the service for one suspect: an inbox or a conversation by its id, a user by the e-mail address and a
+ * tag by the name that the mirror knows. Only an id proves that a row is gone: the others may have changed.
+ * @throws MirrorError
+ */
+export async function askFor(...question: Parameters<typeof ask>): Promise<Answer> {
+  try {
+    return await ask(...question);
+  } catch (error) {
+    if (!isMirrorError(error, 'LIST_FORBIDDEN')) throw error;
+    // Withdrawn access is no absence.
+    return { kind: 'open', refusal: error.message };
+  }
+}
+
+async function ask(
+  client: Client,
+  { list, inboxId }: ListKey,
+  suspect: Suspect,
+  options: CallOptions,
+): Promise<Answer> {
+  if (list === 'inboxes') return answerOf(await client.getInbox(suspect.id, options), suspect);
+  if (inboxId === null) return OPEN;
+  if (list === 'conversations')
+    return answerOf(await client.getConversation(inboxId, suspect.id, options), suspect);
+  if (!suspect.askBy) return OPEN;
+  const { items } = await client.search({ list, inboxId }, suspect.askBy, options);
+  const item = items.find(({ id }) => id === suspect.id);
+  return item === undefined ? OPEN : { kind: 'there', item };
+}
+
+/** Compares the id: the service also accepts thread ids, so it may return another conversation. */
+function answerOf(found: Found, { id }: Suspect): Answer {
+  if (found === null) return GONE;
+  return found.item.id === id ? { kind: 'there', item: found.item } : OPEN;
+}

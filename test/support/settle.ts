@@ -1,0 +1,24 @@
+import type { PassReport } from '../../src/sync/pass.ts';
+import { GONE_AFTER_MS, type TestMirror } from './mirror.ts';
+
+/**
+ * Syncs twice, far enough apart that the second sweep is the second witness of every absence.
+ * @param apartMs at least the mirror's GONE_AFTER
+ * @returns the report of the second sync
+ */
+export async function syncTwice(mirror: TestMirror, apartMs = GONE_AFTER_MS): Promise<PassReport> {
+  const first = await mirror.sync();
+  if (first.stopped !== null) return first;
+  mirror.clock.advance(apartMs);
+  return await mirror.sync();
+}
+
+/** Syncs until no row is a suspect: once more if there are any, and a person accepts held deletions. */
+export async function syncSettled(mirror: TestMirror): Promise<PassReport> {
+  const first = await mirror.sync();
+  if (first.stopped !== null || first.lists.every(({ suspects }) => suspects === 0)) return first;
+  mirror.clock.advance(GONE_AFTER_MS);
+  const report = await mirror.sync();
+  if (report.stopped !== null || report.lists.every(({ held }) => held === 0)) return report;
+  return await mirror.sync({ kind: 'resync', acceptDeletes: true });
+}

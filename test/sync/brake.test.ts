@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import {
+  askedSince,
+  changesIn,
+  count,
+  firstIds,
+  firstInbox,
+  nthInbox,
+  removeConversations,
+  reportOn,
+  single,
+  tampered,
+} from '../support/rows.ts';
+import { syncTwice } from '../support/settle.ts';
+import { quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const HOUR = 3_600_000;
+
+async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
+  const mirror = await quickMirror({
+    ...options,
+    sandbox: {
+      idType: 'string',
+      conversations: [100],
+      usersPerInbox: 5,
+      tagsPerInbox: 4,
+      ...options.sandbox,
+    },
+  });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  return mirror;
+}
+
+const ACCEPTED = { kind: 'resync', acceptDeletes: true } as const;
+
+describe('a pass that would delete more than a tenth of the rows of a kind, and more than 20', () => {
+  test('holds them, reports them, asks no more, and lets a person carry it out', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    const report = await syncTwice(mirror);
+    expect(reportOn(report, 'conversations')).toMatchObject({
+      outcome: 'complete',
+      deleted: 0,
+      held: 30,
+      suspects: 30,
+    });
+    mirror.clock.advance(HOUR);
+    const before = mirror.sandbox.arrivals.length;
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, held: 30 });
+    expect(single(askedSince(mirror.sandbox, before))).toEqual([]);
+    expect(await changesIn(mirror.database)).toEqual([]);
+    expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'held', rows: 30 }));
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.map(({ list, held }) => [list, held])).toContainEqual(['conversations', 30]);
+
+    expect(reportOn(await mirror.sync(ACCEPTED), 'conversations')).toMatchObject({ deleted: 30, held: 0 });
+    await expectEqualToService(mirror);
+    const after = await mirror.writer.status(mirror.clock.now());
+    expect(after.lists.every(({ held }) => held === 0)).toBe(true);
+  });
+
+  test('is one of all lists of the kind together', async () => {
+    const mirror = await synced({ sandbox: { conversations: Array(6).fill(0), usersPerInbox: 5 } });
+    for (const inbox of mirror.sandbox.world.inboxes.values())
+      for (const id of Array.from(inbox.users.keys())) mirror.sandbox.world.removeUser(inbox.id, id);
+    const { lists } = await syncTwice(mirror);
+    const users = lists.filter(({ key }) => key.list === 'users');
+    expect(users.map(({ deleted, held }) => [deleted, held])).toEqual(Array.from(users, () => [0, 5]));
+  });
+
+  test('counts the rows that the same day has deleted already, but not those that a person accepted', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    const remove = async (many: number): Promise<unknown> => {
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many));
+      const { deleted, held } = reportOn(await mirror.sync(), 'conversations');
+      mirror.clock.advance(HOUR);
+      return { deleted, held };
+    };
+    expect(await remove(20)).toEqual({ deleted: 20, held: 0 });
+    expect(await remove(5)).toEqual({ deleted: 0, held: 5 });
+    mirror.clock.advance(24 * HOUR);
+    expect(await remove(0)).toEqual({ deleted: 5, held: 0 });
+    mirror.clock.advance(24 * HOUR);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    await mirror.sync(ACCEPTED);
+    mirror.clock.advance(HOUR);
+    expect(await remove(6)).toEqual({ deleted: 6, held: 0 });
+    await expectEqualToService(mirror);
+  });
+
+  test('is one that deletes an inbox with so many rows', async () => {
+    const mirror = await synced({ sandbox: { conversations: [30, 30] } });
+    mirror.sandbox.world.removeInbox(nthInbox(mirror.sandbox, 1).id);
+    expect(reportOn(await syncTwice(mirror), 'inboxes')).toMatchObject({ deleted: 0, held: 1 });
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(0);
+    await mirror.sync(ACCEPTED);
+    await expectEqualToService(mirror);
+  });
+
+  test('is one that reads another account', async () => {
+    let other = false;
+    const mirror = await synced({
+      sandbox: { conversations: Array(4).fill(10) },
+      wrapHttp: (http) => ({
+        close: http.close,
+        get: async (path, query) => {
+          const answer = await http.get(path, query);
+          if (!other) return answer;
+          const body = { data: { results: [], pagination: { next_page: null } } };
+          return path === '/inboxes'
+            ? { ...answer, body: JSON.stringify(body) }
+            : { ...answer, status: 404, body: '{"Message":"not found"}' };
+        },
+      }),
+    });
+    other = true;
+    for (let nth = 0; nth < 4; nth++) {
+      expect(reportOn(await syncTwice(mirror), 'inboxes')).toMatchObject({ deleted: 0 });
+      mirror.clock.advance(HOUR);
+    }
+    expect(await count(mirror.database, `inboxes WHERE deleted_at IS NOT NULL`)).toBe(0);
+    expect(await changesIn(mirror.database)).toEqual([]);
+  });
+
+  test('holds nothing if the service still has the rows', async () => {
+    let hidden = false;
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (hidden && path.endsWith('/conversations')) page.results = page.results.slice(0, 50);
+      }),
+    });
+    hidden = true;
+    expect(reportOn(await syncTwice(mirror), 'conversations')).toMatchObject({ held: 0, suspects: 0 });
+    await expectEqualToService(mirror);
+  });
+});
+
+test('up to 20 rows are deleted even if they are more than a tenth', async () => {
+  const mirror = await synced();
+  const inbox = firstInbox(mirror.sandbox);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 20));
+  expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 20, held: 0 });
+});

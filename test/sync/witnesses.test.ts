@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest';
+import type { Http } from '../../src/service/http.ts';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import {
+  askedSince,
+  changesIn,
+  count,
+  firstIds,
+  firstInbox,
+  nthInbox,
+  removeConversations,
+  reportOn,
+  single,
+  tampered,
+} from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** A mirror after its first sync, by default of one inbox with 300 conversations. */
+async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
+  const mirror = await quickMirror({
+    ...options,
+    sandbox: {
+      idType: 'string',
+      conversations: [300],
+      usersPerInbox: 5,
+      tagsPerInbox: 4,
+      ...options.sandbox,
+    },
+  });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  return mirror;
+}
+
+/** While `on.now` is true, the lists whose path ends in `list` are answered with 200 and no row. */
+function emptied(list: string, on: { now: boolean }): (http: Http) => Http {
+  return tampered((page, path) => {
+    if (on.now && path.endsWith(list)) Object.assign(page, { results: [], pagination: { next_page: null } });
+  });
+}
+
+const tombstones = async ({ database }: TestMirror, table: string): Promise<number> =>
+  await count(database, `${table} WHERE deleted_at IS NOT NULL`);
+const suspicions = async ({ database }: TestMirror, table: string): Promise<number> =>
+  await count(database, `${table} WHERE missing_since IS NOT NULL AND deleted_at IS NULL`);
+
+describe('an empty answer for a list of conversations', () => {
+  test('is refuted by one conversation that the service still has, however often it comes', async () => {
+    const on = { now: true };
+    const mirror = await synced({ wrapHttp: emptied('/conversations', on), sandbox: { conversations: [0] } });
+    on.now = false;
+    const inbox = firstInbox(mirror.sandbox);
+    for (let nth = 0; nth < 60; nth++) mirror.sandbox.world.addConversation(inbox.id);
+    await mirror.sync();
+    on.now = true;
+    for (let nth = 0; nth < 3; nth++) {
+      mirror.clock.advance(HOUR);
+      const before = mirror.sandbox.arrivals.length;
+      const report = await mirror.sync();
+      expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 0, suspects: 0 });
+      expect(single(askedSince(mirror.sandbox, before))).toHaveLength(1);
+    }
+    await expectEqualToService(mirror);
+    expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'acquitted', suspects: 60 }));
+  });
+});
+
+describe('more than 20 missing conversations', () => {
+  test('need two sweeps 10 minutes apart, and a sample of 5 that the service does not know', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    const gone = firstIds(inbox.conversations, 21, 10);
+    removeConversations(mirror, inbox.id, gone);
+    const run = async (): Promise<{ asked: number; deleted: number; suspects: number }> => {
+      const before = mirror.sandbox.arrivals.length;
+      const { deleted, suspects } = reportOn(await mirror.sync(), 'conversations');
+      return { asked: single(askedSince(mirror.sandbox, before)).length, deleted, suspects };
+    };
+    expect(await run()).toEqual({ asked: 5, deleted: 0, suspects: 21 });
+    mirror.clock.advance(9 * MINUTE);
+    expect(await run()).toEqual({ asked: 0, deleted: 0, suspects: 21 });
+    mirror.clock.advance(2 * MINUTE);
+    // One comes back before the third sweep, and two more go, which then wait for their second sweep.
+    mirror.sandbox.world.restoreConversation(inbox.id, gone[0]!);
+    const late = firstIds(inbox.conversations, 2, 200);
+    removeConversations(mirror, inbox.id, late);
+    expect(await run()).toEqual({ asked: 5, deleted: 20, suspects: 2 });
+    expect(await run()).toEqual({ asked: 2, deleted: 2, suspects: 0 });
+    await expectEqualToService(mirror);
+    expect((await changesIn(mirror.database)).map(({ item_id: id }) => id).sort()).toEqual(
+      [...gone.slice(1), ...late].sort(),
+    );
+  });
+
+  test('are acquitted together if one of the sample is still there', async () => {
+    const hidden = new Set<string>();
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (path.endsWith('/conversations'))
+          page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
+      }),
+    });
+    const inbox = firstInbox(mirror.sandbox);
+    for (const id of firstIds(inbox.conversations, 25)) hidden.add(id);
+    for (let nth = 0; nth < 2; nth++) {
+      expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, suspects: 0 });
+      mirror.clock.advance(HOUR);
+    }
+    expect(await suspicions(mirror, 'conversations')).toBe(0);
+    await expectEqualToService(mirror);
+  });
+
+  test('wait if the service cannot be asked for one of the sample', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 21));
+    mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 400 } : undefined));
+    for (let nth = 0; nth < 2; nth++) {
+      expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, suspects: 21 });
+      mirror.clock.advance(HOUR);
+    }
+  });
+
+  test('are sampled at other places in each sweep', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
+    const sampled = async (): Promise<string[]> => {
+      const before = mirror.sandbox.arrivals.length;
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+      return single(askedSince(mirror.sandbox, before));
+    };
+    const [first, second] = [await sampled(), await sampled()];
+    expect(new Set([...first, ...second]).size).toBe(10);
+  });
+});
+
+test('up to 20 missing conversations are never deleted while the service cannot be asked', async () => {
+  const mirror = await synced();
+  const inbox = firstInbox(mirror.sandbox);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 3));
+  mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 400 } : undefined));
+  for (let nth = 0; nth < 3; nth++) {
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, suspects: 3 });
+    mirror.clock.advance(HOUR);
+  }
+  mirror.sandbox.script(undefined);
+  expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 3, suspects: 0 });
+});
+
+describe('a user or a tag that a sweep does not list', () => {
+  test('is not deleted because the search for its old name or address finds nothing', async () => {
+    let slipped = false;
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (slipped && /\/(users|tags)$/.test(path)) page.results = page.results.slice(1);
+      }),
+    });
+    const inbox = firstInbox(mirror.sandbox);
+    inbox.users.get(inbox.users.order[0]!)!.email = 'renamed@example.com';
+    inbox.tags.get(inbox.tags.order[0]!)!.name = 'Renamed';
+    slipped = true;
+    await mirror.sync();
+    slipped = false;
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+    expect((await changesIn(mirror.database)).map(({ field }) => field).sort()).toEqual(['email', 'name']);
+  });
+
+  test('is deleted by the second complete sweep, 10 minutes later', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.removeUser(inbox.id, inbox.users.order[0]!);
+    mirror.sandbox.world.removeTag(inbox.id, inbox.tags.order[0]!);
+    const deleted = async (): Promise<number[]> => {
+      const report = await mirror.sync();
+      return [reportOn(report, 'users').deleted, reportOn(report, 'tags').deleted];
+    };
+    expect(await deleted()).toEqual([0, 0]);
+    mirror.clock.advance(9 * MINUTE);
+    expect(await deleted()).toEqual([0, 0]);
+    mirror.clock.advance(MINUTE);
+    expect(await deleted()).toEqual([1, 1]);
+    await expectEqualToService(mirror);
+  });
+
+  test('is deleted by two sweeps even if the search is refused: it is no witness', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.removeTag(inbox.id, inbox.tags.order[0]!);
+    mirror.sandbox.script(({ path }) => (path.includes('/tags/search') ? { status: 400 } : undefined));
+    expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 0, suspects: 1 });
+    mirror.clock.advance(HOUR);
+    expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 1, suspects: 0 });
+  });
+
+  test('is searched for while it waits, and acquitted if it is found', async () => {
+    let slipped = false;
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (slipped && path.endsWith('/users')) page.results = [];
+      }),
+    });
+    slipped = true;
+    for (let nth = 0; nth < 2; nth++) {
+      expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ deleted: 0, suspects: 0 });
+      mirror.clock.advance(HOUR);
+    }
+    await expectEqualToService(mirror);
+  });
+});
+
+describe('an inbox that a sweep does not list', () => {
+  test('is deleted by a second complete sweep and a 404, and never by one sweep and a 404', async () => {
+    const mirror = await synced({ sandbox: { conversations: [8, 8] } });
+    const inbox = nthInbox(mirror.sandbox, 1);
+    mirror.sandbox.world.removeInbox(inbox.id);
+    const inboxes = async () => reportOn(await mirror.sync(), 'inboxes');
+    expect(await inboxes()).toMatchObject({ deleted: 0, suspects: 1 });
+    mirror.clock.advance(9 * MINUTE);
+    expect(await inboxes()).toMatchObject({ deleted: 0, suspects: 1 });
+    expect(await tombstones(mirror, 'conversations')).toBe(0);
+    mirror.clock.advance(2 * MINUTE);
+    const before = mirror.sandbox.arrivals.length;
+    expect(await inboxes()).toMatchObject({ deleted: 1, suspects: 0 });
+    expect(single(askedSince(mirror.sandbox, before))).toEqual([`/inboxes/${inbox.id}`]);
+    await expectEqualToService(mirror);
+  });
+
+  test('keeps its rows if it is listed again after a 404', async () => {
+    const on = { now: false };
+    const mirror = await synced({ wrapHttp: emptied('/inboxes', on), sandbox: { conversations: [8, 8] } });
+    on.now = true;
+    mirror.sandbox.script(({ path }) => (/\/inboxes\/\d+$/.test(path) ? { status: 404 } : undefined));
+    expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 0, suspects: 2 });
+    on.now = false;
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+    expect(await changesIn(mirror.database)).toEqual([]);
+  });
+
+  test('is acquitted and its lists are swept in the same pass if the service has it by its id', async () => {
+    const on = { now: false };
+    const mirror = await synced({ wrapHttp: emptied('/inboxes', on) });
+    on.now = true;
+    const report = await mirror.sync();
+    expect(report.lists.map(({ outcome }) => outcome)).toEqual(Array(4).fill('complete'));
+    expect(await suspicions(mirror, 'inboxes')).toBe(0);
+  });
+});
+
+test('with 0 for GONE_AFTER, the next complete sweep is independent, and never the same one', async () => {
+  const mirror = await synced({ goneAfterMs: 0 });
+  const inbox = firstInbox(mirror.sandbox);
+  mirror.sandbox.world.removeUser(inbox.id, inbox.users.order[0]!);
+  expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ deleted: 0, suspects: 1 });
+  mirror.clock.advance(1);
+  expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ deleted: 1, suspects: 0 });
+});

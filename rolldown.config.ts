@@ -55,6 +55,7 @@ const modules: RolldownOptions = {
 const types: RolldownOptions = {
   input: 'src/library/library.ts',
   external: /^node:/,
+  // Otherwise the file begins with an import of each Node module that some type's file imports.
   treeshake: { moduleSideEffects: false },
   plugins: [dts({ emitDtsOnly: true })],
   output: { dir: 'dist/library', format: 'esm' },

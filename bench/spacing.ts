@@ -78,7 +78,7 @@ const RULES: Readonly<Record<string, () => Rule>> = {
 
 /** The gate's spacing with ideal launches of bottleneck. */
 function gate(): Omit<Rule, 'wakes'> {
-  const { waitsForAnswer, expectedHold, heldUntil, left, answered } = spaceByArrival(gapMs);
+  const { waitsForAnswer, expectedHold, heldUntil, departed, answered } = spaceByArrival(gapMs);
   let now = 0;
   let launch: Launch | null = null;
   let last: Launch = { at: Number.NEGATIVE_INFINITY, holdMs: 0 };
@@ -92,7 +92,7 @@ function gate(): Omit<Rule, 'wakes'> {
       now = at;
       last = launch ?? last;
       launch = null;
-      left(last, at);
+      departed(last, at);
     },
     answered(start, at) {
       now = Math.max(now, at);

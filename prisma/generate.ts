@@ -1,8 +1,8 @@
 /**
- * Writes prisma/<provider>/schema.prisma, which users give to the Prisma CLI, and generates one Prisma client for
- * each provider into src/database/generated. `npm ci` runs this. `prisma generate` downloads a schema engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which
- * names any existing program, prevents that download. An installation then needs nothing but the package
- * registry.
+ * Writes prisma/<provider>/schema.prisma, which users give to the Prisma CLI, and generates one Prisma client
+ * for each provider into src/database/generated. `npm ci` runs this. `prisma generate` downloads a schema
+ * engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which names any existing program, prevents that
+ * download. An installation then needs nothing but the package registry.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -81,7 +81,9 @@ function inMemory(): SqlMigrationAwareDriverAdapterFactory {
  * know them.
  */
 function onServer(connectionString: string): SqlMigrationAwareDriverAdapterFactory {
-  const factory = new PrismaPg({ connectionString });
+  // The engine leaves its connections open, and the server ends them when it stops.
+  const ignore = (): void => undefined;
+  const factory = new PrismaPg({ connectionString }, { onPoolError: ignore, onConnectionError: ignore });
   const connectToShadowDb = factory.connectToShadowDb.bind(factory);
   factory.connectToShadowDb = async () => {
     const shadow = await connectToShadowDb();

@@ -98,6 +98,15 @@ function parseDigits(text: string): unknown {
   });
 }
 
+/** JSON in which each number that JavaScript would round is a text with every digit, for `JSON.parse`. */
+export function roundedAsText(json: string): string {
+  return MAY_LOSE_DIGITS.test(json) ? JSON.stringify(parseDigits(json), numberAsText) : json;
+}
+
+function numberAsText(_key: string, value: unknown): unknown {
+  return isExactNumber(value) ? value.rawJSON : value;
+}
+
 /** True for an {@link ExactNumber}; false for a number that JavaScript holds exactly. */
 export function isExactNumber(value: unknown): value is ExactNumber {
   return exact.isRawJSON(value);

@@ -7,6 +7,7 @@ import {
   type SqlQueryable,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils';
+import { roundedAsText } from '../core/json.ts';
 import type { Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -95,4 +96,27 @@ export function serialQueue(): <Result>(work: () => Promise<Result>) => Promise<
 export function factoryOf(connection: SqlDriverAdapter): SqlDriverAdapterFactory {
   const { provider, adapterName } = connection;
   return { provider, adapterName, connect: () => Promise.resolve(connection) };
+}
+
+/** Makes a connection return JSON in which numbers that JavaScript would round are texts. */
+export function keepDigits(connection: SqlDriverAdapter): void {
+  const startTransaction = connection.startTransaction.bind(connection);
+  connection.startTransaction = async (level) => withDigits(await startTransaction(level));
+  withDigits(connection);
+}
+
+function withDigits<Queryable extends SqlQueryable>(queryable: Queryable): Queryable {
+  const queryRaw = queryable.queryRaw.bind(queryable);
+  queryable.queryRaw = async (query) => {
+    const result = await queryRaw(query);
+    for (const [index, type] of result.columnTypes.entries()) {
+      if (type !== ColumnTypeEnum.Json) continue;
+      for (const row of result.rows) {
+        const value = row[index];
+        if (typeof value === 'string') row[index] = roundedAsText(value);
+      }
+    }
+    return result;
+  };
+  return queryable;
 }

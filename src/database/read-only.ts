@@ -1,10 +1,10 @@
 import { MirrorError } from '../core/errors.ts';
 import type { Database } from './database.ts';
-import type { PrismaClient } from './generated/sqlite/client.ts';
-import { APPLIED, refuseOlder, shippedMigrations } from './migrations/shipped.ts';
+import type { Prisma, PrismaClient } from './generated/sqlite/client.ts';
+import { contentsOf, refuseNewer, refuseOlder, shippedMigrations } from './migrations/shipped.ts';
 import { isPostgres } from './open.ts';
 
-export type { Prisma } from './generated/sqlite/client.ts';
+export { Prisma } from './generated/sqlite/client.ts';
 
 /** Prisma's operations on a model or a view that only read. */
 const READS = [
@@ -18,17 +18,21 @@ const READS = [
   'groupBy',
 ] as const;
 
-/** The raw queries, which the database itself keeps from writing. */
 const RAW_READS = ['$queryRaw', '$queryRawUnsafe'] as const;
 
 const ALLOWED: ReadonlySet<string> = new Set([...READS, ...RAW_READS]);
 
 type ModelName = Exclude<keyof PrismaClient, `$${string}` | symbol>;
 
-/** Prisma's typed client without everything that writes. Both databases have the same models and views. */
+/** Prisma's typed client without everything that writes. The filters have the types of SQLite. */
 export type ReadOnlyClient = {
   readonly [Name in ModelName]: Pick<PrismaClient[Name], (typeof READS)[number] & keyof PrismaClient[Name]>;
-} & Pick<PrismaClient, (typeof RAW_READS)[number]>;
+} & Pick<PrismaClient, (typeof RAW_READS)[number]> & {
+    /** Runs the queries in one transaction: all of them see the mirror as it is at one moment. */
+    $transaction<Queries extends Prisma.PrismaPromise<unknown>[]>(
+      queries: readonly [...Queries],
+    ): Promise<{ [Index in keyof Queries]: Awaited<Queries[Index]> }>;
+  };
 
 /** A mirror over a connection that cannot write: its SQL, and the typed client. */
 export interface ReadOnlyDatabase {
@@ -37,21 +41,25 @@ export interface ReadOnlyDatabase {
 }
 
 /**
- * Opens an existing mirror over a connection that cannot write, with Prisma's typed client.
+ * Opens an existing mirror over a connection that cannot write, with Prisma's typed client. It does not
+ * migrate (docs/decisions/0016).
  * @param url `file:…` or `postgresql://…`
- * @throws MirrorError `DATABASE` if it cannot be opened, or this program has not migrated it yet
+ * @param noMirror makes the error for a database that holds no mirror
+ * @throws MirrorError `DATABASE` if it cannot be opened, or another version of this program has migrated it
  */
-export async function openForReading(url: string): Promise<ReadOnlyDatabase> {
+export async function openForReading(
+  url: string,
+  noMirror: (name: string) => MirrorError,
+): Promise<ReadOnlyDatabase> {
   const database = isPostgres(url)
     ? await (await import('./postgresql/open.ts')).openPostgresForReading(url)
-    : await (await import('./sqlite/open.ts')).openSqliteForReading(url);
+    : await (await import('./sqlite/open.ts')).openSqliteForReading(url, noMirror);
   try {
-    const applied = await database.query<{ migration_name: string }>(APPLIED);
-    refuseOlder(
-      database.name,
-      applied.map((row) => row.migration_name),
-      shippedMigrations(database.dialect),
-    );
+    const { applied } = await contentsOf(database);
+    if (applied.length === 0) throw noMirror(database.name);
+    const shipped = shippedMigrations(database.dialect);
+    refuseNewer(database.name, applied, shipped);
+    refuseOlder(database.name, applied, shipped);
     // No transaction of ours runs on this connection, so the client need not wait for its turn.
     const client = await database.typed((typed) => Promise.resolve(typed));
     return { database, client: withoutWrites(client, database) };
@@ -66,8 +74,9 @@ function withoutWrites(client: PrismaClient, database: Database): ReadOnlyClient
   const guarded = client.$extends({
     query: {
       async $allOperations({ model, operation, args, query }) {
-        if (!ALLOWED.has(operation))
-          throw writeRefused(`${model === undefined ? '' : `${model}.`}${operation}`);
+        const name = model === undefined ? operation : `${model}.${operation}`;
+        if (!ALLOWED.has(operation) || (isRaw(operation) && !isReading(sqlOf(args))))
+          throw writeRefused(name);
         try {
           return (await query(args)) as unknown;
         } catch (error) {
@@ -79,21 +88,37 @@ function withoutWrites(client: PrismaClient, database: Database): ReadOnlyClient
   return guarded as unknown as ReadOnlyClient;
 }
 
+function isRaw(operation: string): boolean {
+  return operation.startsWith('$');
+}
+
+/** The text of a raw query: that of `Prisma.sql`, or the first argument of `$queryRawUnsafe`. */
+function sqlOf(args: unknown): string {
+  if (Array.isArray(args)) return String(args[0]);
+  return (args as Partial<Prisma.Sql>).sql ?? '';
+}
+
+/** True for SQL that begins like a query, after comments. What it does then is up to the connection. */
+function isReading(sql: string): boolean {
+  return /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:SELECT|WITH|VALUES|TABLE|EXPLAIN)\b/i.test(sql);
+}
+
 /** What Prisma's client throws for an error of the database; `meta` holds the driver adapter's own error. */
 interface RequestError extends Error {
-  readonly meta?: { readonly driverAdapterError?: unknown };
+  readonly meta?: { readonly driverAdapterError?: { readonly cause?: unknown } };
 }
+
+/** The codes of SQLite and PostgreSQL for a write over a connection that only reads. */
+const WRITE_REFUSED = new Set(['SQLITE_READONLY', '25006']);
 
 function asMirrorError(error: unknown, operation: string, database: Database): unknown {
   const cause = (error as RequestError).meta?.driverAdapterError ?? error;
   // A wrong call of the client is the caller's: its text may hold any word.
   if (!(cause instanceof Error) || cause.name === 'PrismaClientValidationError') return error;
-  if (
-    /SQLITE_READONLY|25006|read-only transaction/.test(
-      `${cause.message} ${JSON.stringify(cause.cause ?? '')}`,
-    )
-  )
-    return writeRefused(operation, error);
+  if (/connection is not open|pool after calling end/.test(cause.message))
+    return new MirrorError('USAGE', 'This mirror is closed. Open it again.', { cause: error });
+  const { originalCode } = (cause.cause ?? {}) as { readonly originalCode?: string };
+  if (isRaw(operation) && WRITE_REFUSED.has(originalCode ?? '')) return writeRefused(operation, error);
   const known = database.asError(cause);
   return known === cause ? error : known;
 }
@@ -101,7 +126,8 @@ function asMirrorError(error: unknown, operation: string, database: Database): u
 function writeRefused(operation: string, cause?: unknown): MirrorError {
   return new MirrorError(
     'USAGE',
-    `The mirror is read-only here, and ${operation} would write. Use a query that only reads.`,
+    `The mirror is read-only here, and ${operation} would write or does not begin like a query. ` +
+      'Use an operation that reads, or SELECT.',
     { cause },
   );
 }

@@ -1,10 +1,13 @@
+import { unlessAborted } from '../core/abortable.ts';
+import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import { serialQueue } from '../database/adapter.ts';
 import type { PassSpec } from '../mirror/passes/passes.ts';
-import { openSession, type Session } from '../session/session.ts';
+import { type Session, withSession } from '../session/session.ts';
 import type { Io, Output } from '../session/terminal.ts';
 import { programVersion } from '../session/version.ts';
-import { isComplete, type ListReport, type PassEvent } from '../sync/events.ts';
-import { eitherWay, type EndedPass, endedPassOf, passHere } from './pass/either-way.ts';
+import { isComplete, type ListReport } from '../sync/events.ts';
+import { byDaemonOrHere, type EndedPass, endedPassOf, passHere } from './pass/daemon-or-here.ts';
 import { followOrder } from './pass/follow.ts';
 
 export interface PassOptions {
@@ -12,10 +15,8 @@ export interface PassOptions {
   readonly lists?: readonly ListName[];
   /** Only the lists of this inbox. Default: of all inboxes. */
   readonly inboxId?: string;
-  /** Stops a pass in this process after its page, or stops following one of the daemon. */
+  /** Stops a pass in this process after its page, or stops following one of the daemon: `STOPPED`. */
   readonly signal?: AbortSignal;
-  /** Called for each event of the pass. It must not throw. */
-  readonly onEvent?: (event: PassEvent) => void;
 }
 
 /** How one list of a pass ended. */
@@ -40,49 +41,85 @@ export interface PassResult {
   readonly lists: readonly ListResult[];
 }
 
+/**
+ * The passes of this process on each mirror run in turn. On SQLite a second writer in one process would block
+ * it while it waits for the lock, and so keep the first writer from releasing that.
+ */
+const queues = new Map<string, ReturnType<typeof serialQueue>>();
+
 /** Runs one pass in a session of its own. @throws MirrorError if the pass stopped before its end */
 export async function runPassFor(
-  { env, cwd }: Pick<Io, 'env' | 'cwd'>,
+  { env, cwd, databaseUrl }: Pick<Io, 'env' | 'cwd'> & { readonly databaseUrl: string },
   kind: PassSpec['kind'],
   options: PassOptions & { readonly acceptDeletes?: boolean },
 ): Promise<PassResult> {
   const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false } = options;
-  const { signal = new AbortController().signal, onEvent = () => undefined } = options;
-  const streams = { stdout: NOWHERE, stderr: NOWHERE };
-  const io = { env: { ...env, LOG_LEVEL: 'silent' }, cwd, ...streams, signal, version: programVersion() };
-  const session = await openSession(io, { unattended: true });
-  try {
-    const spec = { kind, lists, inboxId, acceptDeletes, requestedBy: `inbox-mirror library: ${kind}` };
-    const ended = await eitherWay(session, {
-      byDaemon: () => passByDaemon(session, spec, { signal, onEvent }),
-      here: () => passHere(session, spec, { onEvent }),
-    });
-    if (ended.report.stopped !== null) throw ended.report.stopped;
-    return resultOf(ended);
-  } finally {
-    await session.close();
-  }
+  refuseUnknown(lists);
+  const spec = { kind, lists, inboxId, acceptDeletes, requestedBy: `inbox-mirror library: ${kind}` };
+  const signal = stopOf(options.signal);
+  const version = programVersion();
+  const address = { DATABASE_URL: databaseUrl, DATABASE_URL_FILE: undefined };
+  const settings = { ...env, ...address, LOG_LEVEL: 'silent' };
+  const io = { env: settings, cwd, stdout: NOWHERE, stderr: NOWHERE, signal, version };
+  const inTurn = queues.get(databaseUrl) ?? serialQueue();
+  queues.set(databaseUrl, inTurn);
+  let hasBegun = false;
+  const turn = inTurn(async () => {
+    signal.throwIfAborted();
+    hasBegun = true;
+    return await withSession(io, (session) => runPass(session, spec, signal), { unattended: true });
+  });
+  return resultOf(await unlessAborted(turn, signal, () => hasBegun));
 }
 
 /** The session's log lines and warnings go here: a library prints nothing. */
 const NOWHERE: Output = { write: () => undefined };
 
+function refuseUnknown(lists: readonly string[]): void {
+  const unknown = lists.filter((list) => !LIST_NAMES.some((known) => known === list));
+  if (lists.length > 0 && unknown.length === 0) return;
+  const expected = `expected at least one of ${LIST_NAMES.join(', ')}`;
+  throw new MirrorError('USAGE', `lists: ${expected}, but got ${JSON.stringify(lists)}.`);
+}
+
+/** The caller's signal, with a known error for its reason. */
+function stopOf(signal: AbortSignal | undefined): AbortSignal {
+  const stop = new AbortController();
+  const abort = (): void =>
+    stop.abort(new MirrorError('STOPPED', 'Stopped by its signal.', { cause: signal?.reason }));
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return stop.signal;
+}
+
+async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {
+  return await byDaemonOrHere(session, {
+    byDaemon: () => passByDaemon(session, spec, signal),
+    here: () => passHere(session, spec, { onEvent: ignore }),
+  });
+}
+
+/** @throws Error if the daemon gave the order up */
 async function passByDaemon(
   session: Session,
   spec: PassSpec,
-  { signal, onEvent }: { signal: AbortSignal; onEvent: (event: PassEvent) => void },
+  signal: AbortSignal,
 ): Promise<EndedPass | null> {
   const { mirror, clock, config } = session;
   const placed = await mirror.orders.place(spec, clock.now());
-  const ignore = (): void => undefined;
-  const followed = await followOrder(
-    { mirror, clock, signal, budget: config.budget, onEvent, note: ignore, print: ignore },
-    placed,
-  );
-  return followed.kind === 'not-begun' ? null : await endedPassOf(session, followed);
+  const deps = { mirror, clock, signal, budget: config.budget };
+  const followed = await followOrder({ ...deps, onEvent: ignore, note: ignore, print: ignore }, placed);
+  if (followed.kind === 'not-begun') return null;
+  const ended = await endedPassOf(session, followed);
+  if (ended.givenUp !== null && ended.report.stopped === null) throw new Error(ended.givenUp);
+  return ended;
 }
 
+function ignore(): void {}
+
+/** @throws what stopped the pass */
 function resultOf({ report, cost, order }: EndedPass): PassResult {
+  if (report.stopped !== null) throw report.stopped;
   return {
     complete: report.lists.every(isComplete),
     resumed: report.pass.resumed,

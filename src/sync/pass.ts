@@ -4,7 +4,7 @@ import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
-import { limiterOn } from '../service/gate/limiter.ts';
+import { bottleneckOn } from '../service/gate/limiter.ts';
 import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
@@ -111,7 +111,7 @@ class PassRun {
     const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
     const keys = keysOf(kinds, inboxes);
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
-    const Limiter = limiterOn(this.#deps.clock);
+    const Limiter = bottleneckOn(this.#deps.clock);
     const lanes = new Limiter({ maxConcurrent: this.#places });
     for (const key of keys) {
       const last = await this.#deps.mirror.sweeps.lastComplete(key);

@@ -1,11 +1,14 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openMirror, type OpenedMirror } from '../../src/library/library.ts';
-import { Prisma } from '../../src/database/generated/sqlite/client.ts';
+import { openMirror, type OpenedMirror, Prisma } from '../../src/library/library.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { startDaemon } from '../support/daemon-process.ts';
-import { newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { SECRET, type TestProgram, testProgram } from '../support/program.ts';
-import { ON_SQLITE, urlOf } from '../support/provider.ts';
+import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -16,11 +19,15 @@ interface Account {
 }
 
 /** A sandbox with a small account, and the library on a mirror of it that is still empty. */
-async function smallAccount(env: Record<string, string> = {}): Promise<Account> {
+async function smallAccount(
+  env: Record<string, string> = {},
+  more: Partial<SandboxOptions> = {},
+): Promise<Account> {
   const place = await freshMirrorFile();
-  const size = { conversations: [30, 10], usersPerInbox: 3, tagsPerInbox: 3, idType: 'string' as const };
+  const few = { conversations: [30, 10], usersPerInbox: 3, tagsPerInbox: 3 };
+  const size = { ...few, idType: 'string' as const, ...more };
   const program = await testProgram(size, { DATABASE_URL: urlOf(place), ...env });
-  const mirror = await openMirror(undefined, { env: program.env, cwd: program.folder });
+  const mirror = await openMirror({ env: program.env, cwd: program.folder });
   onTestFinished(() => mirror.close());
   return { program, place, mirror };
 }
@@ -100,6 +107,46 @@ describe('the typed client', () => {
     ]);
   });
 
+  test('includes the relations of thousands of rows', async () => {
+    const { mirror } = await smallAccount({}, { conversations: [2500], tagsPerInbox: 3 });
+    await mirror.sync();
+
+    const rows = await mirror.prisma.conversations.findMany({
+      include: { tags: { include: { tag: true } }, assignee: true, inbox: true },
+    });
+
+    expect(rows).toHaveLength(2500);
+    expect(rows.flatMap(({ tags }) => tags).every(({ tag }) => tag !== null)).toBe(true);
+  });
+
+  test('keeps every digit of `raw`: a number that JavaScript would round is a text', async () => {
+    const { mirror } = await smallAccount({}, { idType: 'number' });
+    await mirror.sync();
+    const rows = await mirror.prisma.conversations.findMany({ select: { id: true, raw: true } });
+    const ids = rows.map(({ raw }) => (raw as { id: number | string }).id);
+    expect(ids.map(String)).toEqual(rows.map(({ id }) => id));
+    expect(ids.filter((id) => typeof id === 'string').length).toBeGreaterThan(5);
+    const [first] = await mirror.prisma.$queryRaw<{ raw: { id: unknown } }[]>`
+      SELECT raw FROM conversations WHERE id = ${rows.at(-1)?.id}`;
+    expect(String(first?.raw.id)).toBe(rows.at(-1)?.id);
+  });
+
+  test('composes SQL, compares dates in it, and reads several queries at one moment', async () => {
+    const { mirror } = await smallAccount();
+    await mirror.sync();
+    const [inboxes, conversations] = await mirror.prisma.$transaction([
+      mirror.prisma.inboxes.findMany(),
+      mirror.prisma.conversations.findMany(),
+    ]);
+    const [one] = conversations;
+    const ids = Prisma.join(inboxes.map(({ id }) => id));
+    const found = await mirror.prisma.$queryRaw<{ id: string }[]>(
+      Prisma.sql`SELECT id FROM conversations
+        WHERE inbox_id IN (${ids}) AND first_seen_at = ${one?.first_seen_at} AND id = ${one?.id}`,
+    );
+    expect(found).toEqual([{ id: one?.id }]);
+  });
+
   test('reads every model and every view, with the rows and columns that SQL has', async () => {
     const { mirror, place } = await smallAccount();
     await mirror.sync();
@@ -146,7 +193,14 @@ describe('the typed client', () => {
         code: 'USAGE',
         message: expect.stringContaining(`conversations.${operation} would write`) as unknown,
       });
-    const raw = ['DELETE FROM conversations RETURNING id', 'DROP TABLE conversations', 'DROP VIEW freshness'];
+    const raw = [
+      'DELETE FROM conversations RETURNING id',
+      `INSERT INTO settings (name, value) VALUES ('x', 'y') RETURNING name`,
+      'DROP TABLE conversations',
+      'CREATE TEMP TABLE conversations (id text)',
+      `/* SELECT */ VACUUM INTO '/tmp/copy.db'`,
+      'BEGIN',
+    ];
     for (const sql of raw)
       await expect(mirror.prisma.$queryRawUnsafe(sql), sql).rejects.toMatchObject({ code: 'USAGE' });
     expect(await countsOf(place)).toEqual(before);
@@ -154,7 +208,7 @@ describe('the typed client', () => {
 });
 
 describe('changes', () => {
-  test('come once each, in order, however often a reader stops and goes on after its last id', async () => {
+  test('come once each, in order, however often a reader stops and resumes after its last id', async () => {
     const { mirror, program } = await smallAccount();
     await mirror.sync();
     const inbox = firstInbox(program.sandbox);
@@ -199,33 +253,58 @@ describe('changes', () => {
     await reading;
     expect(seen).toEqual(['waiting']);
   });
+
+  test('that come later reach a reader that begins at the latest, until the mirror is closed', async () => {
+    const { mirror, program } = await smallAccount();
+    await mirror.sync();
+    const inbox = firstInbox(program.sandbox);
+    const [first = '', second = ''] = firstIds(inbox.conversations, 2);
+    program.sandbox.world.setStatus(inbox.id, first, 'before');
+    await mirror.sync({ lists: ['conversations'] });
+    const seen: (string | null)[] = [];
+    const reading = (async () => {
+      for await (const { newValue } of mirror.changes({ afterId: 'latest', follow: true }))
+        seen.push(newValue);
+    })();
+    await pause(100);
+    program.sandbox.world.setStatus(inbox.id, second, 'after');
+    await mirror.sync({ lists: ['conversations'] });
+    while (seen.length === 0) await pause(20);
+    await mirror.close();
+    await reading;
+    expect(seen).toEqual(['after']);
+  });
+
+  test.each([{ afterId: Number.NaN }, { afterId: -1 }, { since: new Date('x') }, { list: 'nope' as never }])(
+    'with the wrong option %o are refused',
+    async (options) => {
+      const { mirror } = await smallAccount();
+      expect(() => mirror.changes(options)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
+    },
+  );
 });
 
 describe('a pass', () => {
-  test('reads the lists, reports each, prints nothing, and leaves the key in no error and no result', async () => {
+  test('reads the lists, reports each, prints nothing, and leaves the key out of the result', async () => {
     const { mirror, program } = await smallAccount();
     const written = vi.spyOn(process.stdout, 'write');
     const warned = vi.spyOn(process.stderr, 'write');
     onTestFinished(() => void vi.restoreAllMocks());
-    const pages: string[] = [];
 
-    const result = await mirror.sync({
-      onEvent: (event) => event.kind === 'page' && pages.push(event.key.list),
-    });
+    const result = await mirror.sync();
 
     expect(result).toMatchObject({ complete: true, resumed: false, order: null });
     expect(result.lists.map(({ list }) => list)).toEqual(
       expect.arrayContaining(['inboxes', 'conversations']),
     );
     expect(result.requests).toBe(program.sandbox.arrivals.length);
-    expect(pages).toHaveLength(result.requests);
     expect(JSON.stringify(result)).not.toContain(SECRET);
     expect([written.mock.calls, warned.mock.calls]).toEqual([[], []]);
     expect((await mirror.freshness()).every(({ state }) => state === 'fresh')).toBe(true);
     expect(await mirror.prisma.conversations.count()).toBe(40);
   });
 
-  test('that the budget stops throws when it can go on, and the next one resumes it', async () => {
+  test('that the budget stops throws when it can resume, and keeps the lists that are complete', async () => {
     const { mirror } = await smallAccount({ REQUESTS_PER_DAY: '3', REQUESTS_RESERVED: '0' });
 
     await expect(mirror.sync()).rejects.toMatchObject({
@@ -264,9 +343,52 @@ describe('a pass', () => {
     });
   });
 
-  test('says which variables are missing, without the mirror being touched', async () => {
+  test('waits for another one of the process, beside a daemon too, and does not block it', async () => {
+    const { mirror, program } = await smallAccount();
+    const daemon = startDaemon(program);
+    await daemon.said(/^answering/);
+    while ((await mirror.freshness()).some(({ state }) => state === 'never')) await pause(50);
+
+    const ended = await Promise.all([
+      mirror.sync({ lists: ['tags'] }),
+      mirror.sync({ lists: ['users'] }),
+      mirror.resync({ lists: ['tags'] }),
+    ]);
+
+    expect(ended.map(({ complete }) => complete)).toEqual([true, true, true]);
+  });
+
+  test('ends with STOPPED at an aborted signal, and the next one resumes it', async () => {
+    const { mirror, program } = await smallAccount();
+    const stop = new AbortController();
+    program.sandbox.script(() => {
+      if (program.sandbox.arrivals.length === 3) stop.abort();
+      return undefined;
+    });
+    await expect(mirror.sync({ signal: stop.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(mirror.sync({ signal: stop.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(await mirror.sync()).toMatchObject({ complete: true, resumed: true });
+  });
+
+  test('sends a new key of the environment after the old one was refused', async () => {
+    const { mirror, program } = await smallAccount();
+    const right = program.env['INBOX_API_KEY'] ?? '';
+    program.env['INBOX_API_KEY'] = 'wrong-key-for-this-test';
+    await expect(mirror.sync()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
+    program.env['INBOX_API_KEY'] = right;
+    expect(await mirror.sync()).toMatchObject({ complete: true });
+  });
+
+  test('refuses a list that does not exist, and none at all', async () => {
+    const { mirror, program } = await smallAccount();
+    for (const lists of [[], ['nope']] as never[])
+      await expect(mirror.sync({ lists })).rejects.toMatchObject({ code: 'USAGE' });
+    expect(program.sandbox.arrivals).toEqual([]);
+  });
+
+  test('says which variables are missing', async () => {
     const { place } = await smallAccount();
-    const mirror = await openMirror(urlOf(place), { env: {} });
+    const mirror = await openMirror({ address: urlOf(place), env: {} });
     onTestFinished(() => mirror.close());
     await expect(mirror.sync()).rejects.toMatchObject({
       code: 'CONFIG',
@@ -283,6 +405,26 @@ describe('opening', () => {
         code: 'USAGE',
         message: expect.stringContaining('There is no mirror at') as unknown,
       });
+  });
+
+  test('fails for a database of another program, for a folder and for another file', async () => {
+    const folder = temporaryFolder();
+    const text = join(folder, 'notes.txt');
+    writeFileSync(text, 'not a database, however long this text becomes');
+    const foreign = await newPlace();
+    if (ON_SQLITE) new DatabaseSync(foreign).exec('CREATE TABLE customers (id INTEGER)');
+    else await onServer('CREATE TABLE customers (id INTEGER)', foreign);
+    await expect(openMirror(urlOf(foreign))).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(openMirror(`file:${folder}`)).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(openMirror(`file:${text}`)).rejects.toMatchObject({ code: 'DATABASE' });
+  });
+
+  test('needs nothing of the environment but the address', async () => {
+    const { place } = await smallAccount();
+    const env = { LOG_LEVEL: 'nonsense', HTTP_PORT: 'abc', DATABASE_URL_FILE: '/nowhere' };
+    const mirror = await openMirror({ address: urlOf(place), env });
+    expect(await mirror.prisma.inboxes.count()).toBe(0);
+    await mirror.close();
   });
 
   test("fails for an older program's mirror, and leaves it as it is", async () => {
@@ -307,12 +449,15 @@ describe('opening', () => {
     const { program } = await smallAccount();
     let kept: OpenedMirror;
     {
-      await using mirror = await openMirror(undefined, { env: program.env, cwd: program.folder });
+      await using mirror = await openMirror({ env: program.env, cwd: program.folder });
       kept = mirror;
       expect(await mirror.prisma.inboxes.count()).toBe(0);
     }
     await kept.close();
-    await expect(kept.prisma.inboxes.count()).rejects.toThrow();
+    const closed = { code: 'USAGE', message: expect.stringContaining('is closed') as unknown };
+    await expect(kept.prisma.inboxes.count()).rejects.toMatchObject(closed);
+    await expect(kept.freshness()).rejects.toMatchObject(closed);
+    expect(() => kept.changes()).toThrow('is closed');
   });
 });
 

@@ -13,6 +13,7 @@ const KINDS = [
   'untag',
   'add-tag',
   'remove-tag',
+  'rename-user',
   'remove-inbox',
   'return-inbox',
   'add-inbox',
@@ -42,7 +43,7 @@ export class Happenings {
   readonly #goneInboxes: string[] = [];
   readonly #goneRows: [inbox: string, conversation: string][] = [];
 
-  /** @param words statuses, and the names of new tags and inboxes */
+  /** @param words statuses, and the names of users, new tags and inboxes */
   constructor(world: World, words: readonly string[] = STATUSES) {
     this.#world = world;
     this.#words = words;
@@ -65,6 +66,7 @@ export class Happenings {
     const word = this.#words[other % this.#words.length] ?? '';
     if (kind === 'add') world.addConversation(inbox.id);
     else if (kind === 'add-tag') world.addTag(inbox.id, { name: word });
+    else if (kind === 'rename-user') Object.assign(inbox.users.get(user ?? '') ?? {}, { last_name: word });
     else if (kind === 'add-inbox' && inboxes.length < 3) {
       const { id } = world.addInbox({ display_name: word });
       for (let left = 0; left < 4; left++) world.addConversation(id);

@@ -135,14 +135,9 @@ async function printStored(
     return Math.max(lastId, newest.at(-1)?.id ?? 0);
   }
   let after = afterId ?? 0;
-  let left = limit ?? Number.POSITIVE_INFINITY;
-  if (left === 0) return after;
-  for await (const batch of history.batchesAfter(after, filter)) {
-    const changes = batch.slice(0, left);
+  for await (const changes of history.batchesAfter(after, filter, limit ?? undefined)) {
     await printer.print(changes);
     after = changes.at(-1)?.id ?? after;
-    left -= changes.length;
-    if (left === 0) break;
   }
   return after;
 }

@@ -1,6 +1,6 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { fromNow } from '../../core/humanize.ts';
-import { endedPassOf, type EndedOrLeft } from '../../library/pass/either-way.ts';
+import { endedPassOf, type EndedOrLeft } from '../../library/pass/daemon-or-here.ts';
 import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
@@ -90,7 +90,6 @@ async function printEnd(
   json: boolean,
 ): Promise<number> {
   const { stderr } = streams;
-  const { order } = followed;
   const ended = await endedPassOf(session, followed);
   const { stopped } = ended.report;
   // A wrong request and a bug end the command as they do without a daemon.
@@ -98,8 +97,7 @@ async function printEnd(
 
   if (!json && isMirrorError(stopped, 'STOPPED')) printLine(stderr, stopped.message);
   else await printOutcome(streams, session, ended, json);
-  if (followed.kind === 'left' || order.report !== null || order.state === 'done')
-    return passExitCode(ended.report);
-  printFailure(stderr, `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`);
+  if (ended.givenUp === null) return passExitCode(ended.report);
+  printFailure(stderr, ended.givenUp);
   return EXIT.unexpected;
 }

@@ -1,5 +1,5 @@
 import { isMirrorError } from '../../core/errors.ts';
-import { passHere } from '../../library/pass/either-way.ts';
+import { passHere } from '../../library/pass/daemon-or-here.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import type { Session } from '../../session/session.ts';
 import type { Streams } from '../../session/terminal.ts';

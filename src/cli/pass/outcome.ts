@@ -2,7 +2,7 @@ import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
-import type { EndedPass } from '../../library/pass/either-way.ts';
+import type { EndedPass } from '../../library/pass/daemon-or-here.ts';
 import type { Session } from '../../session/session.ts';
 import {
   asCell,

@@ -1,5 +1,5 @@
 import { EXIT } from '../../core/errors.ts';
-import { eitherWay } from '../../library/pass/either-way.ts';
+import { byDaemonOrHere } from '../../library/pass/daemon-or-here.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
@@ -26,7 +26,7 @@ export async function runPassCommand(io: Io, session: Session, command: PassComm
   if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
   if (forecast === 'only') return EXIT.done;
   if (detach) return await orderPass(io, session, command);
-  return await eitherWay(session, {
+  return await byDaemonOrHere(session, {
     byDaemon: () => followPass(io, session, command),
     here: () => doPass(io, session, command),
   });

@@ -1,6 +1,6 @@
 import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { Database } from '../database.ts';
-import { APPLIED, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
+import { contentsOf, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
 import { applyMigrations } from './schema-engine.ts';
 import { dropViews, ensureViews } from '../views.ts';
 
@@ -12,8 +12,7 @@ import { dropViews, ensureViews } from '../views.ts';
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
   const shipped = shippedMigrations(database.dialect);
-  const tables = await tableNames(database);
-  const applied = tables.includes('_prisma_migrations') ? await appliedMigrations(database) : [];
+  const { tables, applied } = await contentsOf(database);
   refuseForeign(database.name, tables, applied, shipped);
   refuseNewer(database.name, applied, shipped);
   if (!shipped.names.every((name) => applied.includes(name))) {
@@ -22,14 +21,4 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
     await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
   }
   await ensureViews(database);
-}
-
-async function tableNames(database: Database): Promise<string[]> {
-  const tables = await database.query<{ name: string }>(database.dialect.tableNames);
-  return tables.map(({ name }) => name);
-}
-
-async function appliedMigrations(database: Database): Promise<string[]> {
-  const rows = await database.query<{ migration_name: string }>(APPLIED);
-  return rows.map((row) => row.migration_name);
 }

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MirrorError } from '../../core/errors.ts';
+import type { Database } from '../database.ts';
 import type { Dialect } from '../dialect.ts';
 
 /** Three folders up from src/database/migrations, and from dist/database/migrations. */
@@ -15,6 +16,15 @@ const MOST_NAMED = 3;
  */
 export const APPLIED =
   'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL';
+
+/** The names of a database's tables, and of the migrations applied to it: none without a mirror. */
+export async function contentsOf(database: Database): Promise<{ tables: string[]; applied: string[] }> {
+  const found = await database.query<{ name: string }>(database.dialect.tableNames);
+  const tables = found.map(({ name }) => name);
+  if (!tables.includes('_prisma_migrations')) return { tables, applied: [] };
+  const rows = await database.query<{ migration_name: string }>(APPLIED);
+  return { tables, applied: rows.map((row) => row.migration_name) };
+}
 
 /** The migrations in this program's package for a database: their folder, and their names in order. */
 export function shippedMigrations({ provider }: Dialect): { folder: string; names: string[] } {

@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
-import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
+import { factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -48,6 +48,7 @@ export async function openPostgresForReading(url: string): Promise<Database> {
   const address = addressOf(url);
   const pool = poolOf(address, ['default_transaction_read_only = on']);
   const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
+  keepDigits(connection);
   return pooled(connection, address);
 }
 

@@ -1,6 +1,8 @@
+import { statSync } from 'node:fs';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
-import { factoryOf, inTransaction, serialQueue, statementsOn } from '../adapter.ts';
+import type { MirrorError } from '../../core/errors.ts';
+import { factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -35,18 +37,28 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   }
 }
 
+/** The variables that SQLite allows in one statement. Prisma assumes 999, too few for a wide include. */
+const MOST_VARIABLES = 32_766;
+
 /**
- * Opens an existing mirror over a connection that cannot write.
+ * Opens an existing file over a connection that cannot write.
  * @param url `file:…`
+ * @param noMirror makes the error for a missing file
  * @throws MirrorError `DATABASE`
  */
-export async function openSqliteForReading(url: string): Promise<Database> {
+export async function openSqliteForReading(
+  url: string,
+  noMirror: (name: string) => MirrorError,
+): Promise<Database> {
   const path = sqlitePath(url);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw noMirror(path);
   const connection = await open(
     new PrismaBetterSqlite3({ url: path, readonly: true, fileMustExist: true }),
     path,
   );
   keepStatements(connection);
+  keepDigits(connection);
+  connection.getConnectionInfo = () => ({ maxBindValues: MOST_VARIABLES, supportsRelationJoins: false });
   return serialised(connection, path);
 }
 

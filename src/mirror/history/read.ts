@@ -56,16 +56,19 @@ export class History {
     return await select(this.#sql, filter, { afterId, order: 'id', limit });
   }
 
-  /**
-   * All changes after the one with this id, at most 1,000 at a time, until there are no more.
-   * @returns the id of the last change
-   */
-  async *batchesAfter(afterId: number, filter: ChangeFilter): AsyncGenerator<ChangeRecord[], number> {
-    for (let after = afterId; ;) {
-      const changes = await this.after(after, filter, BATCH);
+  /** The first `limit` changes after the one with this id, at most 1,000 at a time. */
+  async *batchesAfter(
+    afterId: number,
+    filter: ChangeFilter,
+    limit = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<ChangeRecord[], void> {
+    for (let [after, left] = [afterId, limit]; left > 0;) {
+      const most = Math.min(BATCH, left);
+      const changes = await this.after(after, filter, most);
       if (changes.length > 0) yield changes;
       after = changes.at(-1)?.id ?? after;
-      if (changes.length < BATCH) return after;
+      left -= changes.length;
+      if (changes.length < most) return;
     }
   }
 

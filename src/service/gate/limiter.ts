@@ -10,9 +10,9 @@ const LIBRARY = 'bottleneck/light.js';
 /**
  * Loads bottleneck with `clock` as its time. Bottleneck itself reads `Date.now()` and has no option for
  * another clock: once a person sets the wall clock back by an hour, even a limiter without `minTime` waits
- * that hour. It therefore gets a `Date` and a `setTimeout` of the clock's monotonic time, as tests do.
+ * that hour. It therefore gets a `Date` and a `setTimeout` of the clock's monotonic time.
  */
-export function limiterOn(clock: Clock): typeof Bottleneck {
+export function bottleneckOn(clock: Clock): typeof Bottleneck {
   const path = createRequire(import.meta.url).resolve(LIBRARY);
   const load = compileFunction(readFileSync(path, 'utf8'), ['module', 'exports', 'Date', 'setTimeout'], {
     filename: path,
@@ -24,7 +24,10 @@ export function limiterOn(clock: Clock): typeof Bottleneck {
 
 type SetTimeout = (run: () => void, ms: number) => void;
 
-/** A timer never fires early: a sleep may end up to 1 ms before its time, or at the longest timer's. */
+/**
+ * Calls `run` no earlier than `ms` from now. One sleep can end 1 ms early, or after 24.8 days, Node's longest
+ * timer.
+ */
 function timerOn({ monotonic, sleep }: Clock): SetTimeout {
   return (run, ms) => {
     // Bottleneck passes each job through several timers of 0 ms, to let other work run in between.

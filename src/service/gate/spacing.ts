@@ -14,7 +14,10 @@ export function unansweredMs(gapMs: number): number {
   return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
-/** A permission to send one request. The next launch comes at least a gap and `holdMs` later. */
+/**
+ * Bottleneck's start of a request, which leaves once its hold is over. The next launch comes at least a gap
+ * and `holdMs` later.
+ */
 export interface Launch {
   /** Monotonic ms. */
   readonly at: number;
@@ -33,7 +36,7 @@ export interface Spacing {
   expectedHold(now: number): number;
   /** Until when a launched request is held; infinite while it must wait for the last answer. */
   heldUntil(launch: Launch): number;
-  left(launch: Launch, at: number): void;
+  departed(launch: Launch, at: number): void;
   answered(start: number, at: number): void;
   /** The request timed out or broke: it may have arrived, or may still arrive. */
   lost(start: number): void;
@@ -64,6 +67,7 @@ export function spaceByArrival(gapMs: number): Spacing {
     const margin = clamp(spread + slack, MARGIN_MS);
     const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
     const mean = roundTrips.reduce((sum, trip) => sum + trip, 0) / roundTrips.length;
+    // `usual`: how long after its start a request is usually known to have arrived, in ms.
     return { margin, sureTrip, usual: Math.min(margin, mean - sureTrip) };
   };
 
@@ -85,11 +89,12 @@ export function spaceByArrival(gapMs: number): Spacing {
     },
     heldUntil({ at }) {
       const begins = gapBegins();
-      // The launches keep the gap. Only the part is left by which the last request arrives later than that.
+      // The launch already keeps the gap. Hold the request only for as long as the last one may arrive later
+      // than planned.
       const late = begins - last.at - last.holdMs;
       return at + Math.max(0, Math.min(late, begins + gapMs - at));
     },
-    left(launch, at) {
+    departed(launch, at) {
       last = launch;
       lastStart = at;
       lastAnswer = null;

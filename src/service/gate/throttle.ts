@@ -75,7 +75,7 @@ export class Throttle {
   depart(launch: OpenLaunch): Departure {
     const start = this.#clock.monotonic();
     this.#open = null;
-    this.#spacing.left(launch, start);
+    this.#spacing.departed(launch, start);
     return {
       start,
       end: () => {
@@ -97,7 +97,7 @@ export class Throttle {
   }
 
   /** Requests that the reservoir still holds; null before its first filling. */
-  async left(): Promise<number | null> {
+  async remaining(): Promise<number | null> {
     return await this.#limiter.currentReservoir();
   }
 
@@ -108,8 +108,8 @@ export class Throttle {
 
   async #launch(): Promise<OpenLaunch> {
     const { monotonic } = this.#clock;
-    // Bottleneck counts the gap from the launch. It is to begin when the request leaves. A changed setting
-    // applies to every job that is scheduled after the change.
+    // Bottleneck starts the gap at the launch, but the service needs it from the departure. The expected hold
+    // is therefore part of `minTime`. A changed setting applies to every job that is scheduled later.
     const holdMs = this.#spacing.expectedHold(monotonic());
     if (Math.abs(holdMs - this.#holdMs) > HOLD_NOISE_MS) {
       this.#holdMs = holdMs;

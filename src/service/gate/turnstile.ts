@@ -6,7 +6,7 @@ import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
-import { limiterOn } from './limiter.ts';
+import { bottleneckOn } from './limiter.ts';
 import { unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
@@ -78,7 +78,7 @@ export class Turnstile {
   constructor(options: TurnstileOptions) {
     this.#options = options;
     this.#gapMs = SECOND / options.budget.perSecond;
-    const Limiter = limiterOn(options.clock);
+    const Limiter = bottleneckOn(options.clock);
     this.#queue = new Limiter({ maxConcurrent: 1 });
     this.#throttle = new Throttle({ clock: options.clock, Limiter, gapMs: this.#gapMs, inFlight: IN_FLIGHT });
   }
@@ -175,7 +175,7 @@ export class Turnstile {
   async #throwIfSpent(cap: number): Promise<void> {
     const { ledger, clock, budget, key } = this.#options;
     const reserve = budget.perDay - cap;
-    const inReservoir = await this.#throttle.left();
+    const inReservoir = await this.#throttle.remaining();
     if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
     const now = await this.wallClock();
     const { left, freesInMs } = await ledger.budgetLeft(cap, now);

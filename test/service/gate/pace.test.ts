@@ -167,7 +167,7 @@ function simulate(ways: readonly (readonly [number, number])[], gap: number, mos
     launchable = now + gap + holdMs;
     passUntil(() => spacing.heldUntil(launch));
     arrivals.push(now + out);
-    spacing.left(launch, now);
+    spacing.departed(launch, now);
     open.push({ start: now, at: now + out + back });
     // A started request takes some time to leave, so the next check is later.
     now += 0.001;

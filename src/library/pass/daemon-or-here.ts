@@ -21,6 +21,8 @@ export interface EndedPass {
   readonly cost: PassCost;
   /** The order's id if the daemon does the pass, else null. */
   readonly order: number | null;
+  /** Why the daemon gave the order up; null if it did not. */
+  readonly givenUp: string | null;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface EndedPass {
  * @param byDaemon returns null if no daemon began the order
  * @param here throws MirrorError `LEASE_HELD` before its first request if another process holds the mirror
  */
-export async function eitherWay<Result>(
+export async function byDaemonOrHere<Result>(
   session: Session,
   { byDaemon, here }: { byDaemon: () => Promise<Result | null>; here: () => Promise<Result> },
 ): Promise<Result> {
@@ -67,7 +69,12 @@ export async function passHere(
     const { goneAfterMs } = config;
     const report = await runPass({ client, mirror, clock, goneAfterMs, signal, onEvent }, spec);
     const requests = await mirror.budget.sentSince(startedAt - 1);
-    return { report, cost: { requests, milliseconds: clock.monotonic() - startedMonotonic }, order: null };
+    return {
+      report,
+      cost: { requests, milliseconds: clock.monotonic() - startedMonotonic },
+      order: null,
+      givenUp: null,
+    };
   } finally {
     signal.removeEventListener('abort', stopping);
   }
@@ -80,6 +87,7 @@ export type EndedOrLeft = Exclude<Followed, { kind: 'not-begun' }>;
 export async function endedPassOf({ mirror, clock }: Session, followed: EndedOrLeft): Promise<EndedPass> {
   const { order, lists } = followed;
   const record = order.report === null ? { lists, stopped: null } : fromRecord(order.report as PassRecord);
+  const hasReport = followed.kind === 'left' || order.report !== null || order.state === 'done';
   const begun = order.startedAt ?? order.requestedAt;
   const ended = order.finishedAt ?? new Date(clock.now());
   const resumed = record.lists.some(({ outcome }) => outcome === 'already');
@@ -94,5 +102,6 @@ export async function endedPassOf({ mirror, clock }: Session, followed: EndedOrL
       milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
     },
     order: order.id,
+    givenUp: hasReport ? null : `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`,
   };
 }

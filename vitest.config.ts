@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config';
  * few statements.
  */
 const CONTRACT = [
-  'test/mirror/{faults,housekeeping,lease,plans}.test.ts',
-  'test/mirror/gate/clock.test.ts',
+  'test/mirror/{activity,faults,housekeeping,lease,plans}.test.ts',
+  'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{releases,schema}.test.ts',
   'test/sync/{crash,equality,history,suspects,walks}.test.ts',
   'test/service/gate/budget.test.ts',

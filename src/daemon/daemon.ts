@@ -42,8 +42,8 @@ const LONGEST_BACKOFF_MS = 30 * SECOND;
 
 /**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
- * and have a place, and waits while the service or the budget requires it. Everything that must survive a restart is
- * in SQL. The caller must hold the lease.
+ * and have a place, and waits while the service or the budget requires it. Everything that must survive a
+ * restart is in SQL. The caller must hold the lease.
  */
 export class Daemon {
   readonly #deps: DaemonDeps;

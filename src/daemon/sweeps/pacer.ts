@@ -99,7 +99,7 @@ export class Pacer {
     const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
-    // After a start the bucket lacks what the last hour's requests took, in this process or in an earlier one.
+    // After a start the bucket lacks what the last hour's requests took, in whatever process.
     const tokens =
       this.#accrue()?.tokens ??
       Math.max(0, capacity({ anHour }) - (await mirror.budget.scheduledSince(now - HOUR)));

@@ -12,10 +12,13 @@ export interface WindowByHour {
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
-/** Counts the hours one by one, which the index answers. `$1` is the window's start, each next one an hour later. */
+/**
+ * Counts the hours one by one, which the index answers. `$1` is the window's start, each further parameter an
+ * hour later.
+ */
 const WINDOW_BY_HOUR = `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1) AS sent, ${HOURS.map(
-  (hour) =>
-    `(SELECT count(*) FROM requests WHERE sent_at > $${hour + 1} AND sent_at <= $${hour + 2}) AS hour_${hour}`,
+  (hour) => `(SELECT count(*) FROM requests
+    WHERE sent_at > $${hour + 1} AND sent_at <= $${hour + 2}) AS hour_${hour}`,
 ).join(', ')}`;
 
 /** Counts requests against the day's budget. */

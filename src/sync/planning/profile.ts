@@ -96,7 +96,7 @@ export function weightsAt(profile: Profile, timezone: string, now: number): Weig
   return { now: weights[0] ?? 1, ahead };
 }
 
-/** Reads the local clock: the hour of the week (0 to 167), and the part of that hour that is past (0 to 1). */
+/** Reads the local clock: the hour of the week, 0 to 167, and the part of it that is past, 0 to 1. */
 function localTime(timezone: string): (at: number) => { hourOfWeek: number; past: number } {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: timezone,

@@ -55,7 +55,10 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
   return running;
 }
 
-/** When a place becomes free: the sweeps share the pace, so the shortest of them ends first. */
+/**
+ * When a place becomes free: the sweeps send in turn, so the shortest of them ends first. On average half of a
+ * turn is over.
+ */
 async function firstEnd(
   mirror: WaitingMirror,
   budget: Budget,
@@ -66,6 +69,6 @@ async function firstEnd(
   const atFullRate = supply.left > hourlyShare(budget) && swept.some(({ first }) => first);
   const anHour = atFullRate ? (budget.perSecond * HOUR) / SECOND : paceOf(supply, EVEN);
   const shortest = Math.min(...swept.map(({ requests }) => requests));
-  if (anHour > 0) return new Date(now + (shortest * swept.length * HOUR) / anHour);
+  if (anHour > 0) return new Date(now + ((shortest - 0.5) * swept.length * HOUR) / anHour);
   return await mirror.budget.leavesWindowAt(1 - supply.left, now);
 }

@@ -42,7 +42,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     const { open, complete } = openAndComplete(latest);
-    if (open?.state !== 'running' || open.reason !== 'schedule') continue;
+    if (open?.state !== 'running') continue;
     const cost = remainingCost(latest, budget);
     const ageHours = complete === undefined ? Number.POSITIVE_INFINITY : 0;
     running.push({
@@ -56,8 +56,8 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
 }
 
 /**
- * When a place becomes free: the sweeps send in turn, so the shortest of them ends first. On average half of a
- * turn is over.
+ * When a place becomes free: the sweeps send in turn, so the shortest of them ends first. On average half of
+ * a turn is over.
  */
 async function firstEnd(
   mirror: WaitingMirror,

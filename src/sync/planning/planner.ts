@@ -81,12 +81,16 @@ export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[
     .map(({ candidate }) => candidate);
 }
 
-/** True for a list that was complete before, and whose sweep costs a few requests at most. */
+/**
+ * True for a list that was complete before, and whose sweep costs a few requests at most. Never for
+ * conversations: with many inboxes, their lists alone would fill the places for small ones.
+ */
 export function isSmall(
-  { ageHours, cost }: Pick<Candidate, 'ageHours' | 'cost'>,
+  { key, ageHours, cost }: Pick<Candidate, 'key' | 'ageHours' | 'cost'>,
   budget: Pick<Budget, 'perDay' | 'reserved'>,
 ): boolean {
-  return Number.isFinite(ageHours) && cost <= Math.max(1, SMALL * hourlyShare(budget));
+  const isShort = cost <= Math.max(1, SMALL * hourlyShare(budget));
+  return key.list !== 'conversations' && Number.isFinite(ageHours) && isShort;
 }
 
 /**

@@ -18,7 +18,7 @@ const DAYS = 6;
 const DAYS_IGNORED = 2;
 
 /** Milliseconds of one step: the pace allows a few requests in it. */
-const STEP_MS = 2 * MINUTE;
+const STEP_MS = 5 * MINUTE;
 
 interface SimulatedList extends PlannedList {
   dueSince: number;
@@ -59,9 +59,9 @@ export function worstAges(
     }
     tokens = Math.min(Math.max(1, anHour), tokens + (anHour * STEP_MS) / HOUR);
     if (tokens < 1) continue;
-    const queue = dueAt(simulated, running, at);
+    const queue = dueAt(simulated, running, budget, at);
     for (; tokens >= 1; tokens -= 1) {
-      begin(queue, running, budget);
+      begin(queue, running);
       // The sweeps take their tokens in turn.
       const sweep = running.shift();
       if (sweep === undefined) break;
@@ -78,21 +78,31 @@ export function worstAges(
   return worst;
 }
 
-/** The lists that are due and that nothing sweeps, in order, with their age. */
-function dueAt(lists: readonly SimulatedList[], running: readonly SimulatedSweep[], at: number) {
+interface QueuedList {
+  readonly list: SimulatedList;
+  readonly small: boolean;
+}
+
+/** The lists that are due and that nothing sweeps, in order. */
+function dueAt(
+  lists: readonly SimulatedList[],
+  running: readonly SimulatedSweep[],
+  budget: Budget,
+  at: number,
+): QueuedList[] {
   const swept = new Set(running.map(({ list }) => list));
   const due = lists.filter((list) => list.completeAt < list.dueSince && !swept.has(list));
-  return inOrder(due.map((list) => ({ ...list, list, ageHours: (at - list.completeAt) / HOUR })));
+  const candidates = due.map((list) => ({ ...list, list, ageHours: (at - list.completeAt) / HOUR }));
+  return inOrder(candidates).map((one) => ({ list: one.list, small: isSmall(one, budget) }));
 }
 
 /** Moves the lists that have a place from the queue to the running sweeps. */
-function begin(queue: ReturnType<typeof dueAt>, running: SimulatedSweep[], budget: Budget): void {
-  for (let index = 0; index < queue.length && mayBegin({ small: true }, running);) {
-    const { list, ...candidate } = queue[index]!;
-    const small = isSmall(candidate, budget);
-    if (mayBegin({ small }, running)) {
-      running.push({ list, small, remaining: list.cost });
-      queue.splice(index, 1);
-    } else index += 1;
+function begin(queue: QueuedList[], running: SimulatedSweep[]): void {
+  for (;;) {
+    const [forSmall, forAny] = [mayBegin({ small: true }, running), mayBegin({ small: false }, running)];
+    const index = queue.findIndex(({ small }) => (small ? forSmall : forAny));
+    const [next] = index === -1 ? [] : queue.splice(index, 1);
+    if (next === undefined) return;
+    running.push({ ...next, remaining: next.list.cost });
   }
 }

@@ -49,7 +49,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
       key,
       requests: cost,
       first: complete === undefined,
-      small: isSmall({ ageHours, cost }, budget),
+      small: isSmall({ key, ageHours, cost }, budget),
     });
   }
   return running;

@@ -108,12 +108,14 @@ describe('the planner', () => {
     expect(inOrder([young, old, older, never])).toEqual([never, older, old, young]);
   });
 
-  test('calls a list small if it was read before and costs at most 3 minutes of the pace', () => {
+  test('calls a list small if it was read before, costs 3 minutes of the pace, and has no conversations', () => {
     const budget = { perDay: 5000, reserved: 200 };
-    expect(isSmall({ ageHours: 1, cost: 10 }, budget)).toBe(true);
-    expect(isSmall({ ageHours: 1, cost: 11 }, budget)).toBe(false);
-    expect(isSmall({ ageHours: Number.POSITIVE_INFINITY, cost: 1 }, budget)).toBe(false);
-    expect(isSmall({ ageHours: 1, cost: 1 }, { perDay: 24, reserved: 0 })).toBe(true);
+    const key = { list: 'tags', inboxId: '1' } as const;
+    expect(isSmall({ key, ageHours: 1, cost: 10 }, budget)).toBe(true);
+    expect(isSmall({ key, ageHours: 1, cost: 11 }, budget)).toBe(false);
+    expect(isSmall({ key, ageHours: Number.POSITIVE_INFINITY, cost: 1 }, budget)).toBe(false);
+    expect(isSmall({ key, ageHours: 1, cost: 1 }, { perDay: 24, reserved: 0 })).toBe(true);
+    expect(isSmall(candidate({ ageHours: 1, cost: 1 }), budget)).toBe(false);
   });
 
   test('keeps two places for small lists beside four others, and only one place in an outage', () => {
@@ -145,6 +147,16 @@ describe('over days at an even pace', () => {
     // The large ones cost 5 days of the budget. An overdue one waits until the seven others are read.
     expect(ages.conversations).toBeGreaterThan(4 * DAY);
     expect(ages.conversations).toBeLessThanOrEqual(6 * DAY);
+  });
+
+  test('the list of inboxes is read in time beside the short conversations of many inboxes', () => {
+    const conversations = Array.from({ length: 100 }, (_, nth) =>
+      list({ list: 'conversations', inboxId: String(nth) }, 1, 50),
+    );
+    const inboxes = list({ list: 'inboxes', inboxId: null }, 1, 0.004);
+    const ages = worstAges([...conversations, inboxes], crons, budget, NOON);
+    expect(ages.inboxes).toBeLessThanOrEqual(90 * MINUTE);
+    expect(ages.conversations).toBeLessThanOrEqual(7 * HOUR);
   });
 
   test('no list starves, whatever its cost and its change rate', () => {

@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config';
  * few statements.
  */
 const CONTRACT = [
-  'test/mirror/{faults,housekeeping,lease,plans}.test.ts',
-  'test/mirror/gate/clock.test.ts',
+  'test/mirror/{activity,faults,housekeeping,lease,plans}.test.ts',
+  'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{brake,crash,equality,history,suspects,trust,unreadable,walks,witnesses}.test.ts',
   'test/service/gate/budget.test.ts',

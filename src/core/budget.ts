@@ -26,6 +26,11 @@ export function scheduledCap({ perDay, reserved }: Pick<Budget, 'perDay' | 'rese
   return perDay - reserved;
 }
 
+/** Requests an hour if scheduled work spends its day evenly. */
+export function hourlyShare(budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return scheduledCap(budget) / 24;
+}
+
 /** Requests left of the day's budget if the window holds `sent`. */
 export function requestsLeft({ perDay }: Pick<Budget, 'perDay'>, sent: number): number {
   return Math.max(0, perDay - sent);

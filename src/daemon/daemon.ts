@@ -11,6 +11,7 @@ import { SIDE_BY_SIDE } from '../sync/pass.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
 import { OrderRunner } from './orders.ts';
+import type { Pacer } from './sweeps/pacer.ts';
 import { ScheduledSweeps } from './sweeps/scheduled.ts';
 import { prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
@@ -23,6 +24,7 @@ export interface DaemonDeps {
   readonly log: Log;
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
+  readonly pacer: Pacer;
   /** The fingerprint of the key in use. */
   readonly fingerprint: () => string;
   readonly onEvent: (event: PassEvent) => void;
@@ -42,8 +44,8 @@ const LONGEST_BACKOFF_MS = 30 * SECOND;
 
 /**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
- * and fit, and waits while the service or the budget requires it. Everything that must survive a restart is
- * in SQL. The caller must hold the lease.
+ * and have a place, and waits while the service or the budget requires it. Everything that must survive a
+ * restart is in SQL. The caller must hold the lease.
  */
 export class Daemon {
   readonly #deps: DaemonDeps;

@@ -10,6 +10,7 @@ import { Daemon } from './daemon.ts';
 import { housekeepDaily } from './housekeeping.ts';
 import type { Metrics } from './http/metrics.ts';
 import { finishWork } from './stop.ts';
+import { Pacer } from './sweeps/pacer.ts';
 import { watchFit } from './watches/budget-fit.ts';
 import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
@@ -41,6 +42,7 @@ export async function serve(
     metrics.passEvent(event);
   };
   const fingerprint = (): string => keyFingerprint(keys.current());
+  const pacer = new Pacer({ mirror, clock, budget, timezone: config.reportTimezone });
   const daemon = new Daemon({
     client,
     mirror,
@@ -49,6 +51,7 @@ export async function serve(
     log,
     crons,
     budget,
+    pacer,
     fingerprint,
     onEvent,
   });

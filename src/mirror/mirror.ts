@@ -7,6 +7,7 @@ import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
+import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
@@ -54,6 +55,8 @@ export interface Mirror {
   readonly orderSweeps: OrderSweeps;
   /** The changes, by id or newest first. */
   readonly history: History;
+  /** Changes of conversations since an instant (epoch ms), by the hours between which they happened. */
+  activity(since: number): Promise<ActivitySpan[]>;
   /** How far the webhook has delivered the changes to a target. */
   readonly deliveries: DeliveryReader;
   /** Every inbox without a tombstone, in numeric order of the ids. */
@@ -124,6 +127,7 @@ export function openMirror(database: Database): Mirror {
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
     history: new History(database),
+    activity: (since) => readActivity(database, since),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),
     status: (now) => readStatus(database, now),

@@ -10,6 +10,7 @@ import type { Config } from '../session/config/config.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
+import type { Waiting } from '../sync/planning/waiting.ts';
 
 /**
  * Without a live writer an outage is ignored this many ms after its retry was due. A live daemon deletes it
@@ -35,8 +36,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly daemonRuns: boolean;
   /** Why a started order waits; null if no started order waits. */
   readonly orderWait: Wait | null;
-  /** Due lists that do not fit the budget of scheduled work. The first of them fits at about `until`. */
-  readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
+  /** Due lists whose sweep has not begun, because other sweeps have every place. */
+  readonly waiting: Waiting | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
   /** Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage. */

@@ -1,7 +1,6 @@
-import { listId, type ListKey } from '../core/lists.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
-import { readAgenda } from '../sync/planning/agenda.ts';
-import { type Circumstances, judge, type JudgedStatus, type Judgement } from './judge.ts';
+import { readWaiting } from '../sync/planning/waiting.ts';
+import { type Circumstances, judge, type JudgedStatus } from './judge.ts';
 
 /** Reads and judges everything that `status` and the endpoints show. It only reads the database. */
 export async function readJudgedStatus(
@@ -15,27 +14,10 @@ export async function readJudgedStatus(
   if (!judged.daemonRuns) return { ...judged, webhook, orderWait: null, waiting: null };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = hasBegunOrder ? await mirror.readWait(config.budget, now) : null;
-  return { ...judged, webhook, orderWait, waiting: await readWaiting(mirror, judged) };
+  return { ...judged, webhook, orderWait, waiting: await readWaiting(mirror, config.budget, now) };
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {
   const { failures = 0, retryAt = null, cause = null } = (await mirror.deliveries.read(target)) ?? {};
   return { pending: await mirror.deliveries.countPending(target), failures, retryAt, cause };
-}
-
-async function readWaiting(
-  mirror: Mirror,
-  { lists, budget, now }: Judgement,
-): Promise<JudgedStatus['waiting']> {
-  const running = new Set(lists.filter(({ sweep }) => sweep?.state === 'running').map(listId));
-  // The number of waiting lists does not depend on their change rates, and those would cost a query per list.
-  const sweeps = { latest: () => mirror.sweeps.latest(), completed: () => Promise.resolve([]) };
-  const isRunning = (key: ListKey): boolean => running.has(listId(key));
-  const { waiting, until } = await readAgenda({ ...mirror, sweeps }, budget, isRunning, now);
-  if (waiting.length === 0) return null;
-  return {
-    lists: waiting.length,
-    requests: waiting.reduce((sum, { requests }) => sum + requests, 0),
-    until,
-  };
 }

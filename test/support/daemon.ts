@@ -4,6 +4,7 @@ import type { ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
+import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
@@ -205,6 +206,12 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,
+      pacer: new Pacer({
+        mirror: writer,
+        clock: killSwitch.pacerClock(),
+        budget: house.limits,
+        timezone: house.timezone,
+      }),
       fingerprint: () => keyFingerprint(house.key),
       onEvent(event) {
         killSwitch.onEvent(event);

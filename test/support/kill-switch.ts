@@ -24,6 +24,8 @@ export class KillSwitch {
   readonly #toCome = new Set<string>();
   #atGate = 0;
   #asleep = 0;
+  /** Sweeps that sleep until their next token. */
+  #paced = 0;
   #release: (() => void) | null = null;
   #opened: Database | null = null;
 
@@ -96,6 +98,23 @@ export class KillSwitch {
     };
   }
 
+  pacerClock(): Clock {
+    const clock = this.clock();
+    return {
+      ...clock,
+      sleep: async (ms, signal) => {
+        this.#paced += 1;
+        this.#holdOrRelease();
+        try {
+          await clock.sleep(ms, signal);
+        } finally {
+          this.#paced -= 1;
+          this.#holdOrRelease();
+        }
+      },
+    };
+  }
+
   gate(gate: Gate): Gate {
     return {
       request: async (...call) => {
@@ -131,14 +150,16 @@ export class KillSwitch {
   }
 
   /**
-   * Stops the clock while the daemon computes: between two lists, in a sweep without a request at the gate,
-   * or in a gate that does not sleep.
+   * Stops the clock while the daemon computes: between two lists, in a sweep that neither has a request at
+   * the gate nor waits for a token, or in a gate that does not sleep.
    */
   #holdOrRelease(): void {
     const betweenLists = this.#sweeping.size === 0 && this.#toCome.size > 0;
     const computes =
       !this.dead &&
-      (betweenLists || this.#sweeping.size > this.#atGate || (this.#atGate > 0 && this.#asleep === 0));
+      (betweenLists ||
+        this.#sweeping.size > this.#atGate + this.#paced ||
+        (this.#atGate > 0 && this.#asleep === 0));
     if (computes && this.#release === null)
       void this.#clock.hold(() => new Promise<void>((resolve) => (this.#release = resolve)));
     else if (!computes && this.#release !== null) {

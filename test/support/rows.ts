@@ -36,6 +36,17 @@ export function askedSince({ arrivals }: Pick<Sandbox, 'arrivals'>, from: number
   return arrivals.slice(from).map(({ path }) => path.replace('/v1', ''));
 }
 
+/** The most requests that arrived in any 24 hours. */
+export function mostInADay({ arrivals }: Pick<Sandbox, 'arrivals'>): number {
+  let most = 0;
+  let oldest = 0;
+  for (const [newest, { at }] of arrivals.entries()) {
+    while (arrivals[oldest]!.at <= at - 24 * 3_600_000) oldest += 1;
+    most = Math.max(most, newest - oldest + 1);
+  }
+  return most;
+}
+
 /** The paths that request one item or a search. */
 export function single(paths: readonly string[]): string[] {
   return paths.filter((path) => !/^\/inboxes(\/\d+\/(users|tags|conversations))?\?limit/.test(path));

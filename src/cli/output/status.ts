@@ -125,9 +125,8 @@ function nextLine({ schedules, now }: JudgedStatus): string {
 }
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
-  const waiting = `${plural(lists, 'due list')} for the day's budget, ${plural(requests, 'request')} in all`;
-  if (until === null) return `waiting  ${waiting}`;
-  return `waiting  ${waiting}; the first fits at about ${until.toISOString()} (${fromNow(until, now)})`;
+  const waiting = `${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
+  return `waiting  ${waiting}; the first begins at about ${until.toISOString()} (${fromNow(until, now)})`;
 }
 
 function webhookLine(

@@ -21,8 +21,8 @@ export async function printForecast(
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
     throw unknownInbox(inboxId, inboxes);
-  const sent = await mirror.budget.sentInWindow(clock.now());
-  const forecast = await forecastResync(mirror, scope, config.budget, sent);
+  const window = await mirror.budget.windowByHour(clock.now());
+  const forecast = await forecastResync(mirror, scope, config.budget, window);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
   printLine(
     output,

@@ -7,10 +7,11 @@ import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
-import { SIDE_BY_SIDE } from '../../sync/pass.ts';
-import { readAgenda } from '../../sync/planning/agenda.ts';
+import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
+import { mayBegin, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
+import { pacedClient, type Pacer } from './pacer.ts';
 
 export interface ScheduledSweepsDeps {
   readonly client: Client;
@@ -19,6 +20,7 @@ export interface ScheduledSweepsDeps {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
+  readonly pacer: Pick<Pacer, 'take'>;
   readonly onEvent: (event: PassEvent) => void;
   /** An order sweeps this list. */
   readonly isOrdered: (key: ListKey) => boolean;
@@ -29,7 +31,7 @@ export interface ScheduledSweepsDeps {
   readonly onEnd: () => void;
 }
 
-/** While lists wait for budget, the agenda is read again after this many ms. */
+/** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
 /** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */
@@ -37,7 +39,7 @@ export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
   readonly #cooldowns = new Cooldowns();
-  #queue: ListKey[] = [];
+  #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
   #planAt = 0;
   #planNotBefore = 0;
@@ -46,17 +48,19 @@ export class ScheduledSweeps {
     this.#deps = deps;
   }
 
-  /** Begins sweeps of lists that are due and fit the budget, up to `SIDE_BY_SIDE` at once. */
+  /** Begins sweeps of lists that are due, as many as have a place. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
     // In an outage one list is enough to see whether the service answers again.
-    const places = this.#deps.isOutage() ? 1 : SIDE_BY_SIDE;
-    if (this.#running.size >= places) return;
+    const places = this.#deps.isOutage() ? 1 : PLACES;
+    const hasPlace = (list: { small: boolean }): boolean => mayBegin(list, this.#running.lists(), places);
+    if (!hasPlace({ small: true })) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
-    while (this.#running.size < places) {
-      const key = this.#queue.shift();
-      if (key === undefined) return;
-      if (!this.#isBusy(key)) this.#running.start(key, (signal) => this.#sweep(key, signal));
+    for (;;) {
+      const list = this.#queue.find(hasPlace);
+      if (list === undefined) return;
+      this.#queue.splice(this.#queue.indexOf(list), 1);
+      if (!this.#isBusy(list.key)) this.#running.start(list, (signal) => this.#sweep(list, signal));
     }
   }
 
@@ -86,28 +90,27 @@ export class ScheduledSweeps {
   }
 
   async #plan(): Promise<void> {
-    const { clock, mirror, budget, log } = this.#deps;
+    const { clock, mirror, budget } = this.#deps;
     const outage = this.#deps.isOutage();
-    const agenda = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
-    this.#queue = agenda.start.filter((key) => !this.#cooldowns.has(key, clock.monotonic()));
+    const due = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
+    this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, clock.monotonic()));
     // No due list can test whether the service answers again: none is due, or each cools down.
-    if (outage && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#testList();
+    if (outage && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
-    const isIdle = agenda.start.length + agenda.waiting.length === 0 && !outage;
+    const isIdle = due.length === 0 && !outage;
     this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
-    if (agenda.waiting.length > 0)
-      log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
   }
 
   /** The list that tests whether the service answers again; empty if none is free. */
-  async #testList(): Promise<ListKey[]> {
+  async #testList(): Promise<DueList[]> {
     const inboxes = await this.#deps.mirror.inboxes();
-    const lists = this.#cooldowns.leastBlamed(inboxes);
-    return lists.filter((key) => !this.#isBusy(key)).slice(0, 1);
+    const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
+    return key === undefined ? [] : [{ key, requests: 1, first: false, small: true }];
   }
 
-  async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
-    const { client, mirror, clock, goneAfterMs, onEvent } = this.#deps;
+  async #sweep({ key, first }: DueList, signal: AbortSignal): Promise<void> {
+    const { mirror, clock, goneAfterMs, pacer, onEvent } = this.#deps;
+    const client = pacedClient(this.#deps.client, () => pacer.take(first, signal));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
@@ -154,12 +157,18 @@ export class ScheduledSweeps {
   }
 }
 
+interface RunningSweep {
+  readonly list: DueList;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
 /** The sweeps under way. Each can be stopped between two pages. */
 class RunningSweeps {
-  readonly #sweeps = new Map<string, { key: ListKey; stop: AbortController; ended: Promise<void> }>();
+  readonly #sweeps = new Map<string, RunningSweep>();
 
-  get size(): number {
-    return this.#sweeps.size;
+  lists(): DueList[] {
+    return [...this.#sweeps.values()].map(({ list }) => list);
   }
 
   has(key: ListKey): boolean {
@@ -167,15 +176,15 @@ class RunningSweeps {
   }
 
   /** Starts to sweep a list. `work` must not reject. */
-  start(key: ListKey, work: (signal: AbortSignal) => Promise<void>): void {
+  start(list: DueList, work: (signal: AbortSignal) => Promise<void>): void {
     const stop = new AbortController();
-    const ended = work(stop.signal).finally(() => this.#sweeps.delete(listId(key)));
-    this.#sweeps.set(listId(key), { key, stop, ended });
+    const ended = work(stop.signal).finally(() => this.#sweeps.delete(listId(list.key)));
+    this.#sweeps.set(listId(list.key), { list, stop, ended });
   }
 
   /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
   async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
-    const stopped = [...this.#sweeps.values()].filter(({ key }) => which(key));
+    const stopped = [...this.#sweeps.values()].filter(({ list }) => which(list.key));
     for (const { stop } of stopped) stop.abort(new MirrorError('STOPPED', why));
     await Promise.all(stopped.map(({ ended }) => ended));
   }

@@ -1,7 +1,26 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { HOUR } from '../../core/clock.ts';
 import type { BudgetLeft } from '../../core/ledger.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+
+/** The requests in the window of the day's budget. */
+export interface WindowByHour {
+  readonly sent: number;
+  /** Requests that leave the window in each of the next 24 hours. */
+  readonly leaving: readonly number[];
+}
+
+const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
+
+/**
+ * Counts the hours one by one, which the index answers. `$1` is the window's start, each further parameter an
+ * hour later.
+ */
+const WINDOW_BY_HOUR = `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1) AS sent, ${HOURS.map(
+  (hour) => `(SELECT count(*) FROM requests
+    WHERE sent_at > $${hour + 1} AND sent_at <= $${hour + 2}) AS hour_${hour}`,
+).join(', ')}`;
 
 /** Counts requests against the day's budget. */
 export class BudgetReader {
@@ -20,6 +39,25 @@ export class BudgetReader {
   async sentSince(since: number): Promise<number> {
     const [row] = await this.#sql.query<{ sent: number }>(
       `SELECT count(*) AS sent FROM requests WHERE sent_at > $1`,
+      iso(since),
+    );
+    return row?.sent ?? 0;
+  }
+
+  /** Counts the requests in the window that ends at `now` (epoch ms), by the hour in which they leave it. */
+  async windowByHour(now: number): Promise<WindowByHour> {
+    const start = now - BUDGET_WINDOW_MS;
+    const [row] = await this.#sql.query<Record<string, number>>(
+      WINDOW_BY_HOUR,
+      ...[...HOURS, HOURS.length].map((hour) => iso(start + hour * HOUR)),
+    );
+    return { sent: row?.['sent'] ?? 0, leaving: HOURS.map((hour) => row?.[`hour_${hour}`] ?? 0) };
+  }
+
+  /** Requests that scheduled work has sent since an instant, epoch ms. */
+  async scheduledSince(since: number): Promise<number> {
+    const [row] = await this.#sql.query<{ sent: number }>(
+      `SELECT count(*) AS sent FROM requests WHERE sent_at > $1 AND reason IN ('schedule', 'probe')`,
       iso(since),
     );
     return row?.sent ?? 0;

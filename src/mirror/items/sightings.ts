@@ -2,6 +2,7 @@ import { MISSING, PRESENCE } from '../../core/diff.ts';
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
 import { sinceComplete } from '../sweeps/sweeps.ts';
 import { itemSql } from './statements.ts';
 
@@ -81,7 +82,7 @@ export async function sightingsBeforeSuspicion(
          AND finished_at < $3 ORDER BY id DESC LIMIT 1`,
       list,
       inboxId,
-      since,
+      iso(new Date(since)),
     );
     const listedAt = sweep?.started_at.toISOString() ?? '';
     for (const { id } of suspects) if (listedAt > (seen.get(id) ?? '')) seen.set(id, listedAt);

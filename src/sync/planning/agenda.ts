@@ -1,13 +1,12 @@
-import { type Budget, pagesFor, scheduledCap } from '../../core/budget.ts';
+import { type Budget, pagesFor } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { keysByInbox, listId, type ListKey } from '../../core/lists.ts';
-import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue } from './due.ts';
-import { type Candidate, changeRate, choose, type Observation } from './planner.ts';
+import { type Candidate, changeRate, inOrder, isSmall, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
@@ -17,51 +16,44 @@ export interface PlanningMirror {
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
-  readonly budget: Pick<BudgetReader, 'sentInWindow' | 'leavesWindowAt'>;
+}
+
+/** A list that is due, and how its sweep begins. */
+export interface DueList {
+  readonly key: ListKey;
+  /** Requests that its sweep will still cost; 1 for a list of unknown length. */
+  readonly requests: number;
+  /** No sweep of it was ever complete: its first filling does not wait for the pace. */
+  readonly first: boolean;
+  /** It may have one of the places that are only for small lists. */
+  readonly small: boolean;
 }
 
 /**
- * The agenda: the lists that are due at this moment. `start` has those to sweep now, in order; `waiting` has
- * those that wait for budget, until about `until`. The daemon follows it; `status` prints what waits. Compare
- * `load.ts` (all schedules, on average) and `planner.ts` (the choice, without a database).
- */
-export interface Agenda {
-  readonly start: readonly ListKey[];
-  readonly waiting: readonly { readonly key: ListKey; readonly requests: number }[];
-  readonly until: Date | null;
-  /** Requests that scheduled work may send now, less those that running sweeps will still send. */
-  readonly left: number;
-}
-
-/**
- * Reads which lists are due and chooses those that fit the budget of scheduled work (docs/decisions/0002).
- * @param isBusy true for a list that is being swept; its remaining requests count as used
+ * Reads the agenda: the lists that are due at this moment and that nothing sweeps, in the order in which they
+ * begin. Compare `load.ts` (all schedules, on average) and `planner.ts` (the order, without a database).
+ * @param isBusy true for a list that is being swept
  */
 export async function readAgenda(
   mirror: AgendaMirror,
   budget: Budget,
   isBusy: (key: ListKey) => boolean,
   now: number,
-): Promise<Agenda> {
+): Promise<DueList[]> {
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
   const candidates: Candidate[] = [];
-  let committed = 0;
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
-    if (isBusy(key)) committed += remainingCost(latest, budget);
-    else if (isDue(latest, dueSince.get(key.list) ?? null, now))
+    if (!isBusy(key) && isDue(latest, dueSince.get(key.list) ?? null, now))
       candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
-  const cap = scheduledCap(budget);
-  const left = cap - (await mirror.budget.sentInWindow(now)) - committed;
-  const { start, waiting, shortfall } = choose(candidates, { left, cap });
-  return {
-    start: start.map(({ key }) => key),
-    waiting: waiting.map(({ key, cost }) => ({ key, requests: cost })),
-    until: shortfall === 0 ? null : await mirror.budget.leavesWindowAt(shortfall, now),
-    left,
-  };
+  return inOrder(candidates).map((candidate) => ({
+    key: candidate.key,
+    requests: candidate.cost,
+    first: candidate.ageHours === Number.POSITIVE_INFINITY,
+    small: isSmall(candidate, budget),
+  }));
 }
 
 /** All lists, without those of suspected inboxes. */

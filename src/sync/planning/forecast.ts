@@ -1,6 +1,7 @@
 import { type Budget, pagesFor, requestsLeft } from '../../core/budget.ts';
-import { DAY, SECOND } from '../../core/clock.ts';
+import { DAY, HOUR, SECOND } from '../../core/clock.ts';
 import { INBOXES, keysOf, type ListKey } from '../../core/lists.ts';
+import type { WindowByHour } from '../../mirror/gate/budget-use.ts';
 import { coversInbox, type Mirror } from '../../mirror/mirror.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 
@@ -24,7 +25,7 @@ export async function forecastResync(
   mirror: Pick<Mirror, 'inboxes' | 'sweeps'>,
   scope: Scope,
   budget: Budget,
-  sentInWindow: number,
+  window: WindowByHour,
 ): Promise<Forecast> {
   const inboxes = (await mirror.inboxes()).filter(({ id, suspect }) => coversInbox(scope, id) && !suspect);
   const keys = keysOf(scope.lists, inboxes);
@@ -39,17 +40,18 @@ export async function forecastResync(
     lists: costs,
     requests,
     complete: costs.length > 0 && inboxes.length > 0 && costs.every(({ known }) => known),
-    sentInWindow,
+    sentInWindow: window.sent,
     perDay: budget.perDay,
-    lastsMs: durationOf(requests, budget, sentInWindow),
+    lastsMs: durationOf(requests, budget, window),
   };
 }
 
-function durationOf(requests: number, budget: Budget, sentInWindow: number): number {
-  const atFullRate = (count: number): number => (count / budget.perSecond) * SECOND;
-  const left = requestsLeft(budget, sentInWindow);
-  if (requests <= left) return atFullRate(requests);
-  // Requests beyond today's budget wait for others to leave the window: at most a day for each full budget.
-  const daysWaited = Math.ceil((requests - left) / budget.perDay);
-  return daysWaited * DAY + atFullRate((requests - left) % budget.perDay);
+function durationOf(requests: number, budget: Budget, { sent, leaving }: WindowByHour): number {
+  const missing = requests - requestsLeft(budget, sent);
+  if (missing <= 0) return (requests / budget.perSecond) * SECOND;
+  // The resync sends each request that becomes free: scheduled work waits while the reserve is in use.
+  const days = Math.ceil(missing / budget.perDay) - 1;
+  let free = days * budget.perDay;
+  const enough = leaving.findIndex((requestsOfHour) => (free += requestsOfHour) >= missing);
+  return days * DAY + (enough === -1 ? DAY : (enough + 1) * HOUR);
 }

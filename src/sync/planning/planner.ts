@@ -1,3 +1,4 @@
+import { type Budget, hourlyShare } from '../../core/budget.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 
 /** The changes that one complete sweep found: rows that were new, different or gone. */
@@ -20,16 +21,6 @@ export interface Candidate {
   readonly rate: number;
 }
 
-/**
- * Candidates to sweep now, and candidates that wait for budget, both in order. `shortfall`: the requests that
- * must leave the budget's window before the first waiting one fits; 0 if none waits.
- */
-export interface Choice<Chosen extends Candidate> {
-  readonly start: readonly Chosen[];
-  readonly waiting: readonly Chosen[];
-  readonly shortfall: number;
-}
-
 /** From this age on a list is overdue: it comes before every list that is not, whatever its index. */
 const OVERDUE_HOURS = 24;
 
@@ -47,15 +38,14 @@ const PRIOR: Record<ListName, { changes: number; hours: number }> = {
 /** The weight of a stale row, by kind of list. Inboxes count double: an unknown inbox hides all its lists. */
 const WEIGHT: Record<ListName, number> = { inboxes: 2, users: 1, tags: 1, conversations: 1 };
 
-/**
- * A list that costs more than 80 % of the scheduled budget starts when half of that budget is free, and
- * pauses on the way. It would otherwise wait for ever.
- */
-const LARGE = 0.8;
-const ENOUGH_FOR_LARGE = 0.5;
+/** At most this many lists are swept side by side: as many as the gate lets be in flight. */
+export const PLACES = 4;
 
-/** A list may start before the waiting one if it costs at most 1/50 of it. */
-const SMALL = 1 / 50;
+/** Two more places are only for small lists, so that larger ones never keep them waiting. */
+const PLACES_FOR_SMALL = 2;
+
+/** A small list costs at most 1/20 of an hour's share of the budget: 3 minutes of the pace. */
+const SMALL = 1 / 20;
 
 /** Changed rows an hour: the mean of the Gamma posterior; old observations weigh exponentially less. */
 export function changeRate(list: ListName, observations: readonly Observation[]): number {
@@ -69,17 +59,20 @@ export function changeRate(list: ListName, observations: readonly Observation[])
 }
 
 /**
- * The greedy index of a list: `w (T - (1 - exp(-l T)) / l) / k`. w is the weight of its kind, T the hours
- * since its last complete sweep, l its change rate, k its cost in requests (Kolobov et al. 2019, harmonic
- * staleness). Infinite for a list that is overdue or was never read.
+ * The index of a list: `w l T² / 2k`, the waiting that its sweep ends for each request. w is the weight of
+ * its kind, l its change rate, T the hours since its last complete sweep, k its cost in requests: l T changes
+ * have waited for T / 2 on average. Infinite for a list that is overdue or was never read.
  */
 export function urgency({ key, ageHours, cost, rate }: Candidate): number {
   if (isOverdue({ ageHours })) return Number.POSITIVE_INFINITY;
-  return (WEIGHT[key.list] * (ageHours + Math.expm1(-rate * ageHours) / rate)) / Math.max(1, cost);
+  return (WEIGHT[key.list] * rate * ageHours ** 2) / (2 * Math.max(1, cost));
 }
 
-/** Sorts by index, greatest first; overdue candidates by age, oldest first. */
-function byUrgency<Weighed extends Candidate>(candidates: readonly Weighed[]): Weighed[] {
+/**
+ * The planner: the order in which candidates begin. The greatest index is first; of the overdue, the oldest.
+ * Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
+ */
+export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[] {
   return candidates
     .map((candidate) => ({ candidate, index: urgency(candidate) }))
     .toSorted(
@@ -89,31 +82,30 @@ function byUrgency<Weighed extends Candidate>(candidates: readonly Weighed[]): W
 }
 
 /**
- * The planner: chooses the candidates that start now, in order, while they fit into the `left` of `cap`
- * requests. Once a candidate does not fit, only much smaller ones (at most 1/50 of its cost) may still start,
- * and only until it is overdue. Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
+ * True for a list that was complete before, and whose sweep costs a few requests at most. Never for
+ * conversations: with many inboxes, their lists alone would fill the places for small ones.
  */
-export function choose<Due extends Candidate>(
-  candidates: readonly Due[],
-  { left, cap }: { left: number; cap: number },
-): Choice<Due> {
-  const start: Due[] = [];
-  const waiting: Due[] = [];
-  let free = left;
-  let shortfall = 0;
-  for (const candidate of byUrgency(candidates)) {
-    const needed = candidate.cost > LARGE * cap ? ENOUGH_FOR_LARGE * cap : candidate.cost;
-    const [first] = waiting;
-    const mayStart = first === undefined || (!isOverdue(first) && candidate.cost <= first.cost * SMALL);
-    if (mayStart && needed <= free) {
-      start.push(candidate);
-      free -= candidate.cost;
-    } else {
-      if (first === undefined) shortfall = Math.ceil(needed - free);
-      waiting.push(candidate);
-    }
-  }
-  return { start, waiting, shortfall };
+export function isSmall(
+  { key, ageHours, cost }: Pick<Candidate, 'key' | 'ageHours' | 'cost'>,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+): boolean {
+  const isShort = cost <= Math.max(1, SMALL * hourlyShare(budget));
+  return key.list !== 'conversations' && Number.isFinite(ageHours) && isShort;
+}
+
+/**
+ * True if a sweep may begin beside those that run.
+ * @param running whether each sweep under way is of a small list
+ * @param places lists to sweep side by side: `PLACES`, or 1 to test a service in an outage
+ */
+export function mayBegin(
+  { small }: { small: boolean },
+  running: readonly { small: boolean }[],
+  places = PLACES,
+): boolean {
+  const all = places === PLACES ? places + PLACES_FOR_SMALL : places;
+  const large = running.filter((sweep) => !sweep.small).length;
+  return running.length < all && (small || large < places);
 }
 
 function isOverdue({ ageHours }: Pick<Candidate, 'ageHours'>): boolean {

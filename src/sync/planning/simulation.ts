@@ -1,8 +1,8 @@
-import { type Budget, BUDGET_WINDOW_MS, scheduledCap } from '../../core/budget.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Cron } from './cron.ts';
-import { choose } from './planner.ts';
+import { inOrder, isSmall, mayBegin } from './planner.ts';
 
 /** A list in the simulation. `cost`: requests a sweep; `rate`: changed rows an hour. */
 export interface PlannedList {
@@ -17,19 +17,23 @@ const DAYS = 6;
 /** The first 2 days do not count: the simulation begins with every list fresh and due at once. */
 const DAYS_IGNORED = 2;
 
-/** Milliseconds of one step at least: a schedule with a slot each second would take too many steps. */
-const STEP_MS = MINUTE;
+/** Milliseconds of one step: the pace allows a few requests in it. */
+const STEP_MS = 5 * MINUTE;
 
-interface SimulatedList {
-  readonly list: PlannedList;
+interface SimulatedList extends PlannedList {
   dueSince: number;
   completeAt: number;
-  /** When its last sweep started. */
-  startedAt: number;
+}
+
+interface SimulatedSweep {
+  readonly list: SimulatedList;
+  readonly small: boolean;
+  /** Requests that it still costs. */
+  remaining: number;
 }
 
 /**
- * The simulation: runs the schedules for some days with the daemon's planner, the full request rate and no
+ * The simulation: runs the schedules for some days with the daemon's planner and an even pace, without
  * failures. `load.ts` calls it if the schedules need more than the budget allows.
  * @returns the greatest age that a list of each kind reaches, in ms
  */
@@ -39,55 +43,66 @@ export function worstAges(
   budget: Budget,
   now: number,
 ): Record<ListName, number> {
-  const simulated = lists.map((list): SimulatedList => ({
-    list,
-    dueSince: now,
-    completeAt: now,
-    startedAt: now - 1,
-  }));
+  // Each list is fresh, and due at once.
+  const simulated = lists.map((list): SimulatedList => ({ ...list, completeAt: now, dueSince: now + 1 }));
   const worst = Object.fromEntries(LIST_NAMES.map((list) => [list, 0])) as Record<ListName, number>;
-  const cap = scheduledCap(budget);
-  const spent: { at: number; requests: number }[] = [];
-  let gateFreeAt = now;
-  for (let at = now; at < now + DAYS * DAY; at = nextMoment(at, crons, spent, simulated)) {
-    for (const one of simulated) {
-      const slot = crons[one.list.key.list].next(at - STEP_MS);
-      if (slot <= at) one.dueSince = slot;
+  const noteAge = ({ key, completeAt }: SimulatedList, at: number): void => {
+    worst[key.list] = Math.max(worst[key.list], at - completeAt);
+  };
+  const running: SimulatedSweep[] = [];
+  const anHour = hourlyShare(budget);
+  let tokens = 0;
+  for (let at = now; at < now + DAYS * DAY; at += STEP_MS) {
+    for (const name of LIST_NAMES) {
+      const slot = crons[name].next(at - STEP_MS);
+      if (slot <= at) for (const list of simulated) if (list.key.list === name) list.dueSince = slot;
     }
-    const due = simulated.filter(
-      ({ dueSince, startedAt, completeAt }) => startedAt < dueSince && completeAt <= at,
-    );
-    while ((spent[0]?.at ?? Number.POSITIVE_INFINITY) <= at - BUDGET_WINDOW_MS) spent.shift();
-    const left = cap - spent.reduce((sum, { requests }) => sum + requests, 0);
-    const candidates = due.map((one) => ({
-      ...one.list,
-      one,
-      ageHours: (at - one.completeAt) / HOUR,
-    }));
-    for (const { one, cost } of choose(candidates, { left, cap }).start) {
-      gateFreeAt = Math.max(gateFreeAt, at) + (cost / budget.perSecond) * SECOND;
-      if (at > now + DAYS_IGNORED * DAY)
-        worst[one.list.key.list] = Math.max(worst[one.list.key.list], gateFreeAt - one.completeAt);
-      Object.assign(one, { startedAt: at, completeAt: gateFreeAt });
-      spent.push({ at: gateFreeAt, requests: cost });
+    tokens = Math.min(Math.max(1, anHour), tokens + (anHour * STEP_MS) / HOUR);
+    if (tokens < 1) continue;
+    const queue = dueAt(simulated, running, budget, at);
+    for (; tokens >= 1; tokens -= 1) {
+      begin(queue, running);
+      // The sweeps take their tokens in turn.
+      const sweep = running.shift();
+      if (sweep === undefined) break;
+      sweep.remaining -= 1;
+      if (sweep.remaining > 0) {
+        running.push(sweep);
+        continue;
+      }
+      if (at > now + DAYS_IGNORED * DAY) noteAge(sweep.list, at);
+      sweep.list.completeAt = at;
     }
   }
-  for (const { list, completeAt } of simulated) {
-    worst[list.key.list] = Math.max(worst[list.key.list], now + DAYS * DAY - completeAt);
-  }
+  for (const list of simulated) noteAge(list, now + DAYS * DAY);
   return worst;
 }
 
-/** The next instant that can change the choice: a slot, or a waiting list's next free requests. */
-function nextMoment(
+interface QueuedList {
+  readonly list: SimulatedList;
+  readonly small: boolean;
+}
+
+/** The lists that are due and that nothing sweeps, in order. */
+function dueAt(
+  lists: readonly SimulatedList[],
+  running: readonly SimulatedSweep[],
+  budget: Budget,
   at: number,
-  crons: Readonly<Record<ListName, Cron>>,
-  spent: readonly { at: number }[],
-  simulated: readonly SimulatedList[],
-): number {
-  const slot = Math.min(...LIST_NAMES.map((list) => crons[list].next(at)));
-  const waiting = simulated.some(({ startedAt, dueSince }) => startedAt < dueSince);
-  const budgetGrowsAt =
-    waiting && spent[0] !== undefined ? spent[0].at + BUDGET_WINDOW_MS : Number.POSITIVE_INFINITY;
-  return Math.max(at + STEP_MS, Math.min(slot, budgetGrowsAt));
+): QueuedList[] {
+  const swept = new Set(running.map(({ list }) => list));
+  const due = lists.filter((list) => list.completeAt < list.dueSince && !swept.has(list));
+  const candidates = due.map((list) => ({ ...list, list, ageHours: (at - list.completeAt) / HOUR }));
+  return inOrder(candidates).map((one) => ({ list: one.list, small: isSmall(one, budget) }));
+}
+
+/** Moves the lists that have a place from the queue to the running sweeps. */
+function begin(queue: QueuedList[], running: SimulatedSweep[]): void {
+  for (;;) {
+    const [forSmall, forAny] = [mayBegin({ small: true }, running), mayBegin({ small: false }, running)];
+    const index = queue.findIndex(({ small }) => (small ? forSmall : forAny));
+    const [next] = index === -1 ? [] : queue.splice(index, 1);
+    if (next === undefined) return;
+    running.push({ ...next, remaining: next.list.cost });
+  }
 }

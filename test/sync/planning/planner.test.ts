@@ -1,8 +1,17 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Candidate, changeRate, choose, urgency } from '../../../src/sync/planning/planner.ts';
-
-const LARGE = 0.8;
+import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
+import type { ListKey } from '../../../src/core/lists.ts';
+import { cronsOf } from '../../../src/sync/planning/cron.ts';
+import {
+  type Candidate,
+  changeRate,
+  inOrder,
+  isSmall,
+  mayBegin,
+  urgency,
+} from '../../../src/sync/planning/planner.ts';
+import { type PlannedList, worstAges } from '../../../src/sync/planning/simulation.ts';
 
 function candidate(of: Partial<Candidate> & { id?: string } = {}): Candidate {
   const { id = '1', ...rest } = of;
@@ -53,12 +62,10 @@ describe('changed rows an hour', () => {
 });
 
 describe('the index', () => {
-  test('is w (T - (1 - exp(-l T)) / l) / k', () => {
-    const expected = (6 - (1 - Math.exp(-0.5 * 6)) / 0.5) / 3;
-    expect(urgency(candidate({ ageHours: 6, rate: 0.5, cost: 3 }))).toBeCloseTo(expected, 12);
-    expect(
-      urgency({ ...candidate({ ageHours: 6, rate: 0.5, cost: 3 }), key: { list: 'inboxes', inboxId: null } }),
-    ).toBeCloseTo(2 * expected, 12);
+  test('is w l T² / 2k', () => {
+    const list = candidate({ ageHours: 6, rate: 0.5, cost: 3 });
+    expect(urgency(list)).toBeCloseTo((0.5 * 36) / 6, 12);
+    expect(urgency({ ...list, key: { list: 'inboxes', inboxId: null } })).toBeCloseTo(2 * 3, 12);
   });
 
   test('grows with age and change rate, and falls with cost', () => {
@@ -80,111 +87,99 @@ describe('the index', () => {
 });
 
 describe('the planner', () => {
-  test('starts all due lists in the order of the index if all of them fit', () => {
+  test('orders every due list by the index', () => {
     fc.assert(
       fc.property(candidates, (due) => {
-        const { start, waiting, shortfall } = choose(due, { left: 10_000, cap: 10_000 });
-        expect([start.length, waiting.length, shortfall]).toEqual([due.length, 0, 0]);
-        const indices = start.map(urgency);
+        const ordered = inOrder(due);
+        expect(new Set(ordered)).toEqual(new Set(due));
+        const indices = ordered.map(urgency);
         expect(indices).toEqual(indices.toSorted((a, b) => (a === b ? 0 : b - a)));
       }),
     );
   });
 
-  test('spends no more than is left, except on a list too large for any day', () => {
-    fc.assert(
-      fc.property(
-        candidates,
-        fc.integer({ min: -20, max: 300 }),
-        fc.integer({ min: 1, max: 300 }),
-        (due, left, cap) => {
-          const { start, waiting, shortfall } = choose(due, { left, cap });
-          expect(start.length + waiting.length).toBe(due.length);
-          const large = start.findIndex(({ cost }) => cost > LARGE * cap);
-          const fits = large < 0 ? start : start.slice(0, large);
-          expect(fits.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(Math.max(0, left));
-          // A started list that is too large gets all that is left: no list starts after it.
-          if (large >= 0 && start[large]!.cost > left) expect(start).toHaveLength(large + 1);
-          expect(shortfall > 0).toBe(waiting.length > 0);
-        },
-      ),
-    );
-  });
-
-  test('starts lists never read first, then those beyond their age, the oldest first', () => {
+  test('puts lists never read first, then those beyond their age, the oldest first', () => {
     const [young, old, older, never] = [
       candidate({ id: 'young', ageHours: 5, rate: 100 }),
       candidate({ id: 'old', ageHours: 25 }),
       candidate({ id: 'older', ageHours: 40, cost: 50 }),
       candidate({ id: 'never', ageHours: Number.POSITIVE_INFINITY, cost: 90 }),
     ];
-    expect(choose([young, old, older, never], { left: 1000, cap: 1000 }).start).toEqual([
-      never,
-      older,
-      old,
-      young,
-    ]);
+    expect(inOrder([young, old, older, never])).toEqual([never, older, old, young]);
   });
 
-  test('starts only much smaller lists behind a waiting list, and none behind an overdue one', () => {
-    const waits = candidate({ id: 'waits', ageHours: 10, cost: 150, rate: 1000 });
-    const small = candidate({ id: 'small', ageHours: 0.01, cost: 3, rate: 0.1 });
-    const middling = candidate({ id: 'middling', ageHours: 0.01, cost: 4, rate: 0.1 });
-    const limits = { left: 100, cap: 200 };
-    expect(choose([waits, small, middling], limits)).toMatchObject({
-      start: [small],
-      waiting: [waits, middling],
-      shortfall: 50,
-    });
-    expect(choose([{ ...waits, ageHours: 24 }, small, middling], limits)).toMatchObject({
-      start: [],
-      shortfall: 50,
-    });
+  test('calls a list small if it was read before, costs 3 minutes of the pace, and has no conversations', () => {
+    const budget = { perDay: 5000, reserved: 200 };
+    const key = { list: 'tags', inboxId: '1' } as const;
+    expect(isSmall({ key, ageHours: 1, cost: 10 }, budget)).toBe(true);
+    expect(isSmall({ key, ageHours: 1, cost: 11 }, budget)).toBe(false);
+    expect(isSmall({ key, ageHours: Number.POSITIVE_INFINITY, cost: 1 }, budget)).toBe(false);
+    expect(isSmall({ key, ageHours: 1, cost: 1 }, { perDay: 24, reserved: 0 })).toBe(true);
+    expect(isSmall(candidate({ ageHours: 1, cost: 1 }), budget)).toBe(false);
   });
 
-  test('starts a list too large for any day once half of the day budget is free', () => {
-    const large = candidate({ cost: 1000 });
-    expect(choose([large], { left: 49, cap: 100 })).toMatchObject({ start: [], shortfall: 1 });
-    expect(choose([large], { left: 50, cap: 100 })).toMatchObject({ start: [large], shortfall: 0 });
+  test('keeps two places for small lists beside four others, and only one place in an outage', () => {
+    const [small, large] = [{ small: true }, { small: false }];
+    expect(mayBegin(large, [large, large, large])).toBe(true);
+    expect(mayBegin(large, [large, large, large, large])).toBe(false);
+    expect(mayBegin(small, [large, large, large, large, small])).toBe(true);
+    expect(mayBegin(large, [large, small, small, small, small, small])).toBe(false);
+    expect(mayBegin(small, [small, small, small, small, small, small])).toBe(false);
+    expect(mayBegin(small, [], 1)).toBe(true);
+    expect(mayBegin(small, [large], 1)).toBe(false);
+  });
+});
+
+describe('over days at an even pace', () => {
+  const NOON = Date.parse('2026-03-02T12:00:00Z');
+  const budget = { perSecond: 1, perDay: 480, reserved: 0, pageSize: 100 };
+  const often = { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' };
+  const crons = cronsOf(often, 'UTC');
+  const list = (key: ListKey, cost: number, rate: number): PlannedList => ({ key, cost, rate });
+
+  test('lists of one request never wait for hours behind lists of many', () => {
+    const large = Array.from({ length: 8 }, (_, nth) =>
+      list({ list: 'conversations', inboxId: String(nth) }, 300, 50),
+    );
+    const inboxes = list({ list: 'inboxes', inboxId: null }, 1, 0.004);
+    const ages = worstAges([...large, inboxes], crons, budget, NOON);
+    expect(ages.inboxes).toBeLessThanOrEqual(90 * MINUTE);
+    // The large ones cost 5 days of the budget. An overdue one waits until the seven others are read.
+    expect(ages.conversations).toBeGreaterThan(4 * DAY);
+    expect(ages.conversations).toBeLessThanOrEqual(6 * DAY);
   });
 
-  test('starves no list in the long run, whatever its cost and its change rate', () => {
+  test('the list of inboxes is read in time beside the short conversations of many inboxes', () => {
+    const conversations = Array.from({ length: 100 }, (_, nth) =>
+      list({ list: 'conversations', inboxId: String(nth) }, 1, 50),
+    );
+    const inboxes = list({ list: 'inboxes', inboxId: null }, 1, 0.004);
+    const ages = worstAges([...conversations, inboxes], crons, budget, NOON);
+    expect(ages.inboxes).toBeLessThanOrEqual(90 * MINUTE);
+    expect(ages.conversations).toBeLessThanOrEqual(7 * HOUR);
+  });
+
+  test('no list starves, whatever its cost and its change rate', () => {
     fc.assert(
       fc.property(
         fc.array(
           fc.record({
-            cost: fc.integer({ min: 1, max: 70 }),
+            cost: fc.integer({ min: 1, max: 60 }),
             rate: fc.double({ min: 0.001, max: 50, noNaN: true }),
           }),
-          {
-            minLength: 2,
-            maxLength: 12,
-          },
+          { minLength: 2, maxLength: 12 },
         ),
         (lists) => {
-          const cap = 100;
-          const readAt = lists.map(() => 0);
-          const spent: { hour: number; cost: number }[] = [];
-          const demand = lists.reduce((sum, { cost }) => sum + cost, 0);
-          let worst = 0;
-          const hours = 24 * Math.ceil((6 * demand) / cap) + 200;
-          for (let hour = 1; hour < hours; hour += 1) {
-            while ((spent[0]?.hour ?? hour) <= hour - 24) spent.shift();
-            const left = cap - spent.reduce((sum, { cost }) => sum + cost, 0);
-            const due = lists.map((list, index) =>
-              candidate({ ...list, id: String(index), ageHours: hour - readAt[index]! }),
-            );
-            for (const { key, cost } of choose(due, { left, cap }).start) {
-              readAt[Number(key.inboxId)] = hour;
-              spent.push({ hour, cost });
-            }
-            worst = Math.max(worst, ...readAt.map((at) => hour - at));
-          }
-          // An overdue list waits only for older ones: at worst, all others are read once before it.
-          expect(worst).toBeLessThanOrEqual(24 + 24 * (Math.ceil(demand / (cap - 70)) + 1));
+          const planned = lists.map(({ cost, rate }, nth) =>
+            list({ list: 'conversations', inboxId: String(nth) }, cost, rate),
+          );
+          const { conversations } = worstAges(planned, crons, budget, NOON);
+          const walkHours = lists.reduce((sum, { cost }) => sum + cost, 0) / 20;
+          // An overdue list waits for a place, and then shares the pace with five others.
+          expect(conversations / HOUR).toBeLessThanOrEqual(24 + 2 * walkHours + 2);
         },
       ),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 });

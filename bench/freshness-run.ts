@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DAY, HOUR, SECOND } from '../src/core/clock.ts';
+import type { ListName } from '../src/core/lists.ts';
+import { Daemon } from '../src/daemon/daemon.ts';
+import { Pacer } from '../src/daemon/sweeps/pacer.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { acquireLease } from '../src/mirror/lease.ts';
+import { openWriter, type Writer } from '../src/mirror/mirror.ts';
+import { createSandbox, type Sandbox } from '../src/sandbox/sandbox.ts';
+import { createClient } from '../src/service/client.ts';
+import { createGate } from '../src/service/gate/gate.ts';
+import type { Http } from '../src/service/http.ts';
+import { createLog } from '../src/session/log.ts';
+import { cronsOf } from '../src/sync/planning/cron.ts';
+import { TestClock } from '../test/support/clock.ts';
+import { KillSwitch } from '../test/support/kill-switch.ts';
+import { type Account, People } from './freshness-account.ts';
+
+const KEY = 'sandbox-key';
+const BUDGET = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
+/** Milliseconds between two ticks of the daemon. */
+const POLL_MS = 10 * SECOND;
+const START = Date.parse('2026-03-02T00:00:00Z');
+
+/** The mirror may need this many days after the measured ones to read the last of their changes. */
+const DAYS_AFTER = 2;
+
+export interface Run {
+  /** Milliseconds from each change at the service until its row is next read. */
+  readonly delays: readonly number[];
+  /** Changes that were never read. */
+  readonly unread: number;
+  /** Requests in each hour of the measured days. */
+  readonly byHour: readonly number[];
+}
+
+export interface RunOptions {
+  readonly account: Account;
+  readonly schedules: Readonly<Record<ListName, string>>;
+  readonly warmDays: number;
+  readonly days: number;
+}
+
+/** Runs the daemon for some days of virtual time on an account that people work in. */
+export async function measure({ account, schedules, warmDays, days }: RunOptions): Promise<Run> {
+  const clock = new TestClock(START);
+  const sandbox = createSandbox({
+    inboxes: account.inboxes,
+    conversations: account.conversations / account.inboxes,
+    sharedShare: 0,
+    key: KEY,
+    now: clock.now,
+  });
+  const people = new People(sandbox, account, { from: START, days: warmDays + days });
+  const from = START + warmDays * DAY;
+  const pending = new Map<string, number[]>();
+  const delays: number[] = [];
+  const catchUp = (): void => {
+    for (const { at, row } of people.upTo(clock.now()))
+      if (at >= from) pending.set(row, [...(pending.get(row) ?? []), at]);
+  };
+  const applyPage =
+    (writer: Writer): Writer['applyPage'] =>
+    async (sweep, page, now) => {
+      for (const { id } of sweep.list === 'conversations' ? page.items : []) {
+        const row = `${sweep.inboxId}/${id}`;
+        for (const at of pending.get(row) ?? []) delays.push(now - at);
+        pending.delete(row);
+      }
+      return await writer.applyPage(sweep, page, now);
+    };
+  const daemon = await startDaemon({ clock, http: inMemory(sandbox, catchUp), schedules, applyPage });
+  await clock.sleep((warmDays + days) * DAY);
+  const until = clock.now();
+  catchUp();
+  for (let hours = 0; hours < DAYS_AFTER * 24 && pending.size > 0; hours += 1) await clock.sleep(HOUR);
+  await clock.hold(daemon.stop);
+  return { delays, unread: [...pending.values()].flat().length, byHour: hourly(sandbox, from, until) };
+}
+
+function hourly({ arrivals }: Sandbox, from: number, until: number): number[] {
+  const counts = Array.from({ length: (until - from) / HOUR }, () => 0);
+  for (const { at } of arrivals) if (at >= from && at < until) counts[Math.floor((at - from) / HOUR)]! += 1;
+  return counts;
+}
+
+/** HTTP to the sandbox without a socket. */
+function inMemory(sandbox: Sandbox, before: () => void): Http {
+  return {
+    async get(path, query) {
+      before();
+      const { status, headers, body } = await sandbox.handle({
+        method: 'GET',
+        path: `/v1${path}?${new URLSearchParams(query).toString()}`,
+        headers: { authorization: `Bearer ${KEY}` },
+      });
+      return {
+        status,
+        body,
+        retryAfter: headers['retry-after'],
+        location: headers['location'],
+        date: headers['date'],
+      };
+    },
+    close: () => undefined,
+  };
+}
+
+interface DaemonOptions {
+  readonly clock: TestClock;
+  readonly http: Http;
+  readonly schedules: Readonly<Record<ListName, string>>;
+  /** Wraps the writer's `applyPage`. */
+  readonly applyPage: (writer: Writer) => Writer['applyPage'];
+}
+
+/** The daemon with the real planner, pacer, gate and mirror, on a new SQLite file. */
+async function startDaemon({ clock, http, schedules, applyPage }: DaemonOptions) {
+  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-freshness-'));
+  const opened = await openDatabase(`file:${join(folder, 'mirror.db')}`);
+  await opened.execute('PRAGMA synchronous = OFF');
+  const killSwitch = new KillSwitch(clock, () => undefined);
+  const database = killSwitch.database(opened);
+  const claimant = { host: 'bench', pid: process.pid, command: 'inbox-mirror start', now: clock.now };
+  const lease = await acquireLease(database, { ...claimant, isAlive: () => true });
+  const written = openWriter(database, lease);
+  const mirror = { ...written, applyPage: applyPage(written) };
+  const gate = createGate({
+    ledger: mirror.ledger,
+    clock: killSwitch.gateClock(),
+    key: () => KEY,
+    budget: BUDGET,
+  });
+  const client = createClient({
+    http: killSwitch.http({ ...http, get: (...request) => clock.hold(() => http.get(...request)) }),
+    gate: killSwitch.gate(gate),
+    pageSize: BUDGET.pageSize,
+    storePublicPermalink: false,
+  });
+  const daemon = new Daemon({
+    client,
+    mirror,
+    clock: killSwitch.clock(),
+    goneAfterMs: 600_000,
+    log: createLog({
+      level: 'fatal',
+      secrets: () => [],
+      write: () => undefined,
+      pretty: false,
+      colour: false,
+    }),
+    crons: cronsOf(schedules, 'UTC'),
+    budget: BUDGET,
+    pacer: new Pacer({ mirror, clock: killSwitch.pacerClock(), budget: BUDGET, timezone: 'UTC' }),
+    fingerprint: () => KEY,
+    onEvent: (event) => killSwitch.onEvent(event),
+    pollMs: POLL_MS,
+  });
+  const stopping = new AbortController();
+  const ended = daemon.run(stopping.signal);
+  return {
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      await ended;
+      await daemon.stop();
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
+import type { Client } from '../../sync/deps.ts';
+import { paceOf, supplyOf } from '../../sync/planning/pace.ts';
+import { activityOf, FLAT, type Profile, profileOf, weightsAt } from '../../sync/planning/profile.ts';
+
+/** The ledger is read at most once in this many ms. */
+const READ_EVERY_MS = MINUTE;
+
+/** The profile is learned again after a day, from the changes of the last four weeks. */
+const LEARN_EVERY_MS = DAY;
+const LEARN_FROM_MS = 28 * DAY;
+
+export interface PacerDeps {
+  readonly mirror: Pick<Mirror, 'activity' | 'budget'>;
+  readonly clock: Clock;
+  readonly budget: Budget;
+  /** The time zone whose hours of the week the profile learns. */
+  readonly timezone: string;
+}
+
+/**
+ * Spreads the requests of scheduled sweeps over the day. Tokens accrue at the pace (`sync/planning/pace.ts`),
+ * at most an hour's worth, so that an hour without requests is made up at once and a longer one over the day.
+ */
+export class Pacer {
+  readonly #deps: PacerDeps;
+  /** The requests that wait for a token, in order. */
+  readonly #line: symbol[] = [];
+  #profile: Profile = FLAT;
+  #learnAt = Number.NEGATIVE_INFINITY;
+  /** `tokens` at the instant `at`; null until the ledger is read. Times are monotonic ms. */
+  #bucket: { tokens: number; at: number; anHour: number } | null = null;
+  /** Requests that scheduled work may send before the ledger is read again. */
+  #left = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | null = null;
+
+  constructor(deps: PacerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Waits until a scheduled request may go to the gate. One of a list's first filling goes at once while more
+   * than an hour's share of the budget is left.
+   * @throws the signal's reason
+   */
+  async take(first: boolean, signal: AbortSignal): Promise<void> {
+    const { budget, clock } = this.#deps;
+    const ticket = Symbol('request');
+    this.#line.push(ticket);
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        await this.#readLedger();
+        if (first && this.#left > hourlyShare(budget)) break;
+        const waitMs = this.#waitFor(this.#line.indexOf(ticket) + 1);
+        if (waitMs <= 0) {
+          if (this.#bucket !== null) this.#bucket.tokens -= 1;
+          break;
+        }
+        await clock.sleep(waitMs, signal);
+      }
+      this.#left -= 1;
+    } finally {
+      this.#line.splice(this.#line.indexOf(ticket), 1);
+    }
+  }
+
+  /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
+  #waitFor(tokens: number): number {
+    const untilRead = Math.max(1, this.#readAt + READ_EVERY_MS - this.#deps.clock.monotonic());
+    const bucket = this.#accrue();
+    if (bucket === null || this.#left < tokens) return untilRead;
+    if (bucket.tokens >= tokens) return 0;
+    return Math.min(untilRead, Math.ceil(((tokens - bucket.tokens) * HOUR) / bucket.anHour));
+  }
+
+  #accrue() {
+    const bucket = this.#bucket;
+    if (bucket === null) return null;
+    const at = this.#deps.clock.monotonic();
+    bucket.tokens = Math.min(capacity(bucket), bucket.tokens + ((at - bucket.at) * bucket.anHour) / HOUR);
+    bucket.at = at;
+    return bucket;
+  }
+
+  async #readLedger(): Promise<void> {
+    if (this.#deps.clock.monotonic() < this.#readAt + READ_EVERY_MS) return;
+    this.#reading ??= this.#read().finally(() => (this.#reading = null));
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { mirror, clock, budget, timezone } = this.#deps;
+    await this.#learn();
+    const now = clock.now();
+    const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
+    const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
+    const at = clock.monotonic();
+    // After a start the bucket lacks what the last hour's requests took, in whatever process.
+    const tokens =
+      this.#accrue()?.tokens ??
+      Math.max(0, capacity({ anHour }) - (await mirror.budget.scheduledSince(now - HOUR)));
+    this.#bucket = { tokens: Math.min(tokens, capacity({ anHour })), at, anHour };
+    this.#left = supply.left;
+    this.#readAt = at;
+  }
+
+  async #learn(): Promise<void> {
+    const { mirror, clock, timezone } = this.#deps;
+    if (clock.monotonic() < this.#learnAt) return;
+    const now = clock.now();
+    const since = now - LEARN_FROM_MS;
+    this.#profile = profileOf(activityOf(await mirror.activity(since), { since, now, timezone }));
+    this.#learnAt = clock.monotonic() + LEARN_EVERY_MS;
+  }
+}
+
+/** The bucket holds an hour's worth of tokens, and at least one. */
+function capacity({ anHour }: { anHour: number }): number {
+  return Math.max(1, anHour);
+}
+
+/** A client whose every request waits for `take` before it goes to the gate. */
+export function pacedClient(client: Client, take: () => Promise<void>): Client {
+  const paced =
+    <Parameters extends unknown[], Result>(send: (...parameters: Parameters) => Promise<Result>) =>
+    async (...parameters: Parameters): Promise<Result> => {
+      await take();
+      return await send(...parameters);
+    };
+  return {
+    listPage: paced((...call: Parameters<Client['listPage']>) => client.listPage(...call)),
+    getInbox: paced((...call: Parameters<Client['getInbox']>) => client.getInbox(...call)),
+    getConversation: paced((...call: Parameters<Client['getConversation']>) =>
+      client.getConversation(...call),
+    ),
+    search: paced((...call: Parameters<Client['search']>) => client.search(...call)),
+    ping: paced((...call: Parameters<Client['ping']>) => client.ping(...call)),
+  };
+}

@@ -1,0 +1,47 @@
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import type { WindowByHour } from '../../mirror/gate/budget-use.ts';
+
+/**
+ * The pace: how many requests an hour the daemon's scheduled sweeps may send, so that the day's budget lasts
+ * (docs/decisions/0002). Pure; `daemon/sweeps/pacer.ts` follows it.
+ */
+
+/** The budget of scheduled work, now and in the coming day. */
+export interface Supply {
+  /** Requests that scheduled work may send now; negative if orders have used more than the reserve. */
+  readonly left: number;
+  /** Requests that leave the window in each of the next 24 hours: as many may be sent then. */
+  readonly leaving: readonly number[];
+}
+
+/** How much of the day belongs to an hour; 1 is the mean. See `profile.ts`. */
+export interface Weights {
+  readonly now: number;
+  /** The mean weight of each of the next 24 hours. */
+  readonly ahead: readonly number[];
+}
+
+/** The weights of a day without a busy hour. */
+export const EVEN: Weights = { now: 1, ahead: Array.from({ length: 24 }, () => 1) };
+
+/**
+ * The pace now, in requests an hour. For each of the next 24 hours it divides what is free until then by the
+ * weight until then, and takes the least of these 24: no later hour then lacks its share.
+ */
+export function paceOf({ left, leaving }: Supply, weights: Weights): number {
+  let [free, weight, least] = [left, 0, Number.POSITIVE_INFINITY];
+  for (const [hour, requests] of leaving.entries()) {
+    free += requests;
+    weight += weights.ahead[hour] ?? 1;
+    least = Math.min(least, free / weight);
+  }
+  return Math.max(0, weights.now * least);
+}
+
+/** The supply of scheduled work, from the requests in the window. */
+export function supplyOf(
+  { sent, leaving }: WindowByHour,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+): Supply {
+  return { left: scheduledCap(budget) - sent, leaving };
+}

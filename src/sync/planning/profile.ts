@@ -1,0 +1,113 @@
+import { HOUR } from '../../core/clock.ts';
+import type { ActivitySpan } from '../../mirror/history/activity.ts';
+import type { Weights } from './pace.ts';
+
+/** The weight of each of the 168 hours of the week, Monday 0:00 first. Its mean over any day is about 1. */
+export type Profile = readonly number[];
+
+const HOURS_A_DAY = 24;
+const HOURS_A_WEEK = 7 * HOURS_A_DAY;
+
+/** Each hour of the day counts this many changes more than were seen, so that the profile begins flat. */
+const PRIOR_CHANGES = 4;
+
+/** No hour gets less than a tenth of the mean: what happens at night is seen before the morning. */
+const LEAST_WEIGHT = 0.1;
+
+/** A change that two sightings do not place within 24 hours says nothing about its hour. */
+const WIDEST_SPAN = HOURS_A_DAY;
+
+const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+/** The profile before anything is learned. */
+export const FLAT: Profile = Array.from({ length: HOURS_A_WEEK }, () => 1);
+
+/** What was seen of each hour of the week: its changes, and how many times it has passed meanwhile. */
+export interface Activity {
+  readonly changes: readonly number[];
+  readonly times: readonly number[];
+}
+
+/**
+ * The profile for an account: the square root of its activity, divided by the mean of the 24 hours around,
+ * because the budget cannot move from one day to another. An hour of the week counts as if it had once been
+ * like the same hour of other days.
+ */
+export function profileOf({ changes, times }: Activity): Profile {
+  const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
+    const sameHour = (values: readonly number[]): number =>
+      values.reduce((sum, value, index) => (index % HOURS_A_DAY === hour ? sum + value : sum), 0);
+    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + 1);
+  });
+  const roots = changes.map((seen, hour) =>
+    Math.sqrt((seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1)),
+  );
+  return roots.map((root, hour) => {
+    let sum = 0;
+    for (let near = hour - HOURS_A_DAY / 2; near < hour + HOURS_A_DAY / 2; near += 1)
+      sum += roots[(near + HOURS_A_WEEK) % HOURS_A_WEEK] ?? 0;
+    return Math.max(LEAST_WEIGHT, (root * HOURS_A_DAY) / sum);
+  });
+}
+
+/**
+ * The activity in each hour of the local week. A change happened between two sightings, so it counts evenly
+ * for the hours between them: otherwise an hour in which the daemon reads much would look busy.
+ * @param since the instant from which the spans count their hours, epoch ms
+ */
+export function activityOf(
+  spans: readonly ActivitySpan[],
+  { since, now, timezone }: { since: number; now: number; timezone: string },
+): Activity {
+  const byHour = new Map<number, number>();
+  for (const { first, last, changes } of spans) {
+    const hours = last - first + 1;
+    if (hours > WIDEST_SPAN) continue;
+    for (let hour = Math.max(0, first); hour <= last; hour += 1)
+      byHour.set(hour, (byHour.get(hour) ?? 0) + changes / hours);
+  }
+  const local = localTime(timezone);
+  const activity = { changes: emptyWeek(), times: emptyWeek() };
+  const end = Math.floor((now - since) / HOUR);
+  for (let hour = Math.min(end, ...byHour.keys()); hour < end; hour += 1) {
+    const { hourOfWeek } = local(since + (hour + 0.5) * HOUR);
+    activity.changes[hourOfWeek]! += byHour.get(hour) ?? 0;
+    activity.times[hourOfWeek]! += 1;
+  }
+  return activity;
+}
+
+function emptyWeek(): number[] {
+  return Array.from({ length: HOURS_A_WEEK }, () => 0);
+}
+
+/** The profile's weights now and in the next 24 hours. @param now epoch ms */
+export function weightsAt(profile: Profile, timezone: string, now: number): Weights {
+  const local = localTime(timezone);
+  const weights = Array.from(
+    { length: HOURS_A_DAY + 1 },
+    (_, hour) => profile[local(now + hour * HOUR).hourOfWeek] ?? 1,
+  );
+  // Each of the next hours begins in one hour of the clock and ends in the next one.
+  const { past } = local(now);
+  const ahead = weights.slice(0, -1).map((weight, hour) => {
+    return (1 - past) * weight + past * (weights[hour + 1] ?? weight);
+  });
+  return { now: weights[0] ?? 1, ahead };
+}
+
+/** Reads the local clock: the hour of the week, 0 to 167, and the part of it that is past, 0 to 1. */
+function localTime(timezone: string): (at: number) => { hourOfWeek: number; past: number } {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: timezone,
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+  return (at) => {
+    const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
+    const weekday = WEEKDAYS.indexOf(parts['weekday'] ?? '');
+    return { hourOfWeek: weekday * HOURS_A_DAY + Number(parts['hour']), past: Number(parts['minute']) / 60 };
+  };
+}

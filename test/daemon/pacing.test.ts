@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
+import { readWaiting } from '../../src/sync/planning/waiting.ts';
+import { daemonHouse, DAY, HOUR, MINUTE, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
+import { mostInADay } from '../support/rows.ts';
+
+/** 20 requests an hour; a walk over all lists costs 66. */
+const LIMITS = { pageSize: 10, perDay: 500, reserved: 20 };
+const SHARE = 20;
+const BUSY = { sandbox: { conversations: [400, 200], perDay: 500 }, limits: LIMITS, pollMs: 5 * MINUTE };
+
+/** The requests of each hour from `from` to `until`. */
+function byHour({ sandbox }: TestHouse, from: number, until: number): number[] {
+  return Array.from(
+    { length: (until - from) / HOUR },
+    (_, hour) =>
+      sandbox.arrivals.filter(({ at }) => at >= from + hour * HOUR && at < from + (hour + 1) * HOUR).length,
+  );
+}
+
+describe('any 24 hours hold the cap over five days of restarts, outages and set clocks', () => {
+  const limits = { pageSize: 10, perDay: 240, reserved: 40 };
+  test.each([
+    ['and spare the reserve', false, 200],
+    ['with orders, which may use the reserve', true, 240],
+  ] as const)(
+    '%s',
+    async (_title, orders, cap) => {
+      const house = await daemonHouse({
+        sandbox: { conversations: [250, 60], perDay: 240, activityPerHour: 2 },
+        limits,
+        pollMs: 15 * MINUTE,
+      });
+      const { clock, sandbox } = house;
+      let daemon = await house.start();
+      const happenings: (() => Promise<unknown>)[] = [
+        async () => {
+          await daemon.stop();
+          await clock.sleep(40 * MINUTE);
+          daemon = await house.start();
+        },
+        async () => {
+          sandbox.script(() => 'reset');
+          await clock.sleep(90 * MINUTE);
+          sandbox.script(undefined);
+        },
+        async () => Promise.resolve(clock.setWall(-5 * HOUR)),
+        async () => (orders ? house.order({ kind: 'resync' }) : undefined),
+        async () => Promise.resolve(clock.setWall(5 * HOUR)),
+      ];
+      for (let half = 0; half < 10; half += 1) {
+        await clock.sleep(12 * HOUR);
+        await happenings[(half * 3) % happenings.length]!();
+      }
+      expect(sandbox.arrivals.filter(({ status }) => status === 429)).toEqual([]);
+      expect(mostInADay(sandbox)).toBeLessThanOrEqual(cap);
+      expect(sandbox.arrivals.length, 'the days are used').toBeGreaterThan(5 * 150);
+    },
+    180_000,
+  );
+});
+
+test('after a first filling the rest of the day is spread, and later days are even by the hour', async () => {
+  const house = await daemonHouse(BUSY);
+  const { clock } = house;
+  const begin = clock.now();
+  await house.start();
+  await clock.sleep(3 * DAY);
+  const [first, ...rest] = byHour(house, begin, begin + DAY);
+  expect(first).toBeGreaterThanOrEqual(66);
+  expect(Math.min(...rest)).toBeGreaterThanOrEqual(0.4 * SHARE);
+  expect(Math.max(...rest)).toBeLessThanOrEqual(1.6 * SHARE);
+  const steady = byHour(house, begin + 2 * DAY, begin + 3 * DAY);
+  expect(Math.min(...steady)).toBeGreaterThanOrEqual(0.7 * SHARE);
+  expect(Math.max(...steady)).toBeLessThanOrEqual(1.3 * SHARE);
+}, 180_000);
+
+test('a first filling larger than a day leaves other lists an hour of the budget', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: [9000, 20], perDay: 500 },
+    limits: LIMITS,
+    pollMs: 5 * MINUTE,
+  });
+  const begin = house.clock.now();
+  await house.start();
+  await house.clock.sleep(2 * DAY);
+  const hours = byHour(house, begin, begin + 2 * DAY);
+  expect(hours[0]).toBeGreaterThan(440);
+  // The last hour's share lasts for the rest of the day: about one request an hour.
+  const silent = hours.filter(
+    (requests, hour) => requests + (hours[hour + 1] ?? 1) + (hours[hour + 2] ?? 1) === 0,
+  );
+  expect(silent).toEqual([]);
+  expect(hours[24]! + hours[25]!, 'the next day is filled as fast as it may').toBeGreaterThan(350);
+});
+
+test.each([
+  [
+    'a restart',
+    async (house: TestHouse, daemon: RunningDaemon) => {
+      await daemon.stop();
+      await house.clock.sleep(HOUR);
+      await house.start();
+    },
+  ],
+  [
+    'an outage',
+    async (house: TestHouse) => {
+      house.sandbox.script(() => 'reset');
+      await house.clock.sleep(HOUR);
+      house.sandbox.script(undefined);
+    },
+  ],
+] as const)('%s of an hour is made up within the next hour', async (_title, miss) => {
+  const house = await daemonHouse(BUSY);
+  const { clock, sandbox } = house;
+  const daemon = await house.start();
+  await clock.sleep(2 * DAY);
+  const from = sandbox.arrivals.length;
+  await miss(house, daemon);
+  const answersFrom = sandbox.arrivals.length;
+  await clock.sleep(HOUR);
+  // Requests without an answer count against the budget, too.
+  expect(sandbox.arrivals.length - from).toBeGreaterThanOrEqual(1.7 * SHARE);
+  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(2.6 * SHARE);
+  expect(sandbox.arrivals.slice(answersFrom).every(({ status }) => status === 200)).toBe(true);
+});
+
+test('an account whose walk costs ten requests is read at once at each slot', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: [25, 15], perDay: 5000 },
+    limits: { pageSize: 10 },
+    pollMs: 10_000,
+  });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(DAY);
+  const walks = sandbox.arrivals.filter(({ path }) => path.includes('/conversations?'));
+  expect(walks.length).toBeGreaterThanOrEqual(96 * 5);
+  expect(walks.filter(({ at }) => at % (15 * MINUTE) > 30_000)).toEqual([]);
+});
+
+test('the daemon learns the busy hours and shifts requests to them; no hour gets less than a tenth', async () => {
+  const house = await daemonHouse(BUSY);
+  const { clock, sandbox } = house;
+  await house.start();
+  const isOffice = (): boolean =>
+    new Date(clock.now()).getUTCHours() % 24 >= 9 && clock.now() % DAY < 17 * HOUR;
+  for (let hour = 0; hour < 6 * 24; hour += 1) {
+    if (isOffice()) sandbox.applyEvents(40);
+    await clock.sleep(HOUR);
+  }
+  const midnight = clock.now() - (clock.now() % DAY);
+  const hours = byHour(house, midnight - DAY, midnight);
+  const mean = (from: number, until: number): number =>
+    hours.slice(from, until).reduce((sum, requests) => sum + requests, 0) / (until - from);
+  expect(mean(9, 17)).toBeGreaterThan(1.6 * mean(0, 7));
+  expect(Math.min(...hours)).toBeGreaterThanOrEqual(SHARE / 10);
+  expect(mean(0, 24)).toBeGreaterThan(0.9 * SHARE);
+}, 180_000);
+
+test('status says how many due lists wait for a place, and about when the first of them begins', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: Array.from({ length: 8 }, () => 150), perDay: 500 },
+    limits: LIMITS,
+  });
+  const { clock, database } = house;
+  await house.start();
+  await clock.sleep(2 * DAY + 7 * MINUTE);
+  const waiting = await readWaiting(openMirror(database), { ...LIMITS, perSecond: 1 }, clock.now());
+  expect(waiting).not.toBeNull();
+  const { lists, requests, until } = waiting!;
+  expect(lists).toBeGreaterThanOrEqual(3);
+  expect(requests).toBeGreaterThanOrEqual(lists);
+  const begun = async (): Promise<number> => {
+    const [row] = await database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
+    return row!.last;
+  };
+  const before = await begun();
+  while ((await begun()) === before) await clock.sleep(MINUTE);
+  // A turn of six sweeps takes 18 minutes.
+  expect(Math.abs(clock.now() - until.getTime())).toBeLessThanOrEqual(18 * MINUTE);
+});

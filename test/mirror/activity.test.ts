@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { iso } from '../../src/database/instants.ts';
+import { HOUR, MINUTE } from '../support/daemon.ts';
+import { quickMirror } from '../support/template.ts';
+
+const MONDAY = Date.parse('2026-03-02T00:00:00Z');
+
+test('changes of conversations are counted by the hours of their two sightings', async () => {
+  const { database, writer } = await quickMirror();
+  const change = async (list: string, seen: number | null, observed: number): Promise<void> => {
+    await database.execute(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field)
+       VALUES ($1, $2, $3, '1', '1', 'status')`,
+      iso(MONDAY + observed * MINUTE),
+      seen === null ? null : iso(MONDAY + seen * MINUTE),
+      list,
+    );
+  };
+  await change('conversations', 61, 179);
+  await change('conversations', 119, 120);
+  await change('conversations', -30, 5);
+  await change('conversations', -50, -10);
+  await change('conversations', null, 5);
+  await change('tags', 61, 179);
+
+  const spans = await writer.activity(MONDAY);
+  expect(spans.toSorted((a, b) => a.first - b.first)).toEqual([
+    { first: -1, last: 0, changes: 1 },
+    { first: 1, last: 2, changes: 2 },
+  ]);
+  expect(await writer.activity(MONDAY + HOUR)).toHaveLength(1);
+});

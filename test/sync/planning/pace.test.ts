@@ -1,0 +1,141 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
+import { EVEN, paceOf, type Weights } from '../../../src/sync/planning/pace.ts';
+import { activityOf, FLAT, profileOf, weightsAt } from '../../../src/sync/planning/profile.ts';
+
+const MONDAY = Date.parse('2026-03-02T00:00:00Z');
+const hoursOf = <Value>(length: number, value: (hour: number) => Value): Value[] =>
+  Array.from({ length }, (_, hour) => value(hour));
+
+/** Follows the pace for some hours. `sent` has the requests of the 24 hours before. Returns those of each hour. */
+function follow(
+  cap: number,
+  sent: readonly number[],
+  hours: number,
+  weights: (hour: number) => Weights = () => EVEN,
+): number[] {
+  const all = [...sent];
+  for (let hour = 0; hour < hours; hour += 1) {
+    const leaving = all.slice(-24);
+    const left = cap - leaving.reduce((sum, requests) => sum + requests, 0);
+    all.push(paceOf({ left, leaving }, weights(hour)));
+  }
+  return all.slice(24);
+}
+
+const day = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 24, maxLength: 24 });
+const weights = fc.record({
+  now: fc.double({ min: 0.1, max: 4, noNaN: true }),
+  ahead: fc.array(fc.double({ min: 0.1, max: 4, noNaN: true }), { minLength: 24, maxLength: 24 }),
+});
+
+describe('the pace', () => {
+  test('leaves every hour of the coming day its share, whatever was sent and however the hours weigh', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -200, max: 5000 }), day, weights, (left, leaving, weighed) => {
+        const anHour = paceOf({ left, leaving }, weighed) / weighed.now;
+        expect(anHour).toBeGreaterThanOrEqual(0);
+        let [free, weight] = [left, 0];
+        for (const [hour, requests] of leaving.entries()) {
+          free += requests;
+          weight += weighed.ahead[hour]!;
+          if (anHour > 0) expect(anHour * weight).toBeLessThanOrEqual(free + 1e-6);
+        }
+      }),
+    );
+  });
+
+  test('becomes even within four days, whatever the first day was like', () => {
+    fc.assert(
+      fc.property(day, (sent) => {
+        const cap = Math.max(
+          4800,
+          sent.reduce((sum, requests) => sum + requests, 0),
+        );
+        for (const requests of follow(cap, sent, 120).slice(96)) {
+          expect(requests).toBeGreaterThan((0.7 * cap) / 24);
+          expect(requests).toBeLessThan((1.3 * cap) / 24);
+        }
+      }),
+    );
+  });
+
+  test('spreads what a first filling leaves over the rest of its day', () => {
+    const filled = hoursOf(24, (hour) => (hour === 23 ? 640 : 0));
+    const [first, ...rest] = follow(4750, filled, 22);
+    expect(first).toBeCloseTo((4750 - 640) / 23, 0);
+    expect(Math.min(...rest)).toBeGreaterThan(0.9 * first!);
+  });
+
+  test('spends the whole cap in each day when the hours of the day weigh differently', () => {
+    const profile = hoursOf(168, (hour) => (hour % 24 >= 8 && hour % 24 < 18 ? 1.9 : 0.36));
+    const sent = follow(
+      4800,
+      hoursOf(24, () => 0),
+      240,
+      (hour) => weightsAt(profile, 'UTC', MONDAY + hour * HOUR),
+    );
+    const lastDay = sent.slice(-24);
+    expect(lastDay.reduce((sum, requests) => sum + requests, 0)).toBeGreaterThan(0.98 * 4800);
+    expect(lastDay[12]! / lastDay[3]!).toBeGreaterThan(4);
+  });
+});
+
+describe('the profile', () => {
+  const seen = (changes: (hour: number) => number, days: number) =>
+    activityOf(
+      hoursOf(days * 24, (hour) => ({ first: hour, last: hour, changes: changes(hour) })),
+      { since: MONDAY, now: MONDAY + days * 24 * HOUR, timezone: 'UTC' },
+    );
+  const office = (hour: number): number => (hour % 24 >= 8 && hour % 24 < 18 ? 50 : 0);
+
+  test('is flat before anything is learned', () => {
+    const profile = profileOf(activityOf([], { since: MONDAY, now: MONDAY + HOUR, timezone: 'UTC' }));
+    expect(profile).toEqual(FLAT);
+  });
+
+  test('follows the square root of the activity, also on a weekday that it has not seen yet', () => {
+    const profile = profileOf(seen(office, 2));
+    expect(profile[4 * 24 + 12]! / profile[4 * 24 + 3]!).toBeCloseTo(Math.sqrt((100 + 4) / 4), 1);
+    const month = profileOf(seen((hour) => (hour % 24 < 12 ? 100 : 25), 28));
+    expect(month[30]! / month[40]!).toBeCloseTo(2, 1);
+  });
+
+  test('has a mean of 1 over a usual day, and gives no hour less than a tenth', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 10_000 }), { minLength: 24, maxLength: 24 }),
+        (byHour) => {
+          const profile = profileOf(seen((hour) => byHour[hour % 24]!, 14));
+          expect(Math.min(...profile)).toBeGreaterThanOrEqual(0.1);
+          const mean = profile.slice(24, 48).reduce((sum, weight) => sum + weight, 0) / 24;
+          expect(mean).toBeGreaterThan(0.99);
+          expect(mean).toBeLessThan(1.1);
+        },
+      ),
+    );
+  });
+
+  test('counts a change evenly for the hours between its two sightings, and ignores a gap of days', () => {
+    const { changes, times } = activityOf(
+      [
+        { first: 10, last: 13, changes: 8 },
+        { first: 20, last: 60, changes: 500 },
+      ],
+      { since: MONDAY, now: MONDAY + 48 * HOUR, timezone: 'UTC' },
+    );
+    expect(changes.slice(9, 15)).toEqual([0, 2, 2, 2, 2, 0]);
+    expect(changes.reduce((sum, value) => sum + value, 0)).toBe(8);
+    expect([times[9], times[10], times[47], times[48]]).toEqual([0, 1, 1, 0]);
+  });
+
+  test('reads the hours of the week in the time zone of the reports', () => {
+    const profile = hoursOf(168, (hour) => hour);
+    const kathmandu = weightsAt(profile, 'Asia/Kathmandu', MONDAY);
+    // 5:45 in Kathmandu: the next 60 minutes are a quarter of hour 5 and three quarters of hour 6.
+    expect(kathmandu.now).toBe(5);
+    expect(kathmandu.ahead.slice(0, 2)).toEqual([5.75, 6.75]);
+    expect(weightsAt(profile, 'America/New_York', MONDAY).now).toBe(6 * 24 + 19);
+  });
+});

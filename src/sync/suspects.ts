@@ -1,4 +1,5 @@
 import { isMirrorError, type MirrorError } from '../core/errors.ts';
+import { SEARCHED_BY } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
@@ -43,7 +44,10 @@ interface Testimony {
  * - a user or a tag is gone if two independent sweeps lack it: its name may have changed, so that a search
  *   can only show that it is still there;
  * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
- *   of a sample. One that it knows acquits the whole batch, of any list.
+ *   of a sample.
+ *
+ * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
+ * batch of any list.
  *
  * If they are too many, nothing is marked, unless a person accepts it.
  *
@@ -69,7 +73,7 @@ export async function settleSuspects(
   );
   const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
-  if (isBatch && hasRefuted(testimony)) {
+  if ((isBatch || !byIdentity(sweep)) && hasRefuted(testimony)) {
     await mirror.suspects.acquit(sweep);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
     return 0;
@@ -81,13 +85,18 @@ export async function settleSuspects(
   return 0;
 }
 
+/** True if the service can be asked for the list's items by their ids. */
+function byIdentity({ list }: Sweep): boolean {
+  return SEARCHED_BY[list] === null;
+}
+
 function hasRefuted({ answers }: Testimony): boolean {
   return [...answers.values()].includes('there');
 }
 
 /** True if all suspects that are due are gone. Otherwise each one is marked by its own answer, or waits. */
 function provesAbsence({ answers, isWhole }: Testimony, { list }: Sweep, isBatch: boolean): boolean {
-  if (list === 'users' || list === 'tags') return true;
+  if (SEARCHED_BY[list] !== null) return true;
   const isSampleGone = isWhole && [...answers.values()].every((answer) => answer === 'gone');
   return list === 'conversations' && isBatch && isSampleGone;
 }
@@ -122,8 +131,8 @@ async function hear(
   const isNew = suspects.some(({ missingSince: since }) => since === null || since >= sweep.startedAt);
   const mayDecide = due.length > 0 && !isHeld;
   if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
-  const byIdentity = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
-  const mayCondemn = (suspect: Suspect): boolean => byIdentity && !isHeld && due.includes(suspect);
+  const byAnswer = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
+  const mayCondemn = (suspect: Suspect): boolean => byAnswer && !isHeld && due.includes(suspect);
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
     await askEach(deps, sweep, { asked, isBatch, mayCondemn }, options, tally);
   if (!isBatch) return await ask(suspects);

@@ -216,6 +216,37 @@ describe('a user or a tag that a sweep does not list', () => {
   });
 });
 
+describe('a sweep of users that a search refutes', () => {
+  test('is no witness for another user, whom the service still has under a new address', async () => {
+    const on = { now: false };
+    const missing = new Set<string>();
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (!/\/users\?|\/users$/.test(path)) return;
+        const results = page.results.filter(({ id }) => !on.now && !missing.has(String(id)));
+        Object.assign(page, { results, pagination: { next_page: null } });
+      }),
+    });
+    const { users } = firstInbox(mirror.sandbox);
+    const [id = ''] = firstIds(users, 1);
+    // Renamed while a sweep reads the list: it is on no page, and the search knows only the old address.
+    Object.assign(users.get(id) ?? {}, { email: 'new.address@example.com' });
+    missing.add(id);
+    await mirror.sync();
+    expect(await suspicions(mirror, 'inbox_users')).toBe(1);
+    // An empty answer later: the searches find the other users.
+    mirror.clock.advance(HOUR);
+    on.now = true;
+    await mirror.sync();
+
+    expect(await tombstones(mirror, 'inbox_users')).toBe(0);
+    [on.now] = [false];
+    missing.clear();
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
+});
+
 describe('an inbox that a sweep does not list', () => {
   test('is deleted by a second complete sweep and a 404, and never by one sweep and a 404', async () => {
     const mirror = await synced({ sandbox: { conversations: [8, 8] } });

@@ -39,7 +39,10 @@ export interface JudgedStatus extends MirrorStatus {
   readonly waiting: { readonly lists: number; readonly requests: number; readonly until: Date | null } | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
-  /** Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage. */
+  /**
+   * Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage and
+   * the service shows the mirror's account.
+   */
   readonly healthy: boolean;
 }
 
@@ -87,6 +90,6 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,
-    healthy: isKept && gateWord === 'open' && outage === null,
+    healthy: isKept && gateWord === 'open' && outage === null && status.otherAccount === null,
   };
 }

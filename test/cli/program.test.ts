@@ -295,6 +295,7 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
     'budget ok',
     'service ok',
     'clock ok',
+    'account skipped',
   ]);
   expect(program.sandbox.arrivals).toHaveLength(1);
   tamper(

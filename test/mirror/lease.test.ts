@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Claimant, LEASE_MS, readLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { accountCheck } from '../support/account.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { urlOf } from '../support/provider.ts';
@@ -132,10 +133,12 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     ]);
 
     const { client, clock } = mirror;
+    const successor = openWriter(other, lease.current!);
     const next = await runPass(
       {
         client,
-        mirror: openWriter(other, lease.current!),
+        mirror: successor,
+        account: accountCheck({ client, mirror: successor, clock }),
         clock,
         goneAfterMs: 0,
         onEvent: () => undefined,

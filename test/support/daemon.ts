@@ -205,7 +205,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       log,
       crons: cronsOf(house.schedules, house.timezone),
       budget: house.limits,
-      fingerprint: () => keyFingerprint(house.key),
+      access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

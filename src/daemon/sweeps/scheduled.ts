@@ -5,6 +5,7 @@ import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
+import type { AccountCheck } from '../../sync/account.ts';
 import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { SIDE_BY_SIDE } from '../../sync/pass.ts';
@@ -15,6 +16,7 @@ import { Cooldowns } from './cooldowns.ts';
 export interface ScheduledSweepsDeps {
   readonly client: Client;
   readonly mirror: Writer;
+  readonly account: AccountCheck;
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
@@ -23,6 +25,8 @@ export interface ScheduledSweepsDeps {
   /** An order sweeps this list. */
   readonly isOrdered: (key: ListKey) => boolean;
   readonly isOutage: () => boolean;
+  /** The last test found another account. */
+  readonly isOtherAccount: () => boolean;
   /** A sweep has failed for a reason that concerns more than its list. */
   readonly onError: (error: unknown) => void;
   /** A sweep has ended. */
@@ -49,8 +53,7 @@ export class ScheduledSweeps {
   /** Begins sweeps of lists that are due and fit the budget, up to `SIDE_BY_SIDE` at once. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
-    // In an outage one list is enough to see whether the service answers again.
-    const places = this.#deps.isOutage() ? 1 : SIDE_BY_SIDE;
+    const places = this.#mustTest() ? 1 : SIDE_BY_SIDE;
     if (this.#running.size >= places) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
     while (this.#running.size < places) {
@@ -87,19 +90,27 @@ export class ScheduledSweeps {
 
   async #plan(): Promise<void> {
     const { clock, mirror, budget, log } = this.#deps;
-    const outage = this.#deps.isOutage();
+    const mustTest = this.#mustTest();
     const agenda = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
     this.#queue = agenda.start.filter((key) => !this.#cooldowns.has(key, clock.monotonic()));
-    // No due list can test whether the service answers again: none is due, or each cools down.
-    if (outage && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#testList();
+    // No due list can test the service: none is due, or each cools down.
+    if (mustTest && this.#queue.length === 0 && agenda.left > 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
-    const isIdle = agenda.start.length + agenda.waiting.length === 0 && !outage;
+    const isIdle = agenda.start.length + agenda.waiting.length === 0 && !mustTest;
     this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
     if (agenda.waiting.length > 0)
       log.debug({ lists: agenda.waiting.length, until: agenda.until }, 'due, but waiting for the day budget');
   }
 
-  /** The list that tests whether the service answers again; empty if none is free. */
+  /**
+   * One list is enough to see whether the service answers again after an outage, or shows the mirror's
+   * account again.
+   */
+  #mustTest(): boolean {
+    return this.#deps.isOutage() || this.#deps.isOtherAccount();
+  }
+
+  /** The list that tests the service; empty if none is free. */
   async #testList(): Promise<ListKey[]> {
     const inboxes = await this.#deps.mirror.inboxes();
     const lists = this.#cooldowns.leastBlamed(inboxes);
@@ -107,11 +118,12 @@ export class ScheduledSweeps {
   }
 
   async #sweep(key: ListKey, signal: AbortSignal): Promise<void> {
-    const { client, mirror, clock, goneAfterMs, onEvent } = this.#deps;
+    const { client, mirror, account, clock, goneAfterMs, onEvent } = this.#deps;
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
-      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
-      done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
+      const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
+      const consent = { acceptDeletes: false, acceptAccount: false };
+      done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';

@@ -22,7 +22,7 @@ test('doctor notices another account behind the address, with its one request', 
   expect(flat(stdout)).toMatch(/failed account The service shows another account than this mirror's/);
 });
 
-test('doctor finds the mirror’s account behind a new key, and leaves an empty mirror to its first sync', async () => {
+test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {
   const program = await testProgram();
   expect(flat((await program.run('doctor')).stdout)).toContain('skipped account the mirror is empty');
   await program.run('sync');

@@ -79,7 +79,7 @@ describe('another account behind the mirror', () => {
     expect(message).toContain('DATABASE_URL');
   });
 
-  test('also stops a pass that reads only conversations of one inbox whose id both accounts have', async () => {
+  test('also stops a pass that only reads conversations of an inbox whose id both accounts have', async () => {
     const first = await synced();
     const before = await contents(first);
     const other = await behindAnother(first);
@@ -158,7 +158,7 @@ describe('another account behind the mirror', () => {
 });
 
 describe('the same account', () => {
-  test('is known behind a renewed key or a moved address, for one request, even if only tags are read', async () => {
+  test('is known behind a moved address, for one request, even if only tags are read', async () => {
     const first = await synced();
     const moved = await behindAnother(first, { seed: 1 });
     const tags = { lists: ['tags'], inboxId: firstInbox(moved.sandbox).id } as const;

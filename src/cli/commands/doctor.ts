@@ -38,11 +38,14 @@ export function addDoctor(program: Command, run: Runner): void {
 /** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
 async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOptions): Promise<number> {
   const { openSession } = await import('../../session/session.ts');
+  const { findMirror } = await import('../../session/reader.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
   try {
-    session = await openSession(io);
+    const found = await findMirror(io);
+    session = await openSession(found.io);
+    if (found.standIn !== null) session.defer(found.standIn.remove);
     const { config, mirror } = session;
     checks.push({
       name: 'configuration',
@@ -51,11 +54,11 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
     });
     for (const message of config.warnings)
       checks.push({ name: 'configuration', verdict: 'warning', message });
-    checks.push({
-      name: 'database',
-      verdict: 'ok',
-      message: `${mirror.name} opens and its tables are up to date`,
-    });
+    checks.push(
+      found.standIn === null
+        ? { name: 'database', verdict: 'ok', message: `${mirror.name} opens and its tables are up to date` }
+        : { name: 'database', verdict: 'warning', message: found.standIn.reason },
+    );
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));
     const { ping, tookMs } = await pingService(session, io.signal);

@@ -53,7 +53,7 @@ export type Judgement = Omit<JudgedStatus, 'orderWait' | 'waiting' | 'webhook'>;
  * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an
  * earlier process with the same id left it.
  */
-export type Observer = Pick<Claimant, 'host' | 'pid' | 'isAlive'> & { readonly isWriter: boolean };
+export type Observer = Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'> & { readonly isWriter: boolean };
 
 export interface Circumstances {
   /** Epoch ms. */

@@ -60,6 +60,27 @@ describe('the lease', () => {
     expect(await readLease(db)).toMatchObject({ command: 'a later one' });
   });
 
+  test('of another container with our host name and process id is refused until it expires', async () => {
+    const db = await database();
+    const first = { origin: { place: 'one container', started: '100' } };
+    const second = { origin: { place: 'another', started: '100' }, isAlive: () => false };
+    await acquireLease(db, claim(1, first));
+    for (const pid of [1, 2])
+      await expect(acquireLease(db, claim(pid, second))).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await acquireLease(db, claim(1, { ...second, now: () => START + LEASE_MS + 1 }));
+    expect(await readLease(db)).toMatchObject({ origin: second.origin });
+  });
+
+  test('of an earlier process whose id another process has now is taken over at once', async () => {
+    const db = await database();
+    const place = 'this machine';
+    await acquireLease(db, claim(1, { origin: { place, started: '100' } }));
+    const isAlive = (_pid: number, started?: string): boolean => started === '200';
+    await acquireLease(db, claim(2, { origin: { place, started: '300' }, isAlive }));
+    await acquireLease(db, claim(2, { origin: { place, started: '400' }, isAlive }));
+    expect(await readLease(db)).toMatchObject({ origin: { started: '400' } });
+  });
+
   test('that ends far in the future is from a clock that was ahead, and is taken over', async () => {
     const db = await database();
     await acquireLease(db, claim(1, { now: () => START + 86_400_000 }));

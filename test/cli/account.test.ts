@@ -29,6 +29,20 @@ test('doctor knows the mirror’s account, and leaves an empty mirror to its fir
   expect(flat((await program.run('doctor')).stdout)).toContain("ok account is the mirror's");
 });
 
+test('a renewed key of the same account just works, for one more request', async () => {
+  const program = await testProgram({ conversations: [4, 3] });
+  await program.run('sync');
+  const key = 'renewed-key-of-the-account';
+  program.env['INBOX_API_KEY'] = key;
+  const same = createSandbox({ rate: 0, perDay: 0, key, conversations: [4, 3] });
+  const { url, close } = await same.listen();
+  onTestFinished(() => close());
+  program.env['INBOX_API_URL'] = url;
+  const sync = async (): Promise<number> => (await program.run('sync', 'tags', '--inbox', '20117')).exitCode;
+  expect([await sync(), same.arrivals.length]).toEqual([0, 2]);
+  expect([await sync(), same.arrivals.length]).toEqual([0, 3]);
+});
+
 test('sync exits with 2 and status with 5 until a person accepts the account, once', async () => {
   const program = await behindAnother();
   const refused = await program.run('sync');

@@ -154,7 +154,7 @@ async function startDaemon({ clock, http, schedules, applyPage }: DaemonOptions)
     crons: cronsOf(schedules, 'UTC'),
     budget: BUDGET,
     pacer: new Pacer({ mirror, clock: killSwitch.pacerClock(), budget: BUDGET, timezone: 'UTC' }),
-    fingerprint: () => KEY,
+    access: () => ({ address: 'http://sandbox/v1', fingerprint: KEY }),
     onEvent: (event) => killSwitch.onEvent(event),
     pollMs: POLL_MS,
   });

@@ -1,12 +1,15 @@
 import { hostname } from 'node:os';
 import { LIST_NAMES, listId } from '../src/core/lists.ts';
+import { keyFingerprint } from '../src/core/secrets.ts';
 import { openDatabase } from '../src/database/open.ts';
+import type { Access } from '../src/mirror/gate/account.ts';
 import { acquireLease } from '../src/mirror/lease.ts';
 import { openWriter } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
 import { createGate } from '../src/service/gate/gate.ts';
 import { createHttp } from '../src/service/http.ts';
 import { systemClock } from '../src/session/clock.ts';
+import { AccountCheck } from '../src/sync/account.ts';
 import type { SweepDeps } from '../src/sync/deps.ts';
 import { runPass } from '../src/sync/pass.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';
@@ -33,10 +36,13 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
     key: () => KEY,
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
+  const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });
+  const account = new AccountCheck({ client, mirror: writer, clock, access });
   const { signal } = new AbortController();
   return {
     query: (sql) => database.query(sql),
-    walk: async (onPage) => await sync({ client, mirror: writer, clock, goneAfterMs: 0, signal }, onPage),
+    walk: async (onPage) =>
+      await sync({ client, mirror: writer, account, clock, goneAfterMs: 0, signal }, onPage),
     async close() {
       http.close();
       await lease.release();
@@ -50,6 +56,7 @@ const SPEC = {
   lists: LIST_NAMES,
   inboxId: null,
   acceptDeletes: false,
+  acceptAccount: false,
   requestedBy: 'bench',
 } as const;
 

@@ -26,6 +26,12 @@ export function notEmpty(text: string): string {
 export const detachOption = (): Option =>
   new Option('--detach', 'hand the pass to the daemon and exit without following it');
 
+export const acceptAccountOption = (): Option =>
+  new Option(
+    '--accept-account',
+    'the mirror changes to the account that the service shows; only needed once',
+  );
+
 export const formatOption = (): Option =>
   new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
 

@@ -29,6 +29,10 @@ const ERRORS = {
   USAGE: { exit: EXIT.usage, ends: 'pass' },
   /** The environment is incomplete or wrong. The command did nothing. */
   CONFIG: { exit: EXIT.usage, ends: 'pass' },
+  /** The changes after an id that the mirror does not have, for example after a restored backup. */
+  CURSOR_AHEAD: { exit: EXIT.usage, ends: 'pass' },
+  /** The service shows another account than the mirror's. No row was written. */
+  OTHER_ACCOUNT: { exit: EXIT.usage, ends: 'pass' },
   /** 401, or 403 for /inboxes. The gate is shut until the key changes or a person runs a command. */
   KEY_REFUSED: { exit: EXIT.keyRefused, ends: 'pass' },
   /** The day's budget is spent. `resumeAt`: when the next request may leave. */

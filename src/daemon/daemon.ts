@@ -1,10 +1,12 @@
 import type { Budget } from '../core/budget.ts';
 import { type Boot, type Clock, SECOND, wasSet } from '../core/clock.ts';
-import { isMirrorError, messageOf } from '../core/errors.ts';
+import { type ErrorCode, isMirrorError, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
+import type { Access, OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
+import { AccountCheck } from '../sync/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { SIDE_BY_SIDE } from '../sync/pass.ts';
@@ -13,7 +15,7 @@ import { markDue } from '../sync/planning/due.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
 import { ScheduledSweeps } from './sweeps/scheduled.ts';
-import { prolonged, TroubleLog, troubleOf } from './troubles.ts';
+import { accountTroubleOf, prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
 export interface DaemonDeps {
   readonly client: Client;
@@ -25,8 +27,8 @@ export interface DaemonDeps {
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
   readonly pacer: Pacer;
-  /** The fingerprint of the key in use. */
-  readonly fingerprint: () => string;
+  /** The address and the key in use. */
+  readonly access: () => Access;
   readonly onEvent: (event: PassEvent) => void;
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
@@ -34,6 +36,16 @@ export interface DaemonDeps {
 
 /** Milliseconds between two ticks. An order begins within two ticks. */
 const POLL_MS = SECOND;
+
+/** The next tick reads their state from SQL: budget, the gate's pause, refused key, another account. */
+const READ_BY_TICK: readonly ErrorCode[] = [
+  'STOPPED',
+  'BUDGET_SPENT',
+  'GATE_PAUSED',
+  'KEY_REFUSED',
+  'OTHER_ACCOUNT',
+  'ANSWER_FAILED',
+];
 
 /**
  * After a failure of the database the loop waits this many ms at first, then twice as long each time, and at
@@ -53,6 +65,7 @@ export class Daemon {
   readonly #orders: OrderRunner;
   readonly #troubles: TroubleLog;
   #outage: Outage | null = null;
+  #otherAccount: OtherAccount | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
   #nextSlotAt = 0;
   #lastBoot: Boot | null = null;
@@ -65,16 +78,20 @@ export class Daemon {
     this.#lastTickAt = deps.clock.monotonic();
     this.#troubles = new TroubleLog(deps.log);
     const onEvent = (event: PassEvent): void => this.#onEvent(event);
+    const account = new AccountCheck(deps);
     this.#sweeps = new ScheduledSweeps({
       ...deps,
+      account,
       onEvent,
       isOrdered: (key) => this.#orders.covers(key),
       isOutage: () => this.#outage !== null,
+      isOtherAccount: () => this.#otherAccount !== null,
       onError: (error) => this.#handleError(error),
       onEnd: () => this.#wakeUp(),
     });
     this.#orders = new OrderRunner({
       ...deps,
+      account,
       onEvent,
       stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
@@ -112,19 +129,22 @@ export class Daemon {
 
   /** One step: begins everything that can begin now, and waits for none of it. */
   async tick(): Promise<void> {
-    const { clock, mirror, fingerprint } = this.#deps;
+    const { clock, mirror, access } = this.#deps;
     if (clock.monotonic() < this.#databaseBackoff.until) return;
     try {
       await this.#followClock();
       await this.#markDue();
-      const { gate, outage, ordered } = await mirror.loopState();
+      const { gate, outage, otherAccount, ordered } = await mirror.loopState();
       const now = clock.now();
       this.#outage = outage;
-      const trouble = troubleOf(gate, outage, fingerprint(), now);
+      if (this.#otherAccount !== null && otherAccount === null) this.#sweeps.replan();
+      this.#otherAccount = otherAccount;
+      const trouble =
+        troubleOf(gate, outage, access().fingerprint, now) ?? accountTroubleOf(otherAccount, access(), now);
       // The refused key is no longer in use, so the gate can open.
       if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
-      // An outage whose retry is due has not ended yet.
-      if (trouble !== null || outage === null) this.#troubles.report(trouble, now);
+      // An outage whose retry is due has not ended yet; nor has another account whose test is due.
+      if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
       if (ordered) await this.#orders.beginNext(trouble, this.#outage === null ? SIDE_BY_SIDE : 1);
       if (trouble === null) await this.#sweeps.beginDue();
     } catch (error) {
@@ -169,9 +189,7 @@ export class Daemon {
   #handleError(error: unknown): void {
     const { clock } = this.#deps;
     this.#sweeps.replan();
-    // The budget, the gate's pause and the refused key are in SQL; the next tick reads them.
-    if (isMirrorError(error, 'STOPPED', 'BUDGET_SPENT', 'GATE_PAUSED', 'KEY_REFUSED', 'ANSWER_FAILED'))
-      return;
+    if (isMirrorError(error, ...READ_BY_TICK)) return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now(), error.resumeAt);
       void this.#writeOutage();

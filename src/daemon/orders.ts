@@ -5,6 +5,7 @@ import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
 import type { Scope } from '../mirror/passes/scope.ts';
 import type { Log } from '../session/log.ts';
+import type { AccountCheck } from '../sync/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { type PassReport, runPass } from '../sync/pass.ts';
@@ -14,6 +15,7 @@ import type { Trouble } from './troubles.ts';
 export interface OrderRunnerDeps {
   readonly client: Client;
   readonly mirror: Writer;
+  readonly account: AccountCheck;
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
@@ -26,6 +28,9 @@ export interface OrderRunnerDeps {
 
 /** An order that has used up the budget waits at least this many ms, not just for the next free request. */
 const BUDGET_WAIT_MS = MINUTE;
+
+/** An order that ends so is over: a person must correct the configuration, then order again. */
+const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
 
 /** Carries out the orders that commands have placed, one after the other. */
 export class OrderRunner {
@@ -67,15 +72,15 @@ export class OrderRunner {
   }
 
   async #carryOut(order: Order, signal: AbortSignal, sideBySide: number): Promise<void> {
-    const { client, mirror, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
+    const { client, mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
-      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
+      const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       const report = await runPass(deps, order, sideBySide);
       await this.#reportEnd(order, report);
-      problem = isMirrorError(report.stopped, 'KEY_REFUSED') ? null : report.stopped;
+      problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
     } catch (error) {
       if (isMirrorError(error, 'USAGE')) log.warn({ order: order.id, cause: error.message }, 'order refused');
       else problem = error;
@@ -89,7 +94,7 @@ export class OrderRunner {
     const { mirror, clock, log } = this.#deps;
     if (stopped === null) {
       log.info({ order: order.id, lists: lists.length }, 'order done');
-    } else if (isMirrorError(stopped, 'KEY_REFUSED')) {
+    } else if (isMirrorError(stopped, ...NEED_A_PERSON)) {
       const report = asRecord({ lists, stopped });
       await mirror.passes.end(pass.id, { state: 'failed', error: stopped.message, report }, clock.now());
       log.error({ order: order.id, cause: stopped.message }, 'order failed');

@@ -1,4 +1,3 @@
-import { keyFingerprint } from '../core/secrets.ts';
 import type { Claim } from '../session/claim.ts';
 import { logPassEvent } from '../session/pass-log.ts';
 import type { Session } from '../session/session.ts';
@@ -31,7 +30,7 @@ export async function serve(
   { mirror, signal }: Claim,
   { metrics, onPlan }: ServeOptions,
 ): Promise<void> {
-  const { config, clock, log, keys, client } = session;
+  const { config, clock, log, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
   const plan = await loadOf(mirror, crons, budget, clock.now());
@@ -41,7 +40,6 @@ export async function serve(
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
   };
-  const fingerprint = (): string => keyFingerprint(keys.current());
   const pacer = new Pacer({ mirror, clock, budget, timezone: config.reportTimezone });
   const daemon = new Daemon({
     client,
@@ -52,7 +50,7 @@ export async function serve(
     crons,
     budget,
     pacer,
-    fingerprint,
+    access,
     onEvent,
   });
   const stopping = new AbortController();

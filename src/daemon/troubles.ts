@@ -2,12 +2,15 @@ import { MINUTE, SECOND } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
 import { fromNow, duration } from '../core/humanize.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
+import type { Access, OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
+import { accessId } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
+import { ACCOUNT_TEST_MS } from '../sync/account.ts';
 
 /** The reason why no sweep can begin now. */
 export interface Trouble {
-  readonly why: 'key' | 'pause' | 'outage';
+  readonly why: 'key' | 'pause' | 'outage' | 'account';
   readonly cause: string;
   /** When it ends; null if that is unknown. */
   readonly until: Date | null;
@@ -37,6 +40,18 @@ export function troubleOf(
   if (outage !== null && wait > 0 && isPlausible(outage, wait, now))
     return { why: 'outage', cause: outage.cause, until: outage.until };
   return null;
+}
+
+/**
+ * The reason why no sweep should begin while the access leads to another account; null once a test is due, or
+ * if address or key have changed since.
+ */
+export function accountTroubleOf(other: OtherAccount | null, access: Access, now: number): Trouble | null {
+  if (other === null || other.access !== accessId(access)) return null;
+  const { cause, until } = other;
+  const wait = until.getTime() - now;
+  // A longer wait was written by a clock that was ahead.
+  return wait > 0 && wait <= ACCOUNT_TEST_MS ? { why: 'account', cause, until } : null;
 }
 
 /** False for a wait that was written by a clock that was ahead. Only a `Retry-After` makes a long wait. */
@@ -80,6 +95,11 @@ export class TroubleLog {
       );
     else if (trouble.why === 'pause')
       this.#log.warn({ cause, until }, `the gate is paused; resuming ${fromNow(until, now)}`);
+    else if (trouble.why === 'account')
+      this.#log.error(
+        { cause, until },
+        'the service shows another account; writing nothing and testing it once an hour',
+      );
     else
       this.#log.warn(
         { cause, until },

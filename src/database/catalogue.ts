@@ -16,7 +16,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   schedules: 'When each kind of list is due.',
   webhooks: 'How far the changes have been delivered to each webhook.',
   gate_state: 'The state of the gate across restarts, in one row.',
-  settings: 'Configuration values that the views need, and the address that has answered.',
+  settings: "Configuration values that the views need, and the way to the mirror's account.",
   report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
 };
 

@@ -45,7 +45,9 @@ export interface OpenedMirror extends AsyncDisposable {
    */
   sync(options?: PassOptions): Promise<PassResult>;
   /** As `sync`, but reads each list again from its first page, even if sweeps of it are unfinished. */
-  resync(options?: PassOptions & { readonly acceptDeletes?: boolean }): Promise<PassResult>;
+  resync(
+    options?: PassOptions & { readonly acceptDeletes?: boolean; readonly acceptAccount?: boolean },
+  ): Promise<PassResult>;
   /** Closes the connection and ends the loops over changes. A pass under way continues. */
   close(): Promise<void>;
 }

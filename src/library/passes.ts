@@ -51,11 +51,12 @@ const queues = new Map<string, ReturnType<typeof serialQueue>>();
 export async function runPassFor(
   { env, cwd, databaseUrl }: Pick<Io, 'env' | 'cwd'> & { readonly databaseUrl: string },
   kind: PassSpec['kind'],
-  options: PassOptions & { readonly acceptDeletes?: boolean },
+  options: PassOptions & { readonly acceptDeletes?: boolean; readonly acceptAccount?: boolean },
 ): Promise<PassResult> {
-  const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false } = options;
+  const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false, acceptAccount = false } = options;
   refuseUnknown(lists);
-  const spec = { kind, lists, inboxId, acceptDeletes, requestedBy: `inbox-mirror library: ${kind}` };
+  const consent = { acceptDeletes, acceptAccount };
+  const spec = { kind, lists, inboxId, ...consent, requestedBy: `inbox-mirror library: ${kind}` };
   const signal = stopOf(options.signal);
   const version = programVersion();
   const address = { DATABASE_URL: databaseUrl, DATABASE_URL_FILE: undefined };

@@ -41,10 +41,20 @@ export function fencedBy(lease: Lease, database: Database): FencedDatabase {
   };
 }
 
+/** Where and when a process began. It tells processes apart whose host name and process id are the same. */
+export interface ProcessOrigin {
+  /** The boot and the process namespace in which its id counts: equal for processes that see each other. */
+  readonly place: string;
+  /** Its start, in ticks since the boot. */
+  readonly started: string;
+}
+
 /** The process that holds the lease. */
 export interface LeaseHolder {
   readonly host: string;
   readonly pid: number;
+  /** Null where its system does not tell. */
+  readonly origin: ProcessOrigin | null;
   readonly command: string;
   readonly acquiredAt: Date;
   readonly heartbeatAt: Date;
@@ -55,11 +65,13 @@ export interface LeaseHolder {
 export interface Claimant {
   readonly host: string;
   readonly pid: number;
+  /** Absent where the system does not tell. */
+  readonly origin?: ProcessOrigin | undefined;
   readonly command: string;
   /** Epoch ms. */
   readonly now: () => number;
-  /** True if this host's process with this number still runs. */
-  readonly isAlive: (pid: number) => boolean;
+  /** True if this host's process with this number, and this start if it is known, still runs. */
+  readonly isAlive: (pid: number, started?: string) => boolean;
 }
 
 /** Reads the lease's holder, which may be dead; null if the lease is free. */
@@ -82,11 +94,22 @@ export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: stri
     holder,
     host,
     pid,
+    origin: originIn(holder),
     command,
     acquiredAt: row.acquired_at,
     heartbeatAt: row.heartbeat_at,
     expiresAt: row.expires_at,
   };
+}
+
+/** A holder's name: a random id, and the origin of its process. */
+function newHolder({ origin }: Claimant): string {
+  return [randomUUID(), ...(origin === undefined ? [] : [origin.place, origin.started])].join('/');
+}
+
+function originIn(holder: string): ProcessOrigin | null {
+  const [, place, started] = holder.split('/');
+  return place === undefined || started === undefined ? null : { place, started };
 }
 
 /**
@@ -95,7 +118,7 @@ export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: stri
  * @throws MirrorError `LEASE_HELD`, which names the holder
  */
 export async function acquireLease(database: Database, claimant: Claimant): Promise<Lease> {
-  const holder = randomUUID();
+  const holder = newHolder(claimant);
   const now = claimant.now();
   const held = await readLease(database);
   if (held !== null && isLeaseValid(held, claimant, now)) throw leaseHeld(held, now);
@@ -155,14 +178,17 @@ function leaseOf(database: Database, holder: string, claimant: Claimant): Lease 
 /** True if the lease's holder may still write at `now`. */
 export function isLeaseValid(
   held: LeaseHolder,
-  { host, pid, isAlive }: Pick<Claimant, 'host' | 'pid' | 'isAlive'>,
+  { host, pid, origin, isAlive }: Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'>,
   now: number,
 ): boolean {
   const expires = held.expiresAt.getTime();
   // An expiry far in the future comes from a clock that was ahead.
   if (expires < now || expires > now + 2 * LEASE_MS) return false;
+  if (held.host !== host) return true;
+  // The process ids of another container or boot mean nothing here: only the expiry frees its lease.
+  if (held.origin !== null && origin !== undefined && held.origin.place !== origin.place) return true;
   // Our pid with another holder id belongs to an earlier process with the same number.
-  return held.host !== host || (held.pid !== pid && isAlive(held.pid));
+  return held.pid !== pid && isAlive(held.pid, held.origin?.started);
 }
 
 function leaseHeld(held: LeaseHolder, now: number): MirrorError {

@@ -1,6 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
+import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
@@ -25,8 +26,9 @@ import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 
-// Functions that need no database: the form of changes and webhooks, and checks of a lease, of sweeps and of
-// passes.
+// Functions that need no database: the form of changes and webhooks, and checks of an access, of a lease, of
+// sweeps and of passes.
+export { accessId } from './gate/account.ts';
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
@@ -61,9 +63,11 @@ export interface Mirror {
   readonly deliveries: DeliveryReader;
   /** Every inbox without a tombstone, in numeric order of the ids. */
   inboxes(): Promise<Inbox[]>;
+  /** The marks of the mirror's account: its inboxes, and the access that has led to it. */
+  account(): Promise<KnownAccount>;
   /** Everything that `status` shows. */
   status(now: number): Promise<MirrorStatus>;
-  /** The state that the daemon's loop reads every second: gate, outage, orders. */
+  /** The state that the daemon's loop reads every second: gate, outage, other account, orders. */
   loopState(): Promise<LoopState>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
   readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
@@ -108,6 +112,10 @@ export interface Writer extends Mirror {
    * @returns the sweep after the page, and how many rows were new or changed
    */
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: ItemCounts }>;
+  /** Records that this access leads to the mirror's account. */
+  proveAccount(access: Access): Promise<void>;
+  /** Records that this access leads to another account, and when the next test is due (epoch ms). */
+  refuseAccount(access: Access, cause: string, times: { now: number; until: number }): Promise<void>;
   /** Records an outage; null records that the service answers again. */
   writeOutage(outage: Outage | null): Promise<void>;
   /** Deletes old rows that are no longer needed; never a mirrored row, never a change. */
@@ -130,6 +138,7 @@ export function openMirror(database: Database): Mirror {
     activity: (since) => readActivity(database, since),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),
+    account: () => readAccount(database),
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
     readWait: (budget, now) => readWait(database, budget, now),
@@ -156,6 +165,8 @@ export function openWriter(database: Database, lease: Lease): Writer {
     passes: new Passes(fenced),
     deliveries: new Deliveries(fenced),
     applyPage: (sweep, page, now) => applyPage(fenced, sweep, page, now),
+    proveAccount: (access) => proveAccount(fenced, access),
+    refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),
     writeOutage: (outage) => writeOutage(fenced, outage),
     housekeep: (now) => housekeep(fenced, now),
   };

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import type { GateState } from '../core/gate-state.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
+import type { OtherAccount } from './gate/account.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
@@ -55,6 +56,7 @@ export interface MirrorStatus {
   }[];
   readonly schedules: readonly Schedule[];
   readonly outage: Outage | null;
+  readonly otherAccount: OtherAccount | null;
 }
 
 interface PassRow {
@@ -75,7 +77,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     `SELECT id, kind, requested_by, requested_at, started_at, ordered FROM sync_requests
      WHERE state IN ${OPEN_PASS} ORDER BY id`,
   );
-  const { gate, outage } = await readLoopState(database);
+  const { gate, outage, otherAccount } = await readLoopState(database);
   return {
     lists: await readLists(database),
     sent,
@@ -92,6 +94,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     })),
     schedules: await new ScheduleReader(database).all(),
     outage,
+    otherAccount,
   };
 }
 

@@ -26,6 +26,13 @@ export interface SearchableList extends ListKey {
   readonly inboxId: string;
 }
 
+/** The answer to a test of address and key: the first inboxes. */
+export interface Ping {
+  readonly rows: ReadRows;
+  readonly next: string | null;
+  readonly serviceTime: Date | null;
+}
+
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions {
   readonly reason: Reason;
@@ -55,9 +62,10 @@ export interface Client {
   ): Promise<{ items: Item[]; complete: boolean }>;
   /**
    * Checks address and key with exactly one request, for a page of the smallest size.
-   * `serviceTime` is the service's clock, or null if the answer has no valid date.
+   * `next` is null if `rows` are all inboxes. `serviceTime` is the service's clock, or null if the answer has
+   * no valid date.
    */
-  ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }>;
+  ping(options: CallOptions): Promise<Ping>;
 }
 
 export interface ClientOptions {
@@ -134,11 +142,11 @@ class HttpClient implements Client {
     throw asError();
   }
 
-  async ping(options: CallOptions): Promise<{ inboxes: number; serviceTime: Date | null }> {
+  async ping(options: CallOptions): Promise<Ping> {
     const { outcome, asError } = await this.#requestInboxes({ ...options, tries: 1 });
     if (!outcome.ok) throw asError();
     const time = Date.parse(outcome.answer.date ?? '');
-    return { inboxes: outcome.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+    return { ...outcome.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
   }
 
   /** Requests the smallest page of the inboxes, which every valid key may read. */
@@ -146,8 +154,8 @@ class HttpClient implements Client {
     const query = { limit: String(SMALLEST_PAGE.limit) };
     const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
     return await this.#send(request, options, (body) => {
-      const { rows } = readList(body, SMALLEST_PAGE);
-      return { result: rows.length, items: rows.length };
+      const { rows, next } = readList(body, SMALLEST_PAGE);
+      return { result: { rows: this.#read('inboxes', rows), next }, items: rows.length };
     });
   }
 

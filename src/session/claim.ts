@@ -1,7 +1,8 @@
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Clock, SECOND } from '../core/clock.ts';
 import { codeOf, isMirrorError } from '../core/errors.ts';
-import type { Claimant, Lease } from '../mirror/lease.ts';
+import type { Claimant, Lease, ProcessOrigin } from '../mirror/lease.ts';
 import type { Mirror, Writer } from '../mirror/mirror.ts';
 import type { Log } from './log.ts';
 
@@ -29,13 +30,39 @@ export function keepLease(lease: Lease, clock: Clock): { lost: AbortSignal; stop
   return { lost: lost.signal, stop: () => stopped.abort() };
 }
 
-/** True if a process with this id runs on this machine, even one of another user. */
-function isAlive(pid: number): boolean {
+/** True if a process with this id, and this start if given, runs here, even one of another user. */
+function isAlive(pid: number, started?: string): boolean {
+  const itsStart = started === undefined ? null : startOf(pid);
+  if (itsStart !== null && itsStart !== started) return false;
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
     return codeOf(error) === 'EPERM';
+  }
+}
+
+/** The start of a process in ticks since the boot; null if it does not run, or the system is not Linux. */
+function startOf(pid: number): string | null {
+  const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  // The name of the program, in parentheses, may contain spaces; the start is the 20th field after it.
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+}
+
+/** This process's origin; undefined if the system is not Linux. */
+function ownOrigin(): ProcessOrigin | undefined {
+  const boot = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  const namespace = readOrNull(() => readlinkSync('/proc/self/ns/pid'));
+  const started = startOf(process.pid);
+  if (boot === null || namespace === null || started === null) return undefined;
+  return { place: `${boot} ${namespace}`, started };
+}
+
+function readOrNull(read: () => string): string | null {
+  try {
+    return read();
+  } catch {
+    return null;
   }
 }
 
@@ -47,8 +74,8 @@ export interface Claim {
 }
 
 /** This process, as a lease names its holder. */
-export function thisProcess(): Pick<Claimant, 'host' | 'pid' | 'isAlive'> {
-  return { host: hostname(), pid: process.pid, isAlive };
+export function thisProcess(): Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'> {
+  return { host: hostname(), pid: process.pid, origin: ownOrigin(), isAlive };
 }
 
 /** This process as a claimant of the lease. */

@@ -1,5 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isMirrorError } from '../core/errors.ts';
+import { isPostgres } from '../database/open.ts';
+import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
-import { openExisting } from '../query/open.ts';
+import { openExisting, openReadOnly } from '../query/open.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
 import { type Io, printWarning } from './terminal.ts';
@@ -19,4 +25,31 @@ export function readerConfig(io: Io): Config {
 export async function openReader(io: Io): Promise<{ config: Config; mirror: Mirror }> {
   const config = readerConfig(io);
   return { config, mirror: openMirror(await openExisting(config.databaseUrl)) };
+}
+
+/** What a check of the configuration opens: the mirror, or an empty one in a temporary folder. */
+export interface FoundMirror {
+  readonly io: Io;
+  /** Null if there is a mirror. `reason`: a sentence for people. */
+  readonly standIn: { readonly reason: string; readonly remove: () => void } | null;
+}
+
+/**
+ * Looks for the mirror and creates none. A missing one is replaced by a stand-in, in which the ledger counts
+ * the requests of a check.
+ * @throws MirrorError `CONFIG`, or `DATABASE` if the mirror could not be opened or created
+ */
+export async function findMirror(io: Io): Promise<FoundMirror> {
+  const { databaseUrl } = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: true, own: io.env });
+  try {
+    await (await openReadOnly(databaseUrl)).close();
+    return { io, standIn: null };
+  } catch (error) {
+    if (!isMirrorError(error, 'USAGE')) throw error;
+    if (!isPostgres(databaseUrl)) checkCreatable(sqlitePath(databaseUrl));
+    const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-'));
+    const remove = (): void => rmSync(folder, { recursive: true, force: true });
+    const address = { DATABASE_URL: `file:${join(folder, 'mirror.db')}`, DATABASE_URL_FILE: undefined };
+    return { io: { ...io, env: { ...io.env, ...address } }, standIn: { reason: error.message, remove } };
+  }
 }

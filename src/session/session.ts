@@ -1,5 +1,7 @@
 import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
+import { keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
+import type { Access } from '../mirror/gate/account.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import { createGate, type GateEvent, type RequestEnd } from '../service/gate/gate.ts';
@@ -25,6 +27,8 @@ export interface Session {
   readonly keys: Keys;
   readonly mirror: Mirror;
   readonly client: Client;
+  /** The address and the fingerprint of the key in use. */
+  readonly access: () => Access;
   /** What the program calls itself in its requests. */
   readonly userAgent: string;
   /**
@@ -93,7 +97,11 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     await mirror.keepViewSettings(config, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
     const userAgent = `inbox-mirror/${io.version}`;
-    const parts = { config, keys, mirror, clock, log, userAgent, defer };
+    const access = (): Access => ({
+      address: config.apiUrl ?? '',
+      fingerprint: keyFingerprint(keys.current()),
+    });
+    const parts = { config, keys, mirror, clock, log, access, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));

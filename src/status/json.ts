@@ -8,20 +8,25 @@ export function statusAsJson(status: JudgedStatus): string {
   return JSON.stringify(statusRecord(status), null, 2);
 }
 
-/** The body of `/readyz` (docs/http.md): lists that are not as fresh as promised, or whose deletions wait. */
-export function readinessOf({ judged, now }: JudgedStatus): {
+/**
+ * The body of `/readyz` (docs/http.md): lists that are not as fresh as promised, or whose deletions wait,
+ * and another account behind the address.
+ */
+export function readinessOf({ judged, now, otherAccount }: JudgedStatus): {
   ready: boolean;
   lists: number;
   not_fresh: unknown[];
   held: unknown[];
+  other_account: unknown;
 } {
   const late = judged.filter(({ freshness }) => freshness !== 'fresh');
   const held = judged.filter((list) => list.held > 0);
   return {
-    ready: late.length === 0 && held.length === 0,
+    ready: late.length === 0 && held.length === 0 && otherAccount === null,
     lists: judged.length,
     not_fresh: late.map((list) => freshnessRecord(list, now)),
     held: held.map(({ list, inboxId, held: rows }) => ({ list, inbox_id: inboxId, rows })),
+    other_account: waitRecord(otherAccount),
   };
 }
 
@@ -44,7 +49,8 @@ function statusRecord(status: JudgedStatus): unknown {
     waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
     schedules: schedulesRecord(status),
     webhook: webhookRecord(status),
-    outage: outageRecord(status),
+    outage: waitRecord(status.outage),
+    other_account: waitRecord(status.otherAccount),
   };
 }
 
@@ -107,9 +113,9 @@ function webhookRecord({ webhook }: JudgedStatus): unknown {
   return { pending, failures, retry_at: instant(retryAt), cause };
 }
 
-function outageRecord({ outage }: JudgedStatus): unknown {
-  if (outage === null) return null;
-  return { since: instant(outage.since), until: instant(outage.until), cause: outage.cause };
+function waitRecord(wait: JudgedStatus['outage' | 'otherAccount']): unknown {
+  if (wait === null) return null;
+  return { since: instant(wait.since), until: instant(wait.until), cause: wait.cause };
 }
 
 function listRecord(list: JudgedList, now: number): unknown {

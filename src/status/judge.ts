@@ -40,7 +40,10 @@ export interface JudgedStatus extends MirrorStatus {
   readonly waiting: Waiting | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
-  /** Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage. */
+  /**
+   * Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage and
+   * the service shows the mirror's account.
+   */
   readonly healthy: boolean;
 }
 
@@ -51,7 +54,7 @@ export type Judgement = Omit<JudgedStatus, 'orderWait' | 'waiting' | 'webhook'>;
  * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an
  * earlier process with the same id left it.
  */
-export type Observer = Pick<Claimant, 'host' | 'pid' | 'isAlive'> & { readonly isWriter: boolean };
+export type Observer = Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'> & { readonly isWriter: boolean };
 
 export interface Circumstances {
   /** Epoch ms. */
@@ -88,6 +91,6 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,
-    healthy: isKept && gateWord === 'open' && outage === null,
+    healthy: isKept && gateWord === 'open' && outage === null && status.otherAccount === null,
   };
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Client } from '../service/client.ts';
+import type { AccountCheck } from './account.ts';
 import type { PassEvent } from './events.ts';
 
 export type { Client };
@@ -10,6 +11,7 @@ export type { Client };
 export interface SweepDeps {
   readonly client: Client;
   readonly mirror: Writer;
+  readonly account: AccountCheck;
   readonly clock: Clock;
   /** Two sweeps are independent witnesses if this many ms lie between them (GONE_AFTER). */
   readonly goneAfterMs: number;
@@ -20,6 +22,8 @@ export interface SweepDeps {
 export interface SweepOptions {
   readonly reason: Reason;
   readonly acceptDeletes: boolean;
+  /** A person has accepted the account that the service shows. */
+  readonly acceptAccount: boolean;
 }
 
 /** Rows that a sweep has changed so far. */

@@ -87,13 +87,16 @@ class PassRun {
     this.#places = places;
   }
 
-  /** Sweeps `inboxes` if the spec names it or the mirror lacks the inbox, then the other lists. */
+  /**
+   * Sweeps `inboxes` if the spec names it or accepts another account, or if the mirror lacks the inbox; then
+   * the other lists.
+   */
   async sweepAll(): Promise<void> {
     const { mirror } = this.#deps;
-    const { lists, inboxId } = this.#spec;
+    const { lists, inboxId, acceptAccount } = this.#spec;
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
-    if (lists.includes('inboxes') || unknown) {
+    if (lists.includes('inboxes') || unknown || acceptAccount) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
     }
@@ -136,9 +139,14 @@ class PassRun {
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
-      if (this.#spec.kind === 'resync') await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
+      if (this.#spec.kind === 'resync' || this.#spec.acceptAccount)
+        await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
       this.#report(
-        await sweepList(this.#deps, key, { reason: this.#reason(), acceptDeletes: this.#spec.acceptDeletes }),
+        await sweepList(this.#deps, key, {
+          reason: this.#reason(),
+          acceptDeletes: this.#spec.acceptDeletes,
+          acceptAccount: this.#spec.acceptAccount,
+        }),
       );
       await mirror.passes.touch(this.#pass.id, clock.now());
     } catch (error) {

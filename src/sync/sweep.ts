@@ -20,7 +20,9 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
-    sweep = await walk(deps, sweep, options.reason, tally);
+    // Another account knows none of the suspects' ids. A sweep with pages left is checked page by page.
+    if (sweep.walked) await deps.account.prove({ reason: options.reason, signal }, options.acceptAccount);
+    sweep = await walk(deps, sweep, options, tally);
     held = await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
     await mirror.sweeps.complete(sweep, clock.now());
   } catch (error) {

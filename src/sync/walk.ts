@@ -1,9 +1,9 @@
 import { isMirrorError, MirrorError } from '../core/errors.ts';
-import type { Reason } from '../core/ledger.ts';
 import { describeList } from '../core/lists.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { Page } from '../service/client.ts';
-import type { SweepDeps, Tally } from './deps.ts';
+import type { PagesByToken } from './account.ts';
+import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 import { EndGuard } from './endless.ts';
 
 /** A walk restarts at its first page at most twice after a refused token. */
@@ -14,25 +14,31 @@ const MOST_RESTARTS = 2;
  * @throws MirrorError
  */
 export async function walk(
-  { client, mirror, clock, onEvent, signal }: SweepDeps,
+  deps: SweepDeps,
   opened: Sweep,
-  reason: Reason,
+  options: SweepOptions,
   tally: Tally,
 ): Promise<Sweep> {
+  const { client, mirror, account, clock, onEvent, signal } = deps;
+  const { reason } = options;
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
   let guard = new EndGuard(known?.pages ?? null);
+  let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
   for (let restarts = 0; !sweep.walked;) {
     let page: Page;
     try {
-      page = await client.listPage(sweep, sweep.nextPage, { reason, signal });
+      const early = ahead.get(sweep.nextPage);
+      if (early === undefined) await account.prove({ reason, signal }, options.acceptAccount);
+      page = early ?? (await client.listPage(sweep, sweep.nextPage, { reason, signal }));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;
       sweep = await mirror.sweeps.restart(sweep);
       guard = new EndGuard(known?.pages ?? null);
+      ahead = await readAhead(deps, sweep, options);
       onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;
     }
@@ -56,6 +62,16 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
+}
+
+/** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */
+async function readAhead(
+  { account, signal }: SweepDeps,
+  { list, pages }: Sweep,
+  { reason, acceptAccount }: SweepOptions,
+): Promise<PagesByToken> {
+  if (list !== 'inboxes' || pages > 0) return new Map();
+  return await account.readInboxes({ reason, signal }, acceptAccount);
 }
 
 /**

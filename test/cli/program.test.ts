@@ -283,8 +283,26 @@ test('lookup finds a user by e-mail and a tag by name', async () => {
   });
 });
 
+test('doctor without a mirror checks the rest, and creates nothing', async () => {
+  const program = await testProgram(SMALL);
+  const { exitCode, stdout } = await program.run('doctor');
+  expect(exitCode).toBe(0);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/warning database There is no mirror at .*mirror\.db yet/);
+  expect(stdout).toMatch(/ok +service/);
+  expect(program.sandbox.arrivals).toHaveLength(1);
+  expect(readdirSync(program.folder)).toEqual([]);
+
+  program.env['DATABASE_URL'] = 'file:no-such-folder/mirror.db';
+  const astray = await program.run('doctor');
+  expect(astray.exitCode).toBe(1);
+  expect(astray.stdout).toMatch(/failed +database/);
+  expect(readdirSync(program.folder)).toEqual([]);
+});
+
 test('doctor runs every check with one request, and --reset-gate ends a pause of the gate', async () => {
   const program = await testProgram(SMALL);
+  await program.run('sync');
+  const sent = program.sandbox.arrivals.length;
   const healthy = await program.run('doctor', '--json');
   expect(healthy.exitCode).toBe(0);
   const { checks } = JSON.parse(healthy.stdout) as { checks: { name: string; verdict: string }[] };
@@ -295,8 +313,9 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
     'budget ok',
     'service ok',
     'clock ok',
+    'account ok',
   ]);
-  expect(program.sandbox.arrivals).toHaveLength(1);
+  expect(program.sandbox.arrivals.length - sent).toBe(1);
   tamper(
     program,
     `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000+00:00', paused_until = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '+10 minutes'), cause = '429'`,

@@ -197,6 +197,8 @@ async function usedMirror(place: string): Promise<TestMirror> {
     { lastId: 1, failures: 1, retryAt: soon, cause: '503' },
     clock.now(),
   );
+  const access = { address: 'http://other.example/v1', fingerprint: 'other' };
+  await writer.refuseAccount(access, 'another account', { now: now.getTime(), until: soon.getTime() });
   await writer.writeOutage({ since: now, until: soon, cause: 'ECONNREFUSED' });
   await writer.ledger.refuseKey('key', '401', clock.now());
   await writer.ledger.pauseGate(1, () => soon.getTime(), '429', clock.now());

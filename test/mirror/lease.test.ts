@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease, type Claimant, LEASE_MS, readLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { accountCheck } from '../support/account.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { urlOf } from '../support/provider.ts';
@@ -57,6 +58,27 @@ describe('the lease', () => {
     await acquireLease(db, claim(7));
     await acquireLease(db, claim(7, { command: 'a later one' }));
     expect(await readLease(db)).toMatchObject({ command: 'a later one' });
+  });
+
+  test('of another container with our host name and process id is refused until it expires', async () => {
+    const db = await database();
+    const first = { origin: { place: 'one container', started: '100' } };
+    const second = { origin: { place: 'another', started: '100' }, isAlive: () => false };
+    await acquireLease(db, claim(1, first));
+    for (const pid of [1, 2])
+      await expect(acquireLease(db, claim(pid, second))).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await acquireLease(db, claim(1, { ...second, now: () => START + LEASE_MS + 1 }));
+    expect(await readLease(db)).toMatchObject({ origin: second.origin });
+  });
+
+  test('of an earlier process whose id another process has now is taken over at once', async () => {
+    const db = await database();
+    const place = 'this machine';
+    await acquireLease(db, claim(1, { origin: { place, started: '100' } }));
+    const isAlive = (_pid: number, started?: string): boolean => started === '200';
+    await acquireLease(db, claim(2, { origin: { place, started: '300' }, isAlive }));
+    await acquireLease(db, claim(2, { origin: { place, started: '400' }, isAlive }));
+    expect(await readLease(db)).toMatchObject({ origin: { started: '400' } });
   });
 
   test('that ends far in the future is from a clock that was ahead, and is taken over', async () => {
@@ -132,10 +154,12 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     ]);
 
     const { client, clock } = mirror;
+    const successor = openWriter(other, lease.current!);
     const next = await runPass(
       {
         client,
-        mirror: openWriter(other, lease.current!),
+        mirror: successor,
+        account: accountCheck({ client, mirror: successor, clock }),
         clock,
         goneAfterMs: 0,
         onEvent: () => undefined,

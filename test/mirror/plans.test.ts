@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Database, Sql } from '../../src/database/database.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { accountCheck } from '../support/account.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { ON_SQLITE } from '../support/provider.ts';
@@ -126,11 +127,13 @@ test('no statement for a page or a suspect scans a whole table, however large th
   const { database, sandbox, client, clock } = mirror;
   const statements = new Map<string, unknown[]>();
   const writer = openWriter(listeningDatabase(database, statements), mirror.lease);
+  const account = accountCheck({ client, mirror: writer, clock });
   const sync = async (): Promise<void> => {
     const { stopped } = await runPass(
       {
         client,
         mirror: writer,
+        account,
         clock,
         goneAfterMs: 0,
         onEvent: () => undefined,

@@ -58,6 +58,21 @@ test('sync, resync, status, doctor, query and changes work, and none prints the 
   expect(parseLines(changes)).toEqual([expect.objectContaining({ field: 'status', new_value: 'another' })]);
 });
 
+test('doctor without a mirror creates neither schema nor tables', async () => {
+  const program = await onPostgres();
+  const { exitCode, stdout } = await program.run('doctor');
+  expect(exitCode).toBe(0);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('warning database There is no mirror at postgresql://');
+  const client = new Client({ connectionString: program.url.replace('?schema=mirror', '') });
+  await client.connect();
+  const { rows } = await client.query(
+    `SELECT nspname FROM pg_namespace WHERE nspname = 'mirror'
+     UNION ALL SELECT tablename FROM pg_tables WHERE schemaname = 'public'`,
+  );
+  await client.end();
+  expect(rows).toEqual([]);
+});
+
 test('a command exits 1 with a message if its database cannot be opened', async () => {
   const program = await onPostgres();
   program.env['DATABASE_URL'] = program.url.replace(/:\d+\//, ':1/');

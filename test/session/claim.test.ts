@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { readLease } from '../../src/mirror/lease.ts';
-import { keepLease } from '../../src/session/claim.ts';
+import { keepLease, thisProcess } from '../../src/session/claim.ts';
 import { daemonHouse, DAY, MINUTE } from '../support/daemon.ts';
 import { changesIn, count, nthInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
@@ -132,6 +132,20 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
   expect(deleted).toMatchObject({ field: 'presence', new_value: 'missing' });
   expect(deleted!.previously_seen_at!.getTime()).toBeGreaterThan(Date.parse(seen!.at));
 });
+
+test.runIf(process.platform === 'linux')(
+  'a process is told from an earlier one of its id by its start',
+  () => {
+    const { origin, isAlive } = thisProcess();
+    expect(origin).toMatchObject({
+      place: expect.stringMatching(/./),
+      started: expect.stringMatching(/^\d+$/),
+    });
+    expect(isAlive(process.pid, origin?.started)).toBe(true);
+    expect(isAlive(process.pid, '1')).toBe(false);
+    expect(isAlive(process.ppid)).toBe(true);
+  },
+);
 
 test('housekeeping drops pages of superseded sweeps, not of open or the two latest sweeps', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] }, pageSize: 10 });

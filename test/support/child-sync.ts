@@ -10,6 +10,7 @@ import { createHttp } from '../../src/service/http.ts';
 import { claimantOf } from '../../src/session/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
+import { accountCheck } from './account.ts';
 import { passSpec } from './pass-spec.ts';
 
 const [url = '', databaseUrl = '', pageSize = '100'] = process.argv.slice(2);
@@ -35,6 +36,7 @@ const { stopped, lists } = await runPass(
   {
     client,
     mirror: writer,
+    account: accountCheck({ client, mirror: writer, clock }, () => url),
     clock,
     goneAfterMs: 0,
     onEvent: () => undefined,

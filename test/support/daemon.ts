@@ -212,7 +212,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         budget: house.limits,
         timezone: house.timezone,
       }),
-      fingerprint: () => keyFingerprint(house.key),
+      access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

@@ -14,6 +14,7 @@ import { createGate, type Gate, type GateEvent, type GateOptions } from '../../s
 import { createHttp, type Http } from '../../src/service/http.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
+import { accountCheck } from './account.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
 import { passSpec } from './pass-spec.ts';
@@ -78,6 +79,8 @@ export interface MirrorOptions {
   readonly storePublicPermalink?: boolean;
   /** GONE_AFTER; by default that of .env.example. */
   readonly goneAfterMs?: number;
+  /** INBOX_API_URL as the check of the account sees it; by default the sandbox's. */
+  readonly address?: () => string;
   readonly wrapHttp?: (http: Http) => Http;
 }
 
@@ -116,6 +119,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     pageSize: options.pageSize ?? 100,
     storePublicPermalink: options.storePublicPermalink ?? false,
   });
+  const account = accountCheck({ client, mirror: writer, clock }, options.address ?? (() => url));
   return {
     clock,
     sandbox,
@@ -131,6 +135,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
         {
           client,
           mirror: writer,
+          account,
           clock,
           goneAfterMs: options.goneAfterMs ?? GONE_AFTER_MS,
           onEvent: (event) => events.push(event),

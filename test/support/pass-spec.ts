@@ -8,6 +8,7 @@ export function passSpec(overrides: Partial<PassSpec> = {}): PassSpec {
     lists: LIST_NAMES,
     inboxId: null,
     acceptDeletes: false,
+    acceptAccount: false,
     requestedBy: 'test',
     ...overrides,
   };

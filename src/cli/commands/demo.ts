@@ -133,7 +133,13 @@ function demoEnvironment(path: string, url: string): Io['env'] {
 async function sync(io: Io): Promise<void> {
   const { withSession } = await import('../../session/session.ts');
   const { runPassCommand } = await import('../pass/run.ts');
-  const scope = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
+  const scope = {
+    kind: 'sync',
+    lists: LIST_NAMES,
+    inboxId: null,
+    acceptDeletes: false,
+    acceptAccount: false,
+  } as const;
   const command = { spec: { ...scope, requestedBy: COMMAND }, json: false, detach: false };
   printLine(io.stdout, '');
   const exitCode = await withSession(io, (session) => runPassCommand(io, session, command));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
-import { EXIT, exitCodeOf, messageOf } from '../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
 import { judgePause } from '../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
@@ -14,6 +14,8 @@ interface DoctorOptions {
   readonly resetGate?: boolean;
   readonly json?: boolean;
 }
+
+type Ping = Awaited<ReturnType<Session['client']['ping']>>;
 
 interface Check {
   readonly name: string;
@@ -36,11 +38,14 @@ export function addDoctor(program: Command, run: Runner): void {
 /** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
 async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOptions): Promise<number> {
   const { openSession } = await import('../../session/session.ts');
+  const { findMirror } = await import('../../session/reader.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
   try {
-    session = await openSession(io);
+    const found = await findMirror(io);
+    session = await openSession(found.io);
+    if (found.standIn !== null) session.defer(found.standIn.remove);
     const { config, mirror } = session;
     checks.push({
       name: 'configuration',
@@ -49,18 +54,19 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
     });
     for (const message of config.warnings)
       checks.push({ name: 'configuration', verdict: 'warning', message });
-    checks.push({
-      name: 'database',
-      verdict: 'ok',
-      message: `${mirror.name} opens and its tables are up to date`,
-    });
+    checks.push(
+      found.standIn === null
+        ? { name: 'database', verdict: 'ok', message: `${mirror.name} opens and its tables are up to date` }
+        : { name: 'database', verdict: 'warning', message: found.standIn.reason },
+    );
     checks.push(await checkGate(session, resetGate));
     checks.push(await checkBudget(session));
-    checks.push(...(await checkService(session, io.signal)));
+    const { ping, tookMs } = await pingService(session, io.signal);
+    checks.push(checkService(ping, tookMs), checkClock(session, ping, tookMs));
+    checks.push(await checkAccount(session, ping));
   } catch (error) {
     exitCode = exitCodeOf(error);
-    const name = session === null ? (exitCode === EXIT.usage ? 'configuration' : 'database') : 'service';
-    checks.push({ name, verdict: 'failed', message: messageOf(error) });
+    checks.push({ name: failedCheck(error, session), verdict: 'failed', message: messageOf(error) });
   } finally {
     await session?.close();
   }
@@ -103,28 +109,50 @@ async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
   };
 }
 
-async function checkService({ client, clock, mirror }: Session, signal: AbortSignal): Promise<Check[]> {
+/** The check that an error ends. */
+function failedCheck(error: unknown, session: Session | null): string {
+  if (isMirrorError(error, 'OTHER_ACCOUNT')) return 'account';
+  if (session !== null) return 'service';
+  return exitCodeOf(error) === EXIT.usage ? 'configuration' : 'database';
+}
+
+/** Sends the one request. */
+async function pingService({ client, clock }: Session, signal: AbortSignal) {
   const before = clock.now();
-  const { inboxes, serviceTime } = await client.ping({ reason: 'manual', signal });
-  const took = clock.now() - before;
-  const checks: Check[] = [
-    {
-      name: 'service',
-      verdict: 'ok',
-      message:
-        `answers in ${duration(took)}, accepts the key, and lists ` +
-        (inboxes < 10 ? plural(inboxes, 'inbox') : 'at least 10 inboxes'),
-    },
-  ];
-  if (serviceTime === null)
-    return [...checks, { name: 'clock', verdict: 'skipped', message: 'the service sends no time' }];
+  const ping = await client.ping({ reason: 'manual', signal });
+  return { ping, tookMs: clock.now() - before };
+}
+
+function checkService({ rows, next }: Ping, tookMs: number): Check {
+  const inboxes = rows.items.length + rows.rejects.length;
+  const message =
+    `answers in ${duration(tookMs)}, accepts the key, and lists ` +
+    (next === null ? plural(inboxes, 'inbox') : `at least ${plural(inboxes, 'inbox')}`);
+  return { name: 'service', verdict: 'ok', message };
+}
+
+function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: number): Check {
+  const name = 'clock';
+  if (serviceTime === null) return { name, verdict: 'skipped', message: 'the service sends no time' };
   const aheadMs = clock.now() - serviceTime.getTime();
-  if (Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS + took)
-    return [...checks, { name: 'clock', verdict: 'ok', message: 'agrees with the service' }];
+  if (Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS + tookMs)
+    return { name, verdict: 'ok', message: 'agrees with the service' };
   const machine = mirror.provider === 'sqlite' ? 'this machine' : "the database's server";
   const difference = `${duration(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
-  const message = `${machine} is ${difference} the service; set its clock`;
-  return [...checks, { name: 'clock', verdict: 'warning', message }];
+  return { name, verdict: 'warning', message: `${machine} is ${difference} the service; set its clock` };
+}
+
+/** @throws MirrorError `OTHER_ACCOUNT` */
+async function checkAccount({ mirror, access }: Session, { rows, next }: Ping): Promise<Check> {
+  const { hasAllIds, inboxesOf, isOther, otherAccount } = await import('../../sync/account.ts');
+  const name = 'account';
+  const known = await mirror.account();
+  if (known.inboxes.length === 0)
+    return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
+  const listed = inboxesOf(rows);
+  if (isOther(known.inboxes, listed, next === null && hasAllIds(rows)))
+    throw otherAccount(known, { listed, address: access().address });
+  return { name, verdict: 'ok', message: "is the mirror's" };
 }
 
 function asLine(io: Io, { name, verdict, message }: Check): string {

@@ -1,11 +1,19 @@
 import type { Command } from 'commander';
 import { parseLists } from '../arguments.ts';
-import { detachOption, inboxOption, jsonOption, listsArgument, type Runner } from '../options.ts';
+import {
+  acceptAccountOption,
+  detachOption,
+  inboxOption,
+  jsonOption,
+  listsArgument,
+  type Runner,
+} from '../options.ts';
 
 interface ResyncOptions {
   readonly inbox?: string;
   readonly dryRun?: boolean;
   readonly acceptDeletes?: boolean;
+  readonly acceptAccount?: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
 }
@@ -25,6 +33,7 @@ export function addResync(program: Command, run: Runner): void {
       '--accept-deletes',
       'delete at once, without a second witness, rows that the service does not list',
     )
+    .addOption(acceptAccountOption())
     .addOption(detachOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -35,12 +44,14 @@ export function addResync(program: Command, run: Runner): void {
       run(async (io) => {
         const { withSession } = await import('../../session/session.ts');
         const { runPassCommand } = await import('../pass/run.ts');
-        const { inbox, dryRun = false, acceptDeletes = false, detach = false, json = false } = options;
+        const { inbox, dryRun = false, detach = false, json = false } = options;
+        const { acceptDeletes = false, acceptAccount = false } = options;
         const spec = {
           kind: 'resync',
           lists: parseLists(lists),
           inboxId: inbox ?? null,
           acceptDeletes,
+          acceptAccount,
           requestedBy: ['inbox-mirror resync', ...lists].join(' '),
         } as const;
         // With --json, stdout gets one document: the forecast of a dry run, or the outcome.

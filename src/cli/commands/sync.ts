@@ -1,9 +1,17 @@
 import type { Command } from 'commander';
 import { parseLists } from '../arguments.ts';
-import { detachOption, inboxOption, jsonOption, listsArgument, type Runner } from '../options.ts';
+import {
+  acceptAccountOption,
+  detachOption,
+  inboxOption,
+  jsonOption,
+  listsArgument,
+  type Runner,
+} from '../options.ts';
 
 interface SyncOptions {
   readonly inbox?: string;
+  readonly acceptAccount?: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
 }
@@ -19,10 +27,11 @@ export function addSync(program: Command, run: Runner): void {
     )
     .addArgument(listsArgument())
     .addOption(inboxOption())
+    .addOption(acceptAccountOption())
     .addOption(detachOption())
     .addOption(jsonOption())
     .addHelpText('after', '\nExamples:\n  inbox-mirror sync\n  inbox-mirror sync conversations --inbox 20117')
-    .action((lists: string[], { inbox, detach = false, json = false }: SyncOptions) =>
+    .action((lists: string[], { inbox, acceptAccount = false, detach = false, json = false }: SyncOptions) =>
       run(async (io) => {
         const { withSession } = await import('../../session/session.ts');
         const { runPassCommand } = await import('../pass/run.ts');
@@ -31,6 +40,7 @@ export function addSync(program: Command, run: Runner): void {
           lists: parseLists(lists),
           inboxId: inbox ?? null,
           acceptDeletes: false,
+          acceptAccount,
           requestedBy: ['inbox-mirror sync', ...lists].join(' '),
         } as const;
         return await withSession(io, (session) => runPassCommand(io, session, { spec, json, detach }));

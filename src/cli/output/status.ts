@@ -14,6 +14,7 @@ const HANGING = 9;
 export function statusAsText(output: Output, status: JudgedStatus): string {
   const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
+  if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
@@ -116,6 +117,16 @@ function outageLine(
   const lasted = duration(now - since.getTime());
   const next = until.getTime() > now ? fromNow(until, now) : 'now';
   return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
+}
+
+function accountLine(
+  output: Output,
+  { since, until, cause }: NonNullable<JudgedStatus['otherAccount']>,
+  now: number,
+): string {
+  const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, now)}`;
+  const next = until.getTime() > now ? fromNow(until, now) : 'now';
+  return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
 }
 
 function nextLine({ schedules, now }: JudgedStatus): string {

@@ -95,6 +95,7 @@ function stateGauges(registry: Registry): Update {
     'state',
   ]);
   const outage = gauge(registry, 'outage', '1 while the service is out of reach.');
+  const account = gauge(registry, 'other_account', '1 while the service shows another account.');
   const lease = gauge(registry, 'lease_held', '1 if this process is the one that writes.');
   const orders = gauge(registry, 'orders_waiting', 'Orders of commands that have not started.');
   const pending = gauge(registry, 'webhook_pending', 'Changes not yet delivered; 0 without a webhook.');
@@ -103,6 +104,7 @@ function stateGauges(registry: Registry): Update {
   return ({ status, isActive, databaseBytes }) => {
     for (const state of GATE_WORDS) gate.set({ state }, state === status.gateWord ? 1 : 0);
     outage.set(status.outage === null ? 0 : 1);
+    account.set(status.otherAccount === null ? 0 : 1);
     lease.set(isActive ? 1 : 0);
     orders.set(status.openPasses.filter(({ ordered, startedAt }) => ordered && startedAt === null).length);
     pending.set(status.webhook?.pending ?? 0);

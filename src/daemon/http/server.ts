@@ -118,6 +118,8 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
     // The shared read has already logged this.
     if (isMirrorError(error, 'DATABASE'))
       return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
+    if (isMirrorError(error, 'CURSOR_AHEAD'))
+      return await reply.code(410).type(JSON_TYPE).send({ error: error.message });
     log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'an endpoint failed');
     return await reply
       .code(500)

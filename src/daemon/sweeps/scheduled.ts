@@ -5,6 +5,7 @@ import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
+import type { AccountCheck } from '../../sync/account.ts';
 import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
@@ -16,6 +17,7 @@ import { pacedClient, type Pacer } from './pacer.ts';
 export interface ScheduledSweepsDeps {
   readonly client: Client;
   readonly mirror: Writer;
+  readonly account: AccountCheck;
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
@@ -25,6 +27,8 @@ export interface ScheduledSweepsDeps {
   /** An order sweeps this list. */
   readonly isOrdered: (key: ListKey) => boolean;
   readonly isOutage: () => boolean;
+  /** The last test found another account. */
+  readonly isOtherAccount: () => boolean;
   /** A sweep has failed for a reason that concerns more than its list. */
   readonly onError: (error: unknown) => void;
   /** A sweep has ended. */
@@ -51,8 +55,7 @@ export class ScheduledSweeps {
   /** Begins sweeps of lists that are due, as many as have a place. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
-    // In an outage one list is enough to see whether the service answers again.
-    const places = this.#deps.isOutage() ? 1 : PLACES;
+    const places = this.#mustTest() ? 1 : PLACES;
     const hasPlace = (list: { small: boolean }): boolean => mayBegin(list, this.#running.lists(), places);
     if (!hasPlace({ small: true })) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
@@ -91,17 +94,25 @@ export class ScheduledSweeps {
 
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
-    const outage = this.#deps.isOutage();
+    const mustTest = this.#mustTest();
     const due = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
     this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, clock.monotonic()));
-    // No due list can test whether the service answers again: none is due, or each cools down.
-    if (outage && this.#queue.length === 0) this.#queue = await this.#testList();
+    // No due list can test the service: none is due, or each cools down.
+    if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
-    const isIdle = due.length === 0 && !outage;
+    const isIdle = due.length === 0 && !mustTest;
     this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
   }
 
-  /** The list that tests whether the service answers again; empty if none is free. */
+  /**
+   * One list is enough to see whether the service answers again after an outage, or shows the mirror's
+   * account again.
+   */
+  #mustTest(): boolean {
+    return this.#deps.isOutage() || this.#deps.isOtherAccount();
+  }
+
+  /** The list that tests the service; empty if none is free. */
   async #testList(): Promise<DueList[]> {
     const inboxes = await this.#deps.mirror.inboxes();
     const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
@@ -109,12 +120,13 @@ export class ScheduledSweeps {
   }
 
   async #sweep({ key, first }: DueList, signal: AbortSignal): Promise<void> {
-    const { mirror, clock, goneAfterMs, pacer, onEvent } = this.#deps;
+    const { mirror, account, clock, goneAfterMs, pacer, onEvent } = this.#deps;
     const client = pacedClient(this.#deps.client, () => pacer.take(first, signal));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
-      const deps = { client, mirror, clock, goneAfterMs, signal, onEvent };
-      done(await sweepList(deps, key, { reason: 'schedule', acceptDeletes: false }));
+      const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
+      const consent = { acceptDeletes: false, acceptAccount: false };
+      done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';

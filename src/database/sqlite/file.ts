@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, MirrorError } from '../../core/errors.ts';
 
@@ -30,11 +30,24 @@ export function makePrivateFile(path: string): void {
     closeSync(openSync(path, 'a', 0o600));
     chmodSync(path, 0o600);
   } catch (error) {
-    throw new MirrorError(
-      'DATABASE',
-      `Cannot create the database file ${path}: ${messageOf(error)}. ` +
-        `Check that the folder ${dirname(path)} exists and is writable, or set DATABASE_URL to another path.`,
-      { cause: error },
-    );
+    throw cannotCreate(path, error);
   }
+}
+
+/** Checks that a missing file could be created, without creating it. @throws MirrorError `DATABASE` */
+export function checkCreatable(path: string): void {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw cannotCreate(path, error);
+  }
+}
+
+function cannotCreate(path: string, error: unknown): MirrorError {
+  return new MirrorError(
+    'DATABASE',
+    `Cannot create the database file ${path}: ${messageOf(error)}. ` +
+      `Check that the folder ${dirname(path)} exists and is writable, or set DATABASE_URL to another path.`,
+    { cause: error },
+  );
 }

@@ -2,6 +2,7 @@ import { isMirrorError } from '../../core/errors.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
+import { AccountCheck } from '../../sync/account.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { runPass, type PassReport } from '../../sync/pass.ts';
 import { cronsOf } from '../../sync/planning/cron.ts';
@@ -57,7 +58,7 @@ export async function passHere(
   spec: PassSpec,
   { onEvent, onStopping }: { onEvent: (event: PassEvent) => void; onStopping?: () => void },
 ): Promise<EndedPass> {
-  const { config, clock, client } = session;
+  const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
   // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
   await markDue(mirror.schedules, cronsOf(config.schedules, config.timezone), clock.now());
@@ -67,7 +68,9 @@ export async function passHere(
   signal.addEventListener('abort', stopping);
   try {
     const { goneAfterMs } = config;
-    const report = await runPass({ client, mirror, clock, goneAfterMs, signal, onEvent }, spec);
+    const account = new AccountCheck({ client, mirror, clock, access });
+    const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
+    const report = await runPass(deps, spec);
     const requests = await mirror.budget.sentSince(startedAt - 1);
     return {
       report,

@@ -1,3 +1,4 @@
+import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
@@ -51,9 +52,13 @@ export class History {
   /**
    * The first `limit` changes after the one with this id, in the order of writing. Only one process writes,
    * so ids rise in that order: a reader that keeps its last id misses no change and reads none twice.
+   * @throws MirrorError `CURSOR_AHEAD` for an id beyond the newest change. No change is ever deleted, so the
+   *   id is of another history, such as the one that a restored backup has replaced.
    */
   async after(afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-    return await select(this.#sql, filter, { afterId, order: 'id', limit });
+    const changes = await select(this.#sql, filter, { afterId, order: 'id', limit });
+    if (changes.length === 0 && afterId > 0) await this.#refuseBeyond(afterId);
+    return changes;
   }
 
   /** The first `limit` changes after the one with this id, at most 1,000 at a time. */
@@ -82,6 +87,17 @@ export class History {
   async lastId(): Promise<number> {
     const [row] = await this.#sql.query<{ id: number | null }>(`SELECT max(id) AS id FROM changes`);
     return row?.id ?? 0;
+  }
+
+  async #refuseBeyond(afterId: number): Promise<void> {
+    const lastId = await this.lastId();
+    if (afterId <= lastId) return;
+    throw new MirrorError(
+      'CURSOR_AHEAD',
+      `The mirror has no change ${afterId}: the newest is ${lastId}. The id is from another mirror, ` +
+        'or this one was restored from a backup: new changes get ids that were used before. Copy the rows ' +
+        `that you need from the tables again, then read on after ${lastId}; or read all changes after 0.`,
+    );
   }
 }
 

@@ -23,6 +23,7 @@ interface OrderRow {
   lists: ListName[];
   inbox_id: string | null;
   accept_deletes: boolean;
+  accept_account: boolean;
   state: Order['state'];
   requested_by: string;
   requested_at: Date;
@@ -32,8 +33,8 @@ interface OrderRow {
   report: unknown;
 }
 
-const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at, started_at,
-  finished_at, error, report FROM sync_requests`;
+const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, accept_account, state, requested_by,
+  requested_at, started_at, finished_at, error, report FROM sync_requests`;
 
 /** Orders for the daemon. They need no lease, because a command places them while the daemon holds it. */
 export class Orders {
@@ -45,16 +46,16 @@ export class Orders {
 
   /** Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice. */
   async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
-    const scope = [spec.kind, listsText(spec), spec.inboxId, spec.acceptDeletes];
+    const scope = [spec.kind, listsText(spec), spec.inboxId, spec.acceptDeletes, spec.acceptAccount];
     const same = `ordered AND state IN ${OPEN_PASS} AND kind = $1 AND lists = $2
-      AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4`;
+      AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4 AND accept_account = $5`;
     return await this.#database.transaction(async (tx) => {
       // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
       for (;;) {
         const [placed] = await tx.query<{ id: number }>(
-          `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, ordered, state,
-             requested_by, requested_at)
-           SELECT $1, $2, $3, $4, $5, 'open', $6, $7
+          `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, ordered,
+             state, requested_by, requested_at)
+           SELECT $1, $2, $3, $4, $5, $6, 'open', $7, $8
            WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
           ...scope,
           true,
@@ -101,6 +102,7 @@ export class Orders {
 function asOrder({
   inbox_id,
   accept_deletes,
+  accept_account,
   requested_by,
   requested_at,
   started_at,
@@ -111,6 +113,7 @@ function asOrder({
     ...row,
     inboxId: inbox_id,
     acceptDeletes: accept_deletes,
+    acceptAccount: accept_account,
     requestedBy: requested_by,
     requestedAt: requested_at,
     startedAt: started_at,

@@ -17,6 +17,8 @@ const RESUMABLE_HOURS = 36;
 export interface PassSpec extends Scope {
   readonly kind: 'sync' | 'resync';
   readonly acceptDeletes: boolean;
+  /** The mirror changes to the account that the service shows. */
+  readonly acceptAccount: boolean;
   readonly requestedBy: string;
   /** The row of an order, which the pass uses instead of a new one. */
   readonly orderId?: number;
@@ -60,12 +62,14 @@ export class Passes {
       const [open] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
          WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
-           AND accept_deletes = $4 AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
+           AND accept_deletes = $4 AND accept_account = $6
+           AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
         spec.kind,
         lists,
         spec.inboxId,
         spec.acceptDeletes,
         spec.orderId ?? null,
+        spec.acceptAccount,
       );
       if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastHeartbeat(tx)) + 1);
@@ -108,14 +112,16 @@ async function insertPass(
   now: number,
 ): Promise<number> {
   const [inserted] = await tx.query<{ id: number }>(
-    `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, state, requested_by, requested_at)
-     VALUES ($1, $2, $3, $4, 'open', $5, $6) RETURNING id`,
+    `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, state,
+       requested_by, requested_at)
+     VALUES ($1, $2, $3, $4, $7, 'open', $5, $6) RETURNING id`,
     spec.kind,
     spec.lists,
     spec.inboxId,
     spec.acceptDeletes,
     spec.requestedBy,
     iso(now),
+    spec.acceptAccount,
   );
   if (inserted === undefined) throw new Error('the insert of a pass returned no id');
   return inserted.id;

@@ -139,7 +139,8 @@ export class Sweeps extends SweepReader {
   async abandon(key: ListKey, begunBefore: Date, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET state = 'abandoned', finished_at = $3, error = 'replaced by a full resync'
+        `UPDATE sweeps SET state = 'abandoned', finished_at = $3,
+           error = 'replaced by a sweep from the first page'
          WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
         key.list,
         key.inboxId,

@@ -1,6 +1,20 @@
 import { resolve } from 'node:path';
+import { nearest } from '../../query/nearest.ts';
 import type { Environment } from './environment.ts';
 import { readSecret } from './secrets.ts';
+
+/** The parameters of an address that node-postgres reads, as words. It ignores any other. */
+const READ_BY_DRIVER =
+  'host port user password options client_encoding application_name fallback_application_name ssl sslmode ' +
+  'sslrootcert sslcert sslkey sslnegotiation uselibpqcompat statement_timeout query_timeout lock_timeout ' +
+  'idle_in_transaction_session_timeout';
+
+/** Parameters of libpq and Prisma that hosts of databases write into their addresses. They have no effect. */
+const HARMLESS =
+  'connect_timeout channel_binding target_session_attrs gssencmode keepalives pgbouncer connection_limit ' +
+  'pool_timeout';
+
+const PARAMETERS = `schema ${READ_BY_DRIVER} ${HARMLESS}`.split(' ');
 
 /** `file:` with an absolute path, or a PostgreSQL address. No fault shows it: it may hold a password. */
 export function readDatabaseUrl(env: Environment, folder: string, faults: string[]): string {
@@ -22,10 +36,20 @@ function postgresFault(text: string): string | null {
     return 'contains an invalid %-escape; write a literal % as %25';
   if (hash !== '') return 'contains a #; write it as %23';
   if (!/^\/[^/]+$/.test(pathname)) return `names no database; expected ${expected}`;
+  for (const name of searchParams.keys()) if (!PARAMETERS.includes(name)) return unknownParameter(name);
   const schema = searchParams.get('schema');
   if (schema !== null && !/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/i.test(schema))
     return 'expected a schema of at most 63 letters, digits and _ that does not begin with a digit or pg_';
   return null;
+}
+
+/** It does not show the name: after an & in a password, the name is a part of the password. */
+function unknownParameter(name: string): string {
+  const known = PARAMETERS.find((parameter) => parameter === name.toLowerCase());
+  const closest = known ?? nearest(name, PARAMETERS, 1)[0];
+  return closest === undefined
+    ? `has an unknown parameter; known are ${PARAMETERS.join(', ')}; write & in a value as %26`
+    : `has an unknown parameter; did you mean ${closest}?`;
 }
 
 /** True if every %XX sequence decodes as UTF-8. */

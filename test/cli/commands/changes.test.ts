@@ -85,6 +85,19 @@ test.each([
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(sentence)]);
 });
 
+test('the changes command refuses an id beyond the newest change, with exit code 2 and advice', async () => {
+  const program = await withHistory();
+  const last = (await linesOf(program)).at(-1)?.id ?? 0;
+  const beyond = String(last + 1);
+  for (const argv of [[beyond], [beyond, '--follow', '--format', 'ndjson'], [beyond, '--field', 'status']]) {
+    const { exitCode, stderr } = await program.run('changes', '--since-id', ...argv);
+    expect(exitCode).toBe(2);
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
+      `The mirror has no change ${beyond}: the newest is ${last}.`,
+    );
+  }
+});
+
 test('before the first sync the changes command exits 2 and reports that there is no mirror', async () => {
   const program = await testProgram();
   const { exitCode, stderr } = await program.run('changes');

@@ -45,7 +45,7 @@ describe('start', () => {
     const ready = await fetch(`${String(address)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
       200,
-      { ready: true, lists: 7, not_fresh: [], held: [] },
+      { ready: true, lists: 7, not_fresh: [], held: [], other_account: null },
     ]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
     expect((await program.run('status')).stdout).toContain('held by `inbox-mirror start`');

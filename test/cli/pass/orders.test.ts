@@ -13,13 +13,20 @@ import { createHttp } from '../../../src/service/http.ts';
 import { systemClock } from '../../../src/session/clock.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { asRecord } from '../../../src/sync/record.ts';
+import { accountCheck } from '../../support/account.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
 import { type Ran, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
-const PLAIN = { kind: 'sync', lists: LIST_NAMES, inboxId: null, acceptDeletes: false } as const;
+const PLAIN = {
+  kind: 'sync',
+  lists: LIST_NAMES,
+  inboxId: null,
+  acceptDeletes: false,
+  acceptAccount: false,
+} as const;
 
 /** A living process of this machine other than this one. */
 const DAEMON_PID = process.ppid;
@@ -77,9 +84,10 @@ async function worldOf(): Promise<World> {
         budget,
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
+      const account = accountCheck({ client, mirror: writer, clock });
       const signal = new AbortController().signal;
       return await runPass(
-        { client, mirror: writer, clock, goneAfterMs: 0, onEvent: () => undefined, signal },
+        { client, mirror: writer, account, clock, goneAfterMs: 0, onEvent: () => undefined, signal },
         order,
       );
     },

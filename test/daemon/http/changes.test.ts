@@ -88,3 +88,16 @@ test('GET /changes answers 503 to a 51st waiting client, to keep room for health
   const refused = answers.filter(({ status }) => status === 503);
   expect([refused.length, refused[0]?.headers['retry-after']]).toEqual([10, '5']);
 });
+
+test('GET /changes answers 410 to a cursor beyond the newest change, also while it waits', async () => {
+  const all = await withHistory();
+  const last = (await lines(all, '')).at(-1)?.id ?? 0;
+  for (const query of [`since_id=${last + 1}`, 'since_id=1000000&field=status&wait=20']) {
+    const { status, json } = await all.ask(`/changes?${query}`);
+    expect([status, json]).toEqual([410, { error: expect.stringContaining(`the newest is ${last}`) }]);
+  }
+  expect(await lines(all, `?since_id=${last}`)).toEqual([]);
+  const restored = all.ask(`/changes?since_id=${last}&wait=20`);
+  await all.mirror.database.execute('DELETE FROM changes WHERE id > 3');
+  expect((await restored).status).toBe(410);
+});

@@ -10,6 +10,7 @@ import { readConfig } from '../../../src/session/config/config.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
 import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
+import { accountCheck } from '../../support/account.ts';
 import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
 import { GONE_AFTER_MS, KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
@@ -89,6 +90,7 @@ export async function served(
         {
           client,
           mirror: writer,
+          account: accountCheck({ client, mirror: writer, clock }),
           clock,
           goneAfterMs: GONE_AFTER_MS,
           onEvent: metrics.passEvent,

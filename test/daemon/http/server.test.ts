@@ -93,6 +93,20 @@ test('held deletions are in the status, in /readyz and in the metrics until a pe
   expect((await ask('/metrics')).body).toContain(`${gauge} 0`);
 });
 
+test('another account is in the status, in /readyz and in the metrics', async () => {
+  const { ask, sync, clock, mirror } = await served();
+  await sync();
+  const { world } = mirror.sandbox;
+  for (const id of world.inboxes.keys()) world.removeInbox(id);
+  world.addInbox();
+  expect((await sync()).stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
+  clock.advance(1000);
+  const found = { cause: expect.stringContaining('another account') as unknown };
+  expect(await ask('/readyz')).toMatchObject({ status: 503, json: { ready: false, other_account: found } });
+  expect((await ask('/status.json')).json).toMatchObject({ healthy: false, other_account: found });
+  expect((await ask('/metrics')).body).toContain('inbox_mirror_other_account 1');
+});
+
 test('/readyz names the lists that are not as fresh as promised, and is ready if none is late', async () => {
   const { ask, sync, clock } = await served();
   const before = await ask('/readyz');
@@ -112,13 +126,14 @@ test('/readyz names the lists that are not as fresh as promised, and is ready if
       },
     ],
     held: [],
+    other_account: null,
   });
   await sync();
   clock.advance(1000);
   const ready = await ask('/readyz');
   expect({ status: ready.status, json: ready.json }).toEqual({
     status: 200,
-    json: { ready: true, lists: 7, not_fresh: [], held: [] },
+    json: { ready: true, lists: 7, not_fresh: [], held: [], other_account: null },
   });
   clock.advance(HOUR);
   const late = await ask('/readyz');

@@ -19,6 +19,7 @@ const SYNC = {
   lists: LIST_NAMES,
   inboxId: null,
   acceptDeletes: false,
+  acceptAccount: false,
   requestedBy: 'inbox-mirror sync',
 } as const;
 const MINUTE = 60_000;

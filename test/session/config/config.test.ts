@@ -211,6 +211,14 @@ test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'http
 test.each([
   ['postgresql://me:pa55w0rd@db.example:5433/mirror?schema=Support_1&sslmode=require', null],
   ['postgres:///mirror?host=/var/run/postgresql', null],
+  ['postgresql://db.example/mirror?connect_timeout=5&channel_binding=require&application_name=a', null],
+  [
+    'postgresql://me:pa55w0rd@db.example/mirror?shema=mirror',
+    'has an unknown parameter; did you mean schema?',
+  ],
+  ['postgresql://me@db.example/mirror?SSLMODE=require', 'did you mean sslmode?'],
+  ['postgresql://me@db.example/mirror?password=a&pa55w0rd=', 'has an unknown parameter'],
+  ['postgresql://me@db.example/mirror?password=a&9pa55w0rd9', 'known are schema, host'],
   ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],
   ['postgresql://me:pa55w0rd#1@db.example/mirror', 'write special characters in user and password as %XX'],
   ['postgresql://me:pa55w0rd%E9@db.example/mirror', 'contains an invalid %-escape'],

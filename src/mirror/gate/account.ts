@@ -1,0 +1,127 @@
+import type { Database, Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
+import type { FencedDatabase } from '../lease.ts';
+
+/** How a process reaches an account: INBOX_API_URL, and the fingerprint of its key. */
+export interface Access {
+  readonly address: string;
+  readonly fingerprint: string;
+}
+
+/** An inbox of the mirror. */
+export interface KnownInbox {
+  readonly id: string;
+  readonly email: string | null;
+  /** True if the last complete sweep of `inboxes` did not list it. */
+  readonly suspect: boolean;
+  readonly deleted: boolean;
+}
+
+/** The marks of the mirror's account. */
+export interface KnownAccount {
+  /** Every inbox, those with a tombstone too, in numeric order of the ids. */
+  readonly inboxes: readonly KnownInbox[];
+  /** The address at which the account was last seen; null if it was never seen. */
+  readonly address: string | null;
+  /** The fingerprint of the key that led to the account; null if that must be seen again. */
+  readonly fingerprint: string | null;
+}
+
+/** Another account behind the address or the key. No request but a rare test is sent before `until`. */
+export interface OtherAccount {
+  readonly since: Date;
+  readonly until: Date;
+  readonly cause: string;
+  /** The access that leads there, as {@link accessId} names it. */
+  readonly access: string;
+}
+
+export interface OtherAccountRow {
+  account_access: string | null;
+  account_cause: string | null;
+  account_since: Date | null;
+  account_until: Date | null;
+}
+
+/** The settings that hold the access which has led to the mirror's account. */
+const ADDRESS = 'account_address';
+const KEY = 'account_key';
+
+/** A text that is equal for equal accesses. It holds no part of the key. */
+export function accessId({ address, fingerprint }: Access): string {
+  return `${fingerprint} ${address}`;
+}
+
+export function asOtherAccount(row: OtherAccountRow): OtherAccount | null {
+  const { account_access: access, account_cause: cause, account_since: since, account_until: until } = row;
+  if (access === null || since === null || until === null) return null;
+  return { since, until, cause: cause ?? 'cause unknown', access };
+}
+
+export async function readAccount(database: Database): Promise<KnownAccount> {
+  const rows = await database.query<{
+    id: string;
+    email: string | null;
+    missing_since: Date | null;
+    deleted_at: Date | null;
+  }>(`SELECT id, email, missing_since, deleted_at FROM inboxes ORDER BY length(id), id`);
+  const settings = await database.query<{ name: string; value: string }>(
+    `SELECT name, value FROM settings WHERE name IN ('${ADDRESS}', '${KEY}')`,
+  );
+  const stored = new Map(settings.map(({ name, value }) => [name, value]));
+  return {
+    inboxes: rows.map(({ id, email, missing_since: since, deleted_at: deleted }) => ({
+      id,
+      email,
+      suspect: since !== null,
+      deleted: deleted !== null,
+    })),
+    address: stored.get(ADDRESS) ?? null,
+    fingerprint: stored.get(KEY) ?? null,
+  };
+}
+
+/** Records that this access leads to the mirror's account. */
+export async function proveAccount({ write }: FencedDatabase, access: Access): Promise<void> {
+  await write(async (tx) => {
+    await writeSetting(tx, ADDRESS, access.address);
+    await writeSetting(tx, KEY, access.fingerprint);
+    await tx.execute(
+      `UPDATE gate_state SET account_access = NULL, account_cause = NULL, account_since = NULL,
+         account_until = NULL
+       WHERE account_access IS NOT NULL`,
+    );
+  });
+}
+
+/** Records that this access leads to another account. @param until when the next test is due, epoch ms */
+export async function refuseAccount(
+  { write }: FencedDatabase,
+  access: Access,
+  cause: string,
+  { now, until }: { now: number; until: number },
+): Promise<void> {
+  await write(async (tx) => {
+    await tx.execute(`DELETE FROM settings WHERE name = $1`, KEY);
+    await tx.execute(
+      `INSERT INTO gate_state (id, account_access, account_cause, account_since, account_until)
+       VALUES (1, $1, $2, $3, $4)
+       ON CONFLICT (id) DO UPDATE SET account_access = excluded.account_access,
+         account_cause = excluded.account_cause, account_until = excluded.account_until,
+         account_since = COALESCE(gate_state.account_since, excluded.account_since)`,
+      accessId(access),
+      cause,
+      iso(now),
+      iso(until),
+    );
+  });
+}
+
+async function writeSetting(tx: Sql, name: string, value: string): Promise<void> {
+  await tx.execute(
+    `INSERT INTO settings (name, value) VALUES ($1, $2)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    name,
+    value,
+  );
+}

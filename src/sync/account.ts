@@ -1,0 +1,204 @@
+import { unlessAborted } from '../core/abortable.ts';
+import { type Clock, HOUR } from '../core/clock.ts';
+import { isMirrorError, MirrorError } from '../core/errors.ts';
+import { plural } from '../core/humanize.ts';
+import { INBOXES } from '../core/lists.ts';
+import type { Access, KnownAccount, KnownInbox } from '../mirror/gate/account.ts';
+import { accessId, type Writer } from '../mirror/mirror.ts';
+import type { CallOptions, Client, Page } from '../service/client.ts';
+
+/** The pages of a list by the token that leads to them; null leads to the first. */
+export type PagesByToken = ReadonlyMap<string | null, Page>;
+
+/** An inbox as the service lists it; `email` is undefined if the row cannot be read. */
+export interface ListedInbox {
+  readonly id: string;
+  readonly email: string | null | undefined;
+}
+
+/** After another account was found, the daemon tests the service once in this many ms. */
+export const ACCOUNT_TEST_MS = HOUR;
+
+/** At most this many pages of inboxes are read before the first one is applied. */
+const MOST_AHEAD = 50;
+
+/** At most this many inboxes of each side in the message. */
+const NAMED = 3;
+
+interface AccountDeps {
+  readonly client: Client;
+  readonly mirror: Writer;
+  readonly clock: Clock;
+  /** The address and the key in use. The key can change while the process runs. */
+  readonly access: () => Access;
+}
+
+/**
+ * Keeps the rows of another account out of the mirror (docs/decisions/0017). The mark of an account is its
+ * inboxes, by id and address. The first page of `inboxes` is compared with them each time it is read, and
+ * before any other list when the address or the key has changed. The sweeps of one process share an instance.
+ */
+export class AccountCheck {
+  readonly #deps: AccountDeps;
+  /** The access that has last led to the mirror's account; null before the first look at the mirror. */
+  #proven: string | null = null;
+  #test: Promise<unknown> | null = null;
+
+  constructor(deps: AccountDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Proves, before a request for another list, that the access in use leads to the mirror's account. Costs
+   * nothing unless address or key have changed, and then a request.
+   * @param accepts a person has accepted the account that the service shows
+   * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
+   */
+  async prove({ signal, ...options }: CallOptions, accepts: boolean): Promise<void> {
+    const access = this.#deps.access();
+    if (this.#proven === accessId(access)) return;
+    const known = await this.#deps.mirror.account();
+    const isKnown = known.fingerprint === access.fingerprint && known.address === access.address;
+    if (isKnown) this.#proven = accessId(access);
+    else if (accepts || !known.inboxes.some(isLive)) await this.#record(access, known);
+    else {
+      // Lists that are swept side by side share the request.
+      this.#test ??= this.readInboxes(options, false).finally(() => (this.#test = null));
+      await unlessAborted(this.#test, signal);
+    }
+  }
+
+  /**
+   * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page.
+   * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
+   */
+  async readInboxes(options: CallOptions, accepts: boolean): Promise<PagesByToken> {
+    const { client, mirror, clock, access: accessInUse } = this.#deps;
+    const access = accessInUse();
+    const known = await mirror.account();
+    const pages = new Map<string | null, Page>();
+    const listed: ListedInbox[] = [];
+    let token: string | null = null;
+    do {
+      const page: Page | null = await client.listPage(INBOXES, token, options).catch((error: unknown) => {
+        // The walk meets the refused token too, and restarts the list.
+        if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
+        throw error;
+      });
+      if (page === null) break;
+      pages.set(token, page);
+      listed.push(...inboxesOf(page));
+      token = page.next;
+      if (accepts || isProof(known.inboxes, listed)) break;
+    } while (token !== null && !pages.has(token) && pages.size < MOST_AHEAD);
+    const isComplete = token === null && [...pages.values()].every(hasAllIds);
+    if (!accepts && isOther(known.inboxes, listed, isComplete)) {
+      const error = otherAccount(known, { listed, address: access.address });
+      const now = clock.now();
+      this.#proven = null;
+      await mirror.refuseAccount(access, error.message, { now, until: now + ACCOUNT_TEST_MS });
+      throw error;
+    }
+    await this.#record(access, known);
+    return pages;
+  }
+
+  async #record(access: Access, known: KnownAccount): Promise<void> {
+    if (known.fingerprint !== access.fingerprint || known.address !== access.address)
+      await this.#deps.mirror.proveAccount(access);
+    this.#proven = accessId(access);
+  }
+}
+
+function isLive({ deleted }: KnownInbox): boolean {
+  return !deleted;
+}
+
+export function hasAllIds({ rejects }: Pick<Page, 'rejects'>): boolean {
+  return rejects.every(({ id }) => id !== null);
+}
+
+export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): ListedInbox[] {
+  return [
+    ...items.map(({ id, columns }) => ({ id, email: columns['email'] as string | null })),
+    ...rejects.flatMap(({ id }) => (id === null ? [] : { id, email: undefined })),
+  ];
+}
+
+/** The live inboxes that the service should list: those that its last complete list had, if there are any. */
+function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
+  const live = known.filter(isLive);
+  const listedBefore = live.filter(({ suspect }) => !suspect);
+  return listedBefore.length > 0 ? listedBefore : live;
+}
+
+/** Compares the mirror's inboxes with listed ones: by id, and by address where both sides have one. */
+function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[]) {
+  const emails = new Map(listed.map(({ id, email }) => [id, email]));
+  const expected = expectedOf(known);
+  const present = expected.filter(({ id }) => emails.has(id));
+  const same = present.filter(({ id, email }) => isSameAddress(email, emails.get(id))).length;
+  const knownIds = new Set(known.map(({ id }) => id));
+  const unknown = listed.filter(({ id }) => !knownIds.has(id)).length;
+  return { expected: expected.length, same, moved: present.length - same, unknown };
+}
+
+function isSameAddress(stored: string | null, listed: string | null | undefined): boolean {
+  if (stored === null || listed === null || listed === undefined) return true;
+  return stored.trim().toLowerCase() === listed.trim().toLowerCase();
+}
+
+/** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
+function isProof(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+  const { expected, same } = compare(known, listed);
+  return !isMost(expected - same, expected);
+}
+
+/** True for more than half of all, and for two or more that are exactly half. */
+function isMost(part: number, all: number): boolean {
+  return 2 * part > all || (2 * part === all && part >= 2);
+}
+
+/**
+ * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
+ * another address, and others came; as many others if it is exactly half. Without the complete list, none of
+ * the mirror's inboxes may be in it.
+ */
+export function isOther(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  isComplete: boolean,
+): boolean {
+  const { expected, same, moved, unknown } = compare(known, listed);
+  const came = moved + unknown;
+  if (expected === 0 || came === 0) return false;
+  if (!isComplete) return same === 0;
+  const missed = expected - same;
+  return isMost(missed, expected) && (2 * missed > expected || came >= missed);
+}
+
+/** The error for an account that is not the mirror's. */
+export function otherAccount(
+  { inboxes, address }: Pick<KnownAccount, 'inboxes' | 'address'>,
+  service: { readonly listed: readonly ListedInbox[]; readonly address: string },
+): MirrorError {
+  const from = address === null ? '' : `, read from ${address}`;
+  const ours = inboxes.filter(isLive);
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    `The service shows another account than this mirror's. The mirror has ${named(ours, service.listed)}` +
+      `${from}. The service at ${service.address} lists ${named(service.listed, ours)}. ` +
+      'Nothing was written. If INBOX_API_URL or the key is wrong, correct it. If this is another account, ' +
+      'give it a mirror of its own: another DATABASE_URL. If it shall replace the content of this mirror, ' +
+      'run `inbox-mirror sync --accept-account` once.',
+  );
+}
+
+/** Names up to 3 inboxes of one side, first those that the other side does not have. */
+function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]): string {
+  const shared = new Set(others.map(({ id }) => id));
+  const first = inboxes.toSorted((a, b) => Number(shared.has(a.id)) - Number(shared.has(b.id)));
+  const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
+  const more = inboxes.length > NAMED ? ', …' : '';
+  return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;
+}

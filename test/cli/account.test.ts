@@ -1,0 +1,63 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import { SECRET, testProgram, type TestProgram } from '../support/program.ts';
+
+/** A program whose mirror has one account while its address leads to another. */
+async function behindAnother(): Promise<TestProgram> {
+  const program = await testProgram({ conversations: [4, 3, 2, 1] });
+  expect((await program.run('sync')).exitCode).toBe(0);
+  const other = createSandbox({ rate: 0, perDay: 0, key: SECRET, seed: 7, conversations: [4, 3, 2, 1] });
+  const { url, close } = await other.listen();
+  onTestFinished(() => close());
+  program.env['INBOX_API_URL'] = url;
+  return program;
+}
+
+const flat = (text: string): string => text.replaceAll(/\s+/g, ' ');
+
+test('doctor notices another account behind the address, with its one request', async () => {
+  const program = await behindAnother();
+  const { exitCode, stdout } = await program.run('doctor');
+  expect(exitCode).toBe(2);
+  expect(flat(stdout)).toMatch(/failed account The service shows another account than this mirror's/);
+});
+
+test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {
+  const program = await testProgram();
+  expect(flat((await program.run('doctor')).stdout)).toContain('skipped account the mirror is empty');
+  await program.run('sync');
+  expect(flat((await program.run('doctor')).stdout)).toContain("ok account is the mirror's");
+});
+
+test('a renewed key of the same account just works, for one more request', async () => {
+  const program = await testProgram({ conversations: [4, 3] });
+  await program.run('sync');
+  const key = 'renewed-key-of-the-account';
+  program.env['INBOX_API_KEY'] = key;
+  const same = createSandbox({ rate: 0, perDay: 0, key, conversations: [4, 3] });
+  const { url, close } = await same.listen();
+  onTestFinished(() => close());
+  program.env['INBOX_API_URL'] = url;
+  const sync = async (): Promise<number> => (await program.run('sync', 'tags', '--inbox', '20117')).exitCode;
+  expect([await sync(), same.arrivals.length]).toEqual([0, 2]);
+  expect([await sync(), same.arrivals.length]).toEqual([0, 3]);
+});
+
+test('sync exits with 2 and status with 5 until a person accepts the account, once', async () => {
+  const program = await behindAnother();
+  const refused = await program.run('sync');
+  expect(refused.exitCode).toBe(2);
+  expect(refused.stderr).toContain('inbox-mirror sync --accept-account');
+  const json = JSON.parse((await program.run('sync', 'tags', '--json')).stdout) as unknown;
+  expect(json).toMatchObject({ complete: false, stopped: { code: 'OTHER_ACCOUNT' } });
+
+  const status = await program.run('status');
+  expect(status.exitCode).toBe(5);
+  expect(flat(status.stdout)).toMatch(
+    /account not the mirror's, found just now; a daemon tests it again in 1 h/,
+  );
+
+  expect((await program.run('sync', '--accept-account')).exitCode).toBe(0);
+  expect((await program.run('sync')).exitCode).toBe(0);
+  expect((await program.run('status')).exitCode).toBe(0);
+});

@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import type { World } from '../../src/sandbox/world/world.ts';
+import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { count } from '../support/rows.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+
+/** Puts another account behind the address. @returns a function that puts the first one back */
+function switchAccount(world: World): () => void {
+  const ids = [...world.inboxes.keys()];
+  for (const id of ids) world.removeInbox(id);
+  for (let nth = 0; nth < 3; nth++) world.addConversation(world.addInbox().id);
+  return () => {
+    for (const id of world.inboxes.keys()) world.removeInbox(id);
+    for (const id of ids) world.restoreInbox(id);
+  };
+}
+
+const said = ({ logged }: TestHouse, text: string): number =>
+  logged.filter(({ msg }) => msg.includes(text)).length;
+
+test('the daemon parks behind another account: one request an hour, one log line, no row', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox, database } = house;
+  const first = await house.start();
+  await clock.sleep(50 * MINUTE);
+  const before = await count(database, 'changes');
+  const restore = switchAccount(sandbox.world);
+  await clock.sleep(15 * MINUTE);
+  const from = sandbox.arrivals.length;
+  await clock.sleep(2 * HOUR);
+  await first.stop();
+  await house.start();
+  await clock.sleep(2 * HOUR);
+  expect(sandbox.arrivals.length - from).toBeGreaterThanOrEqual(3);
+  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(4);
+  expect((await house.status()).otherAccount).toMatchObject({
+    cause: expect.stringContaining('another account') as string,
+  });
+  expect(said(house, 'the service shows another account'), 'once for each start').toBe(2);
+  expect(await count(database, 'inboxes')).toBe(2);
+  expect(await count(database, 'inboxes WHERE missing_since IS NOT NULL')).toBe(0);
+  expect(await count(database, 'changes')).toBe(before);
+
+  restore();
+  await clock.sleep(62 * MINUTE);
+  expect((await house.status()).otherAccount).toBeNull();
+  expect(said(house, 'requests can be sent again; resuming')).toBe(1);
+  await clock.sleep(30 * MINUTE);
+  expect(await house.late()).toEqual([]);
+  await expectEqualToService(house);
+});
+
+test('a new key that leads to the mirror’s account ends the wait at once', async () => {
+  const house = await daemonHouse({ ...SMALL, sandbox: { ...SMALL.sandbox, forbiddenKeys: [] } });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(50 * MINUTE);
+  const restore = switchAccount(sandbox.world);
+  await clock.sleep(15 * MINUTE);
+  expect((await house.status()).otherAccount).not.toBeNull();
+  restore();
+  await house.database.execute(`UPDATE gate_state SET account_access = 'an earlier key'`);
+  await clock.sleep(3 * MINUTE);
+  expect((await house.status()).otherAccount).toBeNull();
+});
+
+test('an order with consent changes the mirror to the account; one without it fails', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox, database } = house;
+  await house.start();
+  await clock.sleep(20 * MINUTE);
+  switchAccount(sandbox.world);
+  const refused = await house.order();
+  await clock.sleep(3 * MINUTE);
+  const accepted = await house.order({ acceptAccount: true });
+  await clock.sleep(3 * MINUTE);
+  expect(await database.query(`SELECT id, state FROM sync_requests WHERE ordered ORDER BY id`)).toEqual([
+    { id: refused, state: 'failed' },
+    { id: accepted, state: 'done' },
+  ]);
+  expect((await house.status()).otherAccount).toBeNull();
+  for (const { id } of sandbox.world.inboxes.values())
+    expect(await count(database, 'conversations WHERE inbox_id = $1', id)).toBe(1);
+});

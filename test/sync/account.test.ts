@@ -1,0 +1,218 @@
+import { describe, expect, test } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
+import { changesIn, count, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import { freshMirrorFile, quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const HOUR = 60 * 60_000;
+const SMALL: Partial<SandboxOptions> = {
+  idType: 'string',
+  conversations: [12, 8, 5, 3],
+  usersPerInbox: 2,
+  tagsPerInbox: 2,
+};
+const TABLES = ['inboxes', 'inbox_users', 'inbox_tags', 'conversations'];
+
+/** A mirror after its first sync of four inboxes, an hour ago. */
+async function synced(options: MirrorOptions = {}): Promise<TestMirror & { path: string }> {
+  const path = options.path ?? (await freshMirrorFile());
+  const mirror = await quickMirror({ ...options, path, sandbox: { ...SMALL, ...options.sandbox } });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  return { ...mirror, path };
+}
+
+/**
+ * The same mirror at the address of another account. The process of the first one has ended.
+ * The accounts share two of four inboxes, by id and address.
+ */
+async function behindAnother(
+  { path, clock, lease }: TestMirror & { path: string },
+  sandbox: Partial<SandboxOptions> = {},
+): Promise<TestMirror> {
+  await lease.release();
+  return await mirrorOf({ path, clock, sandbox: { ...SMALL, seed: 7, ...sandbox } });
+}
+
+/** Every mirrored row and the number of changes. */
+async function contents({ database }: TestMirror): Promise<unknown> {
+  const rows = await Promise.all(TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY id`)));
+  return { rows, changes: await count(database, 'changes') };
+}
+
+/** Replaces the ids of the inboxes in the answers. */
+function withIds(
+  rename: (id: string) => string,
+  on: { now: boolean },
+): NonNullable<MirrorOptions['wrapHttp']> {
+  return tampered((page, path) => {
+    if (on.now && path === '/inboxes') for (const row of page.results) row['id'] = rename(String(row['id']));
+  });
+}
+
+const OTHER_ACCOUNT = expect.objectContaining({ code: 'OTHER_ACCOUNT' }) as unknown;
+
+describe('another account behind the mirror', () => {
+  test('stops the pass after one request, before a row is written', async () => {
+    const first = await synced();
+    const before = await contents(first);
+    const other = await behindAnother(first);
+    for (let nth = 0; nth < 2; nth++) {
+      const { stopped } = await other.sync();
+      expect(stopped).toEqual(OTHER_ACCOUNT);
+      expect(other.sandbox.arrivals).toHaveLength(nth + 1);
+      other.clock.advance(HOUR);
+    }
+    expect(await contents(other)).toEqual(before);
+  });
+
+  test('is named in the message beside the mirror, each with its inboxes and its address', async () => {
+    const first = await synced();
+    const other = await behindAnother(first);
+    const { stopped } = await other.sync();
+    const { message } = stopped as Error;
+    for (const { sandbox } of [first, other])
+      expect(message).toContain(`${nthInbox(sandbox, 1).id} (${nthInbox(sandbox, 1).email})`);
+    expect(message.match(/http:\/\/127\.0\.0\.1:\d+\/v1/g)).toHaveLength(2);
+    expect(message).toContain('inbox-mirror sync --accept-account');
+    expect(message).toContain('DATABASE_URL');
+  });
+
+  test('also stops a pass that only reads conversations of an inbox whose id both accounts have', async () => {
+    const first = await synced();
+    const before = await contents(first);
+    const other = await behindAnother(first);
+    const { id } = firstInbox(first.sandbox);
+    expect(other.sandbox.world.inboxes.has(id), 'the accounts share the id').toBe(true);
+    const { stopped } = await other.sync({ lists: ['conversations'], inboxId: id });
+    expect(stopped).toEqual(OTHER_ACCOUNT);
+    expect(other.sandbox.arrivals.map(({ path }) => path)).toEqual(['/v1/inboxes?limit=100']);
+    expect(await contents(other)).toEqual(before);
+  });
+
+  test('is found although the address and the key are the same', async () => {
+    const on = { now: false };
+    const mirror = await synced({ wrapHttp: withIds((id) => `9${id}`, on) });
+    const before = await contents(mirror);
+    on.now = true;
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('is found before the first of several pages of inboxes is applied', async () => {
+    const on = { now: false };
+    const many = { conversations: Array.from({ length: 25 }, () => 0) };
+    const mirror = await synced({ wrapHttp: withIds((id) => `9${id}`, on), sandbox: many, pageSize: 10 });
+    const before = await contents(mirror);
+    on.now = true;
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('stays refused while a crashed sweep waits to settle suspects of the first account', async () => {
+    const first = await synced();
+    await first.database.execute(
+      `UPDATE sweeps SET state = 'running', next_page = NULL WHERE list = 'inboxes'`,
+    );
+    const other = await behindAnother(first);
+    expect((await other.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await count(other.database, 'inboxes WHERE missing_since IS NOT NULL')).toBe(0);
+  });
+
+  test('stops a half-read list at its next page if the address changes meanwhile', async () => {
+    const on = { now: false };
+    const mirror = await synced({
+      wrapHttp: withIds((id) => `9${id}`, on),
+      sandbox: { conversations: [50, 5] },
+      pageSize: 10,
+      address: () => (on.now ? 'http://other.example/v1' : 'http://first.example/v1'),
+    });
+    const before = mirror.sandbox.arrivals.length;
+    mirror.sandbox.script(({ path }) => {
+      if (path.includes('/conversations')) on.now = true;
+      return undefined;
+    });
+    const inboxId = firstInbox(mirror.sandbox).id;
+    expect((await mirror.sync({ lists: ['conversations'], inboxId })).stopped).toEqual(OTHER_ACCOUNT);
+    expect(mirror.sandbox.arrivals.length - before).toBe(2);
+  });
+
+  test('is accepted once with `acceptAccount`; later passes need no consent', async () => {
+    const first = await synced();
+    const other = await behindAnother(first, { conversations: [6, 6, 6, 6] });
+    await other.sync();
+    const { stopped } = await other.sync({ lists: ['conversations'], acceptAccount: true });
+    expect(stopped).toBeNull();
+    expect((await other.sync()).stopped).toBeNull();
+    const { id } = nthInbox(other.sandbox, 1);
+    expect(await count(other.database, `conversations WHERE inbox_id = $1 AND deleted_at IS NULL`, id)).toBe(
+      6,
+    );
+    other.clock.advance(HOUR);
+    await other.sync();
+    other.clock.advance(HOUR);
+    await other.sync({ kind: 'resync', acceptDeletes: true });
+    await expectEqualToService(other);
+  });
+});
+
+describe('the same account', () => {
+  test('is known behind a moved address, for one request, even if only tags are read', async () => {
+    const first = await synced();
+    const moved = await behindAnother(first, { seed: 1 });
+    const tags = { lists: ['tags'], inboxId: firstInbox(moved.sandbox).id } as const;
+    expect((await moved.sync(tags)).stopped).toBeNull();
+    expect(moved.sandbox.arrivals).toHaveLength(2);
+    expect((await moved.sync(tags)).stopped).toBeNull();
+    expect(moved.sandbox.arrivals).toHaveLength(3);
+  });
+
+  test('may rename inboxes, change one address, and add or remove inboxes one by one', async () => {
+    const mirror = await synced();
+    const { world } = mirror.sandbox;
+    for (const inbox of world.inboxes.values()) inbox.display_name += ' (renamed)';
+    firstInbox(mirror.sandbox).email = 'new-address@example.com';
+    expect((await mirror.sync()).stopped).toBeNull();
+    for (let nth = 0; nth < 4; nth++) {
+      const oldest = firstInbox(mirror.sandbox);
+      world.addInbox();
+      world.removeInbox(oldest.id);
+      for (let passes = 0; passes < 2; passes++) {
+        mirror.clock.advance(HOUR);
+        expect((await mirror.sync({ lists: ['inboxes'] })).stopped).toBeNull();
+      }
+      mirror.clock.advance(HOUR);
+      expect((await mirror.sync({ kind: 'resync', acceptDeletes: true })).stopped).toBeNull();
+    }
+    expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(4);
+  });
+
+  test('may lose all its inboxes, and have one of them back', async () => {
+    const mirror = await synced();
+    const { world } = mirror.sandbox;
+    const [back, ...others] = [...world.inboxes.keys()];
+    for (const id of [back!, ...others]) world.removeInbox(id);
+    expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ outcome: 'complete', suspects: 4 });
+    world.restoreInbox(back!);
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('is known from the first of several pages, which costs no further request', async () => {
+    const many = { conversations: Array.from({ length: 25 }, () => 0) };
+    const mirror = await synced({ sandbox: many, pageSize: 10 });
+    const before = mirror.sandbox.arrivals.length;
+    expect(reportOn(await mirror.sync({ lists: ['inboxes'] }), 'inboxes').items).toBe(25);
+    expect(mirror.sandbox.arrivals.length - before).toBe(3);
+    expect(await changesIn(mirror.database)).toEqual([]);
+  });
+
+  test('is not recognised if its only inbox, or most of them, have other addresses', async () => {
+    const mirror = await synced();
+    for (const nth of [0, 1]) nthInbox(mirror.sandbox, nth).email = `other-${nth}@example.com`;
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    const single = await synced({ sandbox: { conversations: [3] } });
+    firstInbox(single.sandbox).email = 'other@example.com';
+    expect((await single.sync()).stopped).toEqual(OTHER_ACCOUNT);
+  });
+});

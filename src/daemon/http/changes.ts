@@ -5,6 +5,7 @@ import { LIST_NAMES } from '../../core/lists.ts';
 import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
 import { asNdjson } from '../../mirror/mirror.ts';
 import { withTimeout } from './shared-read.ts';
+import type { TokenGuard } from './token.ts';
 
 /** The greatest `wait`, in seconds. The server cuts a connection that is silent for 30 s. */
 const MAX_WAIT_S = 25;
@@ -25,6 +26,7 @@ export interface ChangesEndpointOptions {
   readonly newest: () => Promise<number>;
   /** If the database does not answer within this many ms of real time, the answer is a 503. */
   readonly patienceMs: number;
+  readonly tokens: TokenGuard;
 }
 
 const whole = (least: number, most: number): z.ZodType<number, string> =>
@@ -50,10 +52,10 @@ const QUERY = z.strictObject({
  */
 export function addChangesEndpoint(
   server: FastifyInstance,
-  { clock, changes, newest, patienceMs }: ChangesEndpointOptions,
+  { clock, changes, newest, patienceMs, tokens }: ChangesEndpointOptions,
 ): void {
   let waiting = 0;
-  server.get('/changes', async (request, reply) => {
+  server.get('/changes', { onRequest: tokens.demand }, async (request, reply) => {
     const read = QUERY.safeParse(request.query);
     if (!read.success) {
       const faults = read.error.issues.map(({ path, message }) => [...path, message].join(': '));

@@ -8,6 +8,7 @@ import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
+import { createTokenGuard, type TokenGuard } from './token.ts';
 
 /** Milliseconds to wait for the database. `/healthz` must answer before its client gives up. */
 const PING_PATIENCE_MS = 2 * SECOND;
@@ -41,6 +42,8 @@ export interface EndpointsOptions {
   readonly port: number;
   /** Names, in lower case, that a request's `Host` header may have besides `host`. */
   readonly allowedHosts: readonly string[];
+  /** Null: every client may read every endpoint. */
+  readonly token: string | null;
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
   readonly log: Log;
@@ -73,14 +76,15 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
   server.server.maxConnections = MAX_CONNECTIONS;
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
-  addRoutes(server, options);
+  const tokens = createTokenGuard(options);
+  addRoutes(server, tokens, options);
   const newest = shareRead({
     read: options.newestChange,
     patienceMs: STATUS_PATIENCE_MS,
     clock: options.clock,
     log,
   });
-  addChangesEndpoint(server, { ...options, newest, patienceMs: STATUS_PATIENCE_MS });
+  addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
   return {
     async listen() {
       try {
@@ -126,7 +130,7 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
   });
 }
 
-function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
+function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: EndpointsOptions): void {
   const { version, clock, log, metrics, role, databaseBytes } = options;
   const startedAt = clock.monotonic();
   const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
@@ -149,11 +153,13 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     }
     return await reply.send({ status: 'ok', database: 'ok', ...process });
   });
-  server.get('/readyz', async (_request, reply) => {
+  server.get('/readyz', async (request, reply) => {
     const readiness = readinessOf(await status());
-    return await reply.code(readiness.ready ? 200 : 503).send(readiness);
+    const { ready } = readiness;
+    // The details name inboxes.
+    return await reply.code(ready ? 200 : 503).send(tokens.accepts(request) ? readiness : { ready });
   });
-  server.get('/metrics', async (_request, reply) => {
+  server.get('/metrics', { onRequest: tokens.demand }, async (_request, reply) => {
     const scrape = {
       status: await status(),
       isActive: role() === 'active',
@@ -161,7 +167,7 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     };
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
-  server.get('/status.json', async (_request, reply) => {
+  server.get('/status.json', { onRequest: tokens.demand }, async (_request, reply) => {
     return await reply.type(JSON_TYPE).send(`${statusAsJson(await status())}\n`);
   });
 }

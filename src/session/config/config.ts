@@ -2,6 +2,7 @@ import type { Budget } from '../../core/budget.ts';
 import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
+import { type Endpoints, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { type Network, readNetwork } from './network.ts';
@@ -9,7 +10,6 @@ import {
   readApiUrl,
   readBoolean,
   readDuration,
-  readHostNames,
   readNumber,
   readSchedule,
   readTimezone,
@@ -33,12 +33,7 @@ export interface Config {
   readonly goneAfterMs: number;
   /** The time zone in which days begin and end, for the views. */
   readonly reportTimezone: string;
-  readonly http: {
-    readonly host: string;
-    readonly port: number;
-    /** Further host names that a request to the endpoints may use, in lower case. */
-    readonly allowedHosts: readonly string[];
-  };
+  readonly http: Endpoints;
   /** Null if no receiver is configured. */
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
@@ -53,14 +48,14 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /**
  * Reads and checks every variable.
  * @param folder the start of relative paths
- * @param needs `service`: the command calls the service, so that address and key are required; `own`: the
- *   environment without the variables of `.env`
+ * @param needs `service`: the command calls the service, so that address and key are required;
+ *   `endpoints`: the command serves HTTP; `own`: the environment without the variables of `.env`
  * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
 export function readConfig(
   environment: Environment,
   folder: string,
-  needs: { service: boolean; own?: Environment },
+  needs: { service: boolean; endpoints?: boolean; own?: Environment },
 ): Config {
   const faults: string[] = [];
   const { env, known } = observed(environment);
@@ -92,13 +87,7 @@ export function readConfig(
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),
-    http: {
-      host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
-        /\s/.test(text) ? undefined : text,
-      ),
-      port: readNumber(read, 'HTTP_PORT', { fallback: 8787, least: 0, most: 65_535 }),
-      allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
-    },
+    http: readEndpoints(read, { env, folder, serves: needs.endpoints === true, faults }),
     webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) =>
       LOG_LEVELS.find((level) => level === text),

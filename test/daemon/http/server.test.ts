@@ -251,6 +251,7 @@ test.each([
   const second = createEndpoints({
     ...where(Number(new URL(url).port)),
     allowedHosts: [],
+    token: null,
     version: '1.2.3',
     clock,
     log,
@@ -361,6 +362,7 @@ test('after close the port refuses connections', async () => {
     host: '127.0.0.1',
     port: 0,
     allowedHosts: [],
+    token: null,
     version: '1',
     clock,
     log,

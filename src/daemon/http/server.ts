@@ -6,6 +6,7 @@ import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
+import { limitConnections, limitRequests } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
 import { createTokenGuard, type TokenGuard } from './token.ts';
@@ -16,12 +17,12 @@ const STATUS_PATIENCE_MS = 5 * SECOND;
 
 /** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
 const TIME_OUTS = {
+  // Node closes late connections at the next check: they live for up to a second longer.
+  http: { headersTimeout: 5 * SECOND, connectionsCheckingInterval: SECOND },
   requestTimeout: 10 * SECOND,
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
 };
-/** At most this many connections at a time; Node closes a further one at once. */
-const MAX_CONNECTIONS = 100;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -74,8 +75,9 @@ export interface Endpoints {
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, log } = options;
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
-  server.server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
+  limitRequests(server);
   const tokens = createTokenGuard(options);
   addRoutes(server, tokens, options);
   const newest = shareRead({

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { oneAtATime } from '../../../src/daemon/http/one-at-a-time.ts';
 import { type Answered, type Served, served } from './served.ts';
 
 /** Opens connections that send nothing, and returns the ones that are open when the last one is. */
@@ -111,4 +112,19 @@ test('/changes reads the database for one request at a time, and not for a clien
   release();
   await Promise.all([first, last]);
   expect(reads()).toBe(2);
+});
+
+test('after a read of /changes the queue rests as long as the read took', async () => {
+  const reads = oneAtATime(5000);
+  const { signal } = new AbortController();
+  const spans: { from: number; to: number }[] = [];
+  const blocking = async (): Promise<[]> => {
+    const from = performance.now();
+    while (performance.now() < from + 60);
+    spans.push({ from, to: performance.now() });
+    return [];
+  };
+  await Promise.all([reads.next(signal, blocking), reads.next(signal, blocking)]);
+  const [first, second] = spans;
+  expect((second?.from ?? 0) - (first?.to ?? 0)).toBeGreaterThanOrEqual(55);
 });

@@ -1,4 +1,4 @@
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
@@ -50,6 +50,8 @@ export interface EndpointsOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
+  /** How the database is damaged, if that has stopped the daemon's work; null otherwise. */
+  readonly damage: () => string | null;
   /** A small query that tests the database. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
@@ -147,11 +149,15 @@ function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: Endpoin
       uptime_seconds: Math.floor((clock.monotonic() - startedAt) / SECOND),
       version,
     };
+    const failed = (database: string): FastifyReply =>
+      reply.code(503).send({ status: 'failed', database, ...process });
+    const damage = options.damage();
+    if (damage !== null) return await failed(damage);
     try {
       await ping();
     } catch (error) {
       if (!isMirrorError(error, 'DATABASE')) throw error;
-      return await reply.code(503).send({ status: 'failed', database: error.message, ...process });
+      return await failed(error.message);
     }
     return await reply.send({ status: 'ok', database: 'ok', ...process });
   });

@@ -75,6 +75,7 @@ export async function served(
     log,
     metrics,
     role: () => 'active',
+    damage: () => null,
     ping: () => readLease(database),
     status,
     changes: (afterId, filter, limit) => openMirror(database).history.after(afterId, filter, limit),

@@ -4,6 +4,7 @@ import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { type Endpoints, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
+import { exposedFileWarnings } from './exposed-files.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { type Network, readNetwork } from './network.ts';
 import {
@@ -38,7 +39,7 @@ export interface Config {
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
-  /** A sentence for each variable that looks misspelt, or that sends the key where it may not belong. */
+  /** Sentences: a variable looks misspelt or sends the key astray, a file is readable for every user. */
   readonly warnings: readonly string[];
 }
 
@@ -96,8 +97,13 @@ export function readConfig(
   };
   const misspelt = misspeltVariables(environment, known);
   if (faults.length > 0) throw configError(faults, misspelt);
-  const strays = needs.service ? strayKeyWarnings(environment, needs.own ?? environment, folder) : [];
-  return Object.freeze({ ...config, warnings: [...misspelt, ...strays] });
+  const risks = needs.service
+    ? [
+        ...strayKeyWarnings(environment, needs.own ?? environment, folder),
+        ...exposedFileWarnings(environment, folder, config.databaseUrl),
+      ]
+    : [];
+  return Object.freeze({ ...config, warnings: [...misspelt, ...risks] });
 }
 
 /** The environment, and the set of the names that are read from it: the program keeps no list of names. */

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startDaemon } from '../../support/daemon-process.ts';
@@ -27,3 +27,9 @@ test.skipIf(process.platform === 'win32')(
     expect(await daemon.ended).toBe(0);
   },
 );
+
+test.skipIf(process.platform === 'win32')('a new mirror can be read by its owner only', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  await program.run('sync', 'inboxes');
+  expect(statSync(mirrorFile(program)).mode & 0o777).toBe(0o600);
+});

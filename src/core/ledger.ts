@@ -78,7 +78,7 @@ export interface Ledger {
    * @returns whether it did so
    */
   endPause(requestId: number): Promise<boolean>;
-  /** Ends pause and breaker, forgets the strikes and allows a refused key, for a person who resets the gate. */
+  /** Ends pause and breaker, forgets the strikes, allows a refused key: for a person who resets the gate. */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;

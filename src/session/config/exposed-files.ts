@@ -8,7 +8,7 @@ const SECRET_FILES = ['INBOX_API_KEY_FILE', 'HTTP_TOKEN_FILE', 'DATABASE_URL_FIL
 /** The permission of users outside the file's group to read it. */
 const OTHERS_READ = 0o004;
 
-/** A warning for each file with a secret, and for the mirror's file, if every user of the machine may read it. */
+/** A warning for each file with a secret, and for the mirror's, if every user of the machine may read it. */
 export function exposedFileWarnings(env: Environment, folder: string, databaseUrl: string): string[] {
   const files = SECRET_FILES.map((name) => ({ what: name, path: env[name]?.trim() ?? '' }));
   if (databaseUrl.startsWith('file:')) files.push({ what: 'the mirror', path: databaseUrl.slice(5) });

@@ -36,6 +36,8 @@ function handleOutputErrors(): void {
 }
 
 handleOutputErrors();
+// Without a listener, Node opens its inspector, which can read the key from memory.
+process.on('SIGUSR1', () => undefined);
 process.exitCode = await runProgram(
   process.argv.slice(2),
   {

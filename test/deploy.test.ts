@@ -102,8 +102,50 @@ describe('deploy/', () => {
         names.filter((name) => !variables.has(name)),
         place,
       ).toEqual([]);
-      expect(names, place).not.toContain('INBOX_API_KEY');
+      for (const secret of ['INBOX_API_KEY', 'HTTP_TOKEN']) expect(names, place).not.toContain(secret);
     }
+    // The image listens on all addresses, where the daemon refuses to start without a token.
+    expect(read('deploy/docker/Dockerfile')).toContain('HTTP_HOST=0.0.0.0');
+    expect(set.compose).toContain('HTTP_TOKEN_FILE');
+    expect(set.pod).toContain('HTTP_TOKEN_FILE');
+  });
+
+  test('mounts the token where HTTP_TOKEN_FILE expects it', () => {
+    const service = parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror'];
+    expect(service?.['secrets']).toContain('http-token');
+    expect(service?.['environment']).toMatchObject({ HTTP_TOKEN_FILE: '/run/secrets/http-token' });
+    const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec'];
+    const container = pod?.['containers']?.[0];
+    expect(container?.env).toContainEqual({
+      name: 'HTTP_TOKEN_FILE',
+      value: '/run/secrets/inbox-mirror-http/token',
+    });
+    const mount = { name: 'http-token', mountPath: '/run/secrets/inbox-mirror-http', readOnly: true };
+    expect(container?.volumeMounts).toContainEqual(mount);
+    expect(pod?.['volumes']).toContainEqual({
+      name: 'http-token',
+      secret: { secretName: 'inbox-mirror-http', defaultMode: 0o440 },
+    });
+  });
+
+  test('has a network policy that lets only Prometheus and chosen pods reach the port', () => {
+    expect(parse('deploy/kubernetes/kustomization.yaml')['resources']).toContain('networkpolicy.yaml');
+    const labels = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['metadata']?.['labels'];
+    const { spec } = parse('deploy/kubernetes/networkpolicy.yaml');
+    expect(spec).toMatchObject({ podSelector: { matchLabels: labels }, policyTypes: ['Ingress'] });
+    const ingress = spec?.['ingress'] as unknown as { from: object[]; ports: object[] }[];
+    expect(ingress).toHaveLength(1);
+    expect(ingress[0]?.ports).toEqual([{ protocol: 'TCP', port: 'http' }]);
+    expect(ingress[0]?.from).not.toEqual([]);
+    for (const source of ingress[0]?.from ?? []) expect(source).toHaveProperty('podSelector.matchLabels');
+  });
+
+  test('has a scrape example in the documents that sends the token', () => {
+    const [, example = ''] = /^(scrape_configs:\n[^]*?)^```/m.exec(read('docs/deploy.md')) ?? [];
+    const [document] = parseAllDocuments(example, { schema: 'yaml-1.1' });
+    expect(document?.toJS()).toMatchObject({
+      scrape_configs: [{ authorization: { credentials_file: expect.any(String) as unknown } }],
+    });
   });
 
   test('builds the image from files that .dockerignore lets in', () => {

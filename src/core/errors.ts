@@ -72,6 +72,8 @@ export interface ErrorDetails {
   readonly resumeAt?: Date | undefined;
   /** The HTTP status, if the service answered. */
   readonly status?: number | undefined;
+  /** The database's file is damaged: no retry helps. */
+  readonly isDamage?: boolean;
   readonly cause?: unknown;
 }
 
@@ -81,12 +83,15 @@ export class MirrorError extends Error {
   readonly code: ErrorCode;
   readonly resumeAt: Date | undefined;
   readonly status: number | undefined;
+  readonly isDamage: boolean;
 
-  constructor(code: ErrorCode, message: string, { resumeAt, status, cause }: ErrorDetails = {}) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    const { resumeAt, status, isDamage = false, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.resumeAt = resumeAt;
     this.status = status;
+    this.isDamage = isDamage;
   }
 }
 

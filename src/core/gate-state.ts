@@ -1,19 +1,29 @@
-import { MINUTE } from './clock.ts';
+import { HOUR, MINUTE } from './clock.ts';
 
 /** The gate's state that survives a restart. */
 export interface GateState {
-  /** 429s in a row; 0 when the gate is open. */
+  /** 429s without an hour of open gate between them. A good answer ends the pause and keeps this count. */
   readonly strikes: number;
   readonly pausedAt: Date | null;
   readonly pausedUntil: Date | null;
+  /** The end of the last pause, if a good answer has ended it. */
+  readonly endedAt: Date | null;
   readonly cause: string | null;
   /** Fingerprint of the key that the service refused. */
   readonly refusedKey: string | null;
   readonly refusedAt: Date | null;
 }
 
-/** 429s in a row that open the breaker. */
+/** The number of strikes that opens the breaker. */
 const BREAKER_STRIKES = 3;
+
+/** Strikes are forgotten this many ms after the end of the last pause. */
+const STRIKE_MEMORY_MS = HOUR;
+
+/** The number of a 429 that arrives at `now` (epoch ms). */
+export function nextStrike({ strikes, endedAt }: GateState, now: number): number {
+  return endedAt !== null && now - endedAt.getTime() >= STRIKE_MEMORY_MS ? 1 : strikes + 1;
+}
 
 /** A request waits at the gate for a pause of up to this many ms; a longer one ends it with `GATE_PAUSED`. */
 export const PATIENCE_MS = 2 * MINUTE;

@@ -73,9 +73,12 @@ export interface Ledger {
     cause: string,
     now: number,
   ): Promise<GateState | null>;
-  /** Ends pause and breaker if the request left after the pause had expired. @returns whether it did so */
+  /**
+   * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
+   * @returns whether it did so
+   */
   endPause(requestId: number): Promise<boolean>;
-  /** Ends pause and breaker and allows a refused key, for a person who resets the gate. */
+  /** Ends pause and breaker, forgets the strikes, allows a refused key: for a person who resets the gate. */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;

@@ -14,10 +14,10 @@ const FIRST_RETRY_MS = 2 * SECOND;
 const JITTER = 0.2;
 
 /**
- * Milliseconds to pause after the `strike`-th 429, or failed delivery to a webhook, in a row (1, 2, …): 5 s,
- * 30 s, 3 min, 18 min, then an hour, each up to 20 % longer by `random` (0 to 1). A hint (`Retry-After`, ms)
- * replaces the first pause, and can only lengthen the later ones: a service that answers "1 s" for an hour
- * receives only a few requests (spec §8, rules 2 and 3).
+ * Milliseconds to pause after the `strike`-th 429 (`nextStrike` counts), or after that many failed deliveries
+ * to a webhook in a row (1, 2, …): 5 s, 30 s, 3 min, 18 min, then an hour, each up to 20 % longer by `random`
+ * (0 to 1). A hint (`Retry-After`, ms) replaces the first pause, and can only lengthen the later ones: a
+ * service that answers "1 s" for an hour receives only a few requests (spec §8, rules 2 and 3).
  */
 export function pauseAfterStrike(strike: number, hint: number | null, random: number): number {
   const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);

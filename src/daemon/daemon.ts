@@ -193,7 +193,7 @@ export class Daemon {
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now(), error.resumeAt);
       void this.#writeOutage();
-    } else if (isMirrorError(error, 'DATABASE')) {
+    } else if (isMirrorError(error, 'DATABASE') && !error.isDamage) {
       this.#troubles.databaseFails(error);
       this.#backOff(clock.monotonic());
     } else {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { EXIT, isMirrorError } from '../core/errors.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
@@ -30,9 +31,15 @@ export async function runDaemon(
     for (const warning of config.warnings) log.warn(warning);
     limitStopTime(io, session);
     let role: Role = 'standby';
-    const endpoints = await openEndpoints(session, { metrics, version, role: () => role });
+    let damage: string | null = null;
+    const endpoints = await openEndpoints(session, {
+      metrics,
+      version,
+      role: () => role,
+      damage: () => damage,
+    });
     watchKeyFile(io, session);
-    await serveUntilStopped(io, session, {
+    const serving = serveUntilStopped(io, session, {
       metrics,
       onPlan,
       onActive: async (hasStoodBy) => {
@@ -43,6 +50,11 @@ export async function runDaemon(
         role = 'standby';
       },
     });
+    await serving.catch(async (error: unknown) => {
+      if (!isMirrorError(error) || !error.isDamage) throw error;
+      damage = error.message;
+      await park(io, session, damage);
+    });
     log.info('stopped');
     return EXIT.done;
   } catch (error) {
@@ -50,4 +62,16 @@ export async function runDaemon(
     log.fatal({ err: error }, BUG_MESSAGE);
     return EXIT.unexpected;
   }
+}
+
+/**
+ * Waits for the stop. A daemon that exited would be restarted again and again, and each time it would send
+ * requests whose answers it cannot store.
+ */
+async function park({ signal }: Io, { log }: Session, cause: string): Promise<void> {
+  log.error(
+    { cause },
+    'the daemon sends nothing more: stop it, restore a backup of the mirror or move the file away, start it',
+  );
+  if (!signal.aborted) await once(signal, 'abort');
 }

@@ -52,7 +52,7 @@ async function waitForLease(
       if (hasStoodBy) log.info('took over the mirror');
       return { claim: claimed, hasStoodBy };
     } catch (error) {
-      if (isMirrorError(error, 'DATABASE')) {
+      if (isMirrorError(error, 'DATABASE') && !error.isDamage) {
         // A database server that is being restarted answers again soon.
         if (!databaseFails)
           log.error({ cause: error.message }, 'the database cannot be used; retrying every second');

@@ -56,6 +56,8 @@ export interface SessionOptions {
   readonly onEnded?: (ended: RequestEnd) => void;
   /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
+  /** The command opens the HTTP endpoints. */
+  readonly endpoints?: boolean;
 }
 
 /** The database server's clock is read again after this many ms. */
@@ -81,7 +83,8 @@ export async function withSession<Result>(
 /** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
-  const config = readConfig(environment, io.cwd, { service: true, own: io.env });
+  const { endpoints = false } = options;
+  const config = readConfig(environment, io.cwd, { service: true, endpoints, own: io.env });
   const keys = createKeys(config, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
   const log = commandLog(io, config, keys, screen);
@@ -172,8 +175,10 @@ async function openClient(
 }
 
 /** The secrets, besides the key, that no log line may contain. */
-function secretsOf({ webhook }: Pick<Config, 'webhook'>): string[] {
-  return webhook === null ? [] : [webhook.secret, webhook.secret.replace(SECRET_PREFIX, '')];
+function secretsOf({ webhook, http }: Pick<Config, 'webhook' | 'http'>): string[] {
+  const token = http.token === null ? [] : [http.token];
+  if (webhook === null) return token;
+  return [...token, webhook.secret, webhook.secret.replace(SECRET_PREFIX, '')];
 }
 
 /** Forwards to the attached display. */
@@ -192,7 +197,12 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 }
 
 /** A command's log on the screen: sentences on a terminal, otherwise JSON. */
-function commandLog(io: Io, config: Pick<Config, 'logLevel' | 'webhook'>, keys: Keys, screen: Display): Log {
+function commandLog(
+  io: Io,
+  config: Pick<Config, 'logLevel' | 'webhook' | 'http'>,
+  keys: Keys,
+  screen: Display,
+): Log {
   const pretty = io.stderr.isTTY === true;
   return createLog({
     level: config.logLevel,

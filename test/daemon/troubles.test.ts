@@ -7,6 +7,7 @@ import { MINUTE } from '../support/daemon.ts';
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const OPEN = {
   strikes: 0,
+  endedAt: null,
   pausedAt: null,
   pausedUntil: null,
   cause: null,

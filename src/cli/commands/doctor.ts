@@ -79,13 +79,15 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
   const { ledger } = mirror;
   const state = await ledger.gateState();
   if (reset) {
-    const { strikes, cause } = state;
+    const { pausedAt, cause } = state;
     await ledger.openGate();
     return {
       name: 'gate',
       verdict: 'ok',
       message:
-        strikes === 0 ? 'was open already' : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
+        pausedAt === null
+          ? 'was open already'
+          : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
     };
   }
   const now = clock.now();

@@ -36,5 +36,5 @@ async function runStart(io: Io, version: string): Promise<number> {
     const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
     return await runDaemon(io, session, { version, metrics, onPlan });
   };
-  return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true });
+  return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
 }

@@ -4,7 +4,8 @@ import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
 import { asNdjson } from '../../mirror/mirror.ts';
-import { withTimeout } from './shared-read.ts';
+import { oneAtATime } from './one-at-a-time.ts';
+import type { TokenGuard } from './token.ts';
 
 /** The greatest `wait`, in seconds. The server cuts a connection that is silent for 30 s. */
 const MAX_WAIT_S = 25;
@@ -15,7 +16,7 @@ const MAX_LIMIT = 10_000;
 /** A waiting request checks for a new change after this many ms. */
 const POLL_MS = 500;
 
-/** At most this many requests wait at a time. Other connections stay free for health checks and scrapes. */
+/** At most this many requests wait for a change at a time. */
 const MAX_WAITING = 50;
 
 export interface ChangesEndpointOptions {
@@ -25,6 +26,7 @@ export interface ChangesEndpointOptions {
   readonly newest: () => Promise<number>;
   /** If the database does not answer within this many ms of real time, the answer is a 503. */
   readonly patienceMs: number;
+  readonly tokens: TokenGuard;
 }
 
 const whole = (least: number, most: number): z.ZodType<number, string> =>
@@ -50,10 +52,11 @@ const QUERY = z.strictObject({
  */
 export function addChangesEndpoint(
   server: FastifyInstance,
-  { clock, changes, newest, patienceMs }: ChangesEndpointOptions,
+  { clock, changes, newest, patienceMs, tokens }: ChangesEndpointOptions,
 ): void {
   let waiting = 0;
-  server.get('/changes', async (request, reply) => {
+  const reads = oneAtATime(patienceMs);
+  server.get('/changes', { onRequest: tokens.demand }, async (request, reply) => {
     const read = QUERY.safeParse(request.query);
     if (!read.success) {
       const faults = read.error.issues.map(({ path, message }) => [...path, message].join(': '));
@@ -71,7 +74,7 @@ export function addChangesEndpoint(
     const closed = new AbortController();
     request.raw.once('close', () => closed.abort());
     const after = (id: number): Promise<ChangeRecord[]> =>
-      withTimeout(patienceMs, changes(id, { list, inboxId, itemId, field }, limit));
+      reads.next(closed.signal, () => changes(id, { list, inboxId, itemId, field }, limit));
     const until = clock.monotonic() + wait * SECOND;
     let seen = sinceId;
     let found = await after(seen);

@@ -17,7 +17,12 @@ const RETRY_MS = 10 * SECOND;
  */
 export async function openEndpoints(
   session: Session,
-  { metrics, version, role }: { metrics: Metrics; version: string; role: () => Role },
+  {
+    metrics,
+    version,
+    role,
+    damage,
+  }: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
   const { config, clock, log, mirror, defer } = session;
   let listening: Endpoints | null = null;
@@ -30,6 +35,7 @@ export async function openEndpoints(
       log,
       metrics,
       role,
+      damage,
       ping: () => mirror.leaseHolder(),
       status: () => {
         const self = { ...thisProcess(), isWriter: role() === 'active' };

@@ -1,4 +1,4 @@
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
@@ -6,8 +6,10 @@ import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
+import { limitConnections, limitRequests } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
+import { createTokenGuard, type TokenGuard } from './token.ts';
 
 /** Milliseconds to wait for the database. `/healthz` must answer before its client gives up. */
 const PING_PATIENCE_MS = 2 * SECOND;
@@ -15,12 +17,12 @@ const STATUS_PATIENCE_MS = 5 * SECOND;
 
 /** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
 const TIME_OUTS = {
+  // Node closes late connections at the next check: they live for up to a second longer.
+  http: { headersTimeout: 5 * SECOND, connectionsCheckingInterval: SECOND },
   requestTimeout: 10 * SECOND,
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
 };
-/** At most this many connections at a time; Node closes a further one at once. */
-const MAX_CONNECTIONS = 100;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -41,11 +43,15 @@ export interface EndpointsOptions {
   readonly port: number;
   /** Names, in lower case, that a request's `Host` header may have besides `host`. */
   readonly allowedHosts: readonly string[];
+  /** Null: every client may read every endpoint. */
+  readonly token: string | null;
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
+  /** How the database is damaged, if that has stopped the daemon's work; null otherwise. */
+  readonly damage: () => string | null;
   /** A small query that tests the database. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
@@ -71,16 +77,18 @@ export interface Endpoints {
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, log } = options;
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
-  server.server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
-  addRoutes(server, options);
+  limitRequests(server);
+  const tokens = createTokenGuard(options);
+  addRoutes(server, tokens, options);
   const newest = shareRead({
     read: options.newestChange,
     patienceMs: STATUS_PATIENCE_MS,
     clock: options.clock,
     log,
   });
-  addChangesEndpoint(server, { ...options, newest, patienceMs: STATUS_PATIENCE_MS });
+  addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
   return {
     async listen() {
       try {
@@ -128,7 +136,7 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
   });
 }
 
-function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
+function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: EndpointsOptions): void {
   const { version, clock, log, metrics, role, databaseBytes } = options;
   const startedAt = clock.monotonic();
   const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
@@ -143,19 +151,25 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
       uptime_seconds: Math.floor((clock.monotonic() - startedAt) / SECOND),
       version,
     };
+    const failed = (database: string): FastifyReply =>
+      reply.code(503).send({ status: 'failed', database, ...process });
+    const damage = options.damage();
+    if (damage !== null) return await failed(damage);
     try {
       await ping();
     } catch (error) {
       if (!isMirrorError(error, 'DATABASE')) throw error;
-      return await reply.code(503).send({ status: 'failed', database: error.message, ...process });
+      return await failed(error.message);
     }
     return await reply.send({ status: 'ok', database: 'ok', ...process });
   });
-  server.get('/readyz', async (_request, reply) => {
+  server.get('/readyz', async (request, reply) => {
     const readiness = readinessOf(await status());
-    return await reply.code(readiness.ready ? 200 : 503).send(readiness);
+    const { ready } = readiness;
+    // The details name inboxes.
+    return await reply.code(ready ? 200 : 503).send(tokens.accepts(request) ? readiness : { ready });
   });
-  server.get('/metrics', async (_request, reply) => {
+  server.get('/metrics', { onRequest: tokens.demand }, async (_request, reply) => {
     const scrape = {
       status: await status(),
       isActive: role() === 'active',
@@ -163,7 +177,7 @@ function addRoutes(server: FastifyInstance, options: EndpointsOptions): void {
     };
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
-  server.get('/status.json', async (_request, reply) => {
+  server.get('/status.json', { onRequest: tokens.demand }, async (_request, reply) => {
     return await reply.type(JSON_TYPE).send(`${statusAsJson(await status())}\n`);
   });
 }

@@ -1,5 +1,8 @@
 import { codeOf, MirrorError } from '../../core/errors.ts';
 
+/** No retry helps against these. */
+const DAMAGE = /SQLITE_NOTADB|not a database|SQLITE_CORRUPT|malformed/i;
+
 /** Error texts of SQLite and of Prisma's adapter, with their meaning for the user. The first match wins. */
 const CAUSES: [RegExp, string][] = [
   [
@@ -37,5 +40,8 @@ export function asSqliteError(error: unknown, name: string): unknown {
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   return known === undefined
     ? error
-    : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, { cause: error });
+    : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, {
+        isDamage: DAMAGE.test(text),
+        cause: error,
+      });
 }

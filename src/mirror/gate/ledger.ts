@@ -1,5 +1,5 @@
 import type { Boot } from '../../core/clock.ts';
-import type { GateState } from '../../core/gate-state.ts';
+import { type GateState, nextStrike } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
@@ -7,7 +7,10 @@ import { BudgetReader } from './budget-use.ts';
 import { followClock } from './clock.ts';
 import { GATE, Slots } from './slot.ts';
 
-/** The gate's columns of `gate_state`; all null if the row does not exist yet. */
+/**
+ * The gate's columns of `gate_state`; all null if the row does not exist yet. After a good answer has ended a
+ * pause, `paused_at` is null, and `paused_until` and the strikes stay.
+ */
 export interface GateRow {
   strikes: number | null;
   paused_at: Date | null;
@@ -63,7 +66,7 @@ export class DatabaseLedger implements Ledger {
       );
       // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
-      const strikes = before.strikes + 1;
+      const strikes = nextStrike(before, now);
       await tx.execute(
         `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4`,
         strikes,
@@ -77,9 +80,9 @@ export class DatabaseLedger implements Ledger {
 
   async endPause(requestId: number): Promise<boolean> {
     const ended = await this.#database.execute(
-      `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL,
+      `UPDATE gate_state SET paused_at = NULL,
          cause = CASE WHEN refused_key IS NULL THEN NULL ELSE cause END
-       WHERE strikes > 0 AND paused_until <= (SELECT sent_at FROM requests WHERE id = $1)`,
+       WHERE paused_at IS NOT NULL AND paused_until <= (SELECT sent_at FROM requests WHERE id = $1)`,
       requestId,
     );
     return ended > 0;
@@ -106,7 +109,7 @@ export class DatabaseLedger implements Ledger {
   async allowKey(): Promise<void> {
     await this.#database.execute(
       `UPDATE gate_state SET refused_key = NULL, refused_at = NULL,
-         cause = CASE WHEN strikes = 0 THEN NULL ELSE cause END
+         cause = CASE WHEN paused_at IS NULL THEN NULL ELSE cause END
        WHERE refused_key IS NOT NULL`,
     );
   }
@@ -125,10 +128,13 @@ async function readState(sql: Sql): Promise<GateState> {
 }
 
 export function asGateState(row: GateRow | undefined): GateState {
+  const pausedAt = row?.paused_at ?? null;
+  const until = row?.paused_until ?? null;
   return {
     strikes: row?.strikes ?? 0,
-    pausedAt: row?.paused_at ?? null,
-    pausedUntil: row?.paused_until ?? null,
+    pausedAt,
+    pausedUntil: pausedAt === null ? null : until,
+    endedAt: pausedAt === null ? until : null,
     cause: row?.cause ?? null,
     refusedKey: row?.refused_key ?? null,
     refusedAt: row?.refused_at ?? null,

@@ -43,7 +43,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
   const othersTurn = `SELECT 1 FROM leases
     WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
   // After a pause one request leaves alone: the half-open probe.
-  const probeOut = `SELECT 1 FROM gate_state, requests WHERE strikes > 0 AND sent_at > :recentSince
+  const probeOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
   return {
     insert: `
@@ -54,7 +54,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         AND NOT EXISTS (${othersTurn})
         AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
         AND NOT EXISTS (${probeOut})
-      RETURNING id, (SELECT max(strikes) FROM gate_state) AS strikes`,
+      RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS probe`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
@@ -107,12 +107,12 @@ export class Slots {
     if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
     const values = slotValues(entry, limits, this.#holder, now);
     const [row] = await this.#database.transaction(
-      (tx) => tx.query<{ id: number; strikes: number | null }>(...named(this.#sql.insert, values)),
+      (tx) => tx.query<{ id: number; probe: boolean | number }>(...named(this.#sql.insert, values)),
       GATE,
     );
     if (row !== undefined) {
       await this.#dropClaim();
-      return { granted: true, id: row.id, probe: (row.strikes ?? 0) > 0 };
+      return { granted: true, id: row.id, probe: Boolean(row.probe) };
     }
     const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
     const refusal = refusalOf(explanation);

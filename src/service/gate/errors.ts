@@ -19,9 +19,9 @@ export function budgetSpent(
   );
 }
 
-/** `strikes`: the number of 429s in a row. */
+/** `strikes`: the number of 429s without an hour of open gate between them. */
 export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
-  const repeated = strikes > 1 ? `, ${strikes} times in a row` : '';
+  const repeated = strikes > 1 ? `, ${strikes} times lately` : '';
   return new MirrorError(
     'GATE_PAUSED',
     `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ` +

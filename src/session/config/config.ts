@@ -2,14 +2,15 @@ import type { Budget } from '../../core/budget.ts';
 import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
 import { readDatabaseUrl } from './database-url.ts';
+import { type Endpoints, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
+import { exposedFileWarnings } from './exposed-files.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { type Network, readNetwork } from './network.ts';
 import {
   readApiUrl,
   readBoolean,
   readDuration,
-  readHostNames,
   readNumber,
   readSchedule,
   readTimezone,
@@ -33,17 +34,12 @@ export interface Config {
   readonly goneAfterMs: number;
   /** The time zone in which days begin and end, for the views. */
   readonly reportTimezone: string;
-  readonly http: {
-    readonly host: string;
-    readonly port: number;
-    /** Further host names that a request to the endpoints may use, in lower case. */
-    readonly allowedHosts: readonly string[];
-  };
+  readonly http: Endpoints;
   /** Null if no receiver is configured. */
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
-  /** A sentence for each variable that looks misspelt, or that sends the key where it may not belong. */
+  /** Sentences: a variable looks misspelt or sends the key astray, a file is readable for every user. */
   readonly warnings: readonly string[];
 }
 
@@ -53,14 +49,14 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /**
  * Reads and checks every variable.
  * @param folder the start of relative paths
- * @param needs `service`: the command calls the service, so that address and key are required; `own`: the
- *   environment without the variables of `.env`
+ * @param needs `service`: the command calls the service, so that address and key are required;
+ *   `endpoints`: the command serves HTTP; `own`: the environment without the variables of `.env`
  * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
 export function readConfig(
   environment: Environment,
   folder: string,
-  needs: { service: boolean; own?: Environment },
+  needs: { service: boolean; endpoints?: boolean; own?: Environment },
 ): Config {
   const faults: string[] = [];
   const { env, known } = observed(environment);
@@ -92,13 +88,7 @@ export function readConfig(
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),
-    http: {
-      host: read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
-        /\s/.test(text) ? undefined : text,
-      ),
-      port: readNumber(read, 'HTTP_PORT', { fallback: 8787, least: 0, most: 65_535 }),
-      allowedHosts: readHostNames(read, 'HTTP_ALLOWED_HOSTS'),
-    },
+    http: readEndpoints(read, { env, folder, serves: needs.endpoints === true, faults }),
     webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) =>
       LOG_LEVELS.find((level) => level === text),
@@ -107,8 +97,13 @@ export function readConfig(
   };
   const misspelt = misspeltVariables(environment, known);
   if (faults.length > 0) throw configError(faults, misspelt);
-  const strays = needs.service ? strayKeyWarnings(environment, needs.own ?? environment, folder) : [];
-  return Object.freeze({ ...config, warnings: [...misspelt, ...strays] });
+  const risks = needs.service
+    ? [
+        ...strayKeyWarnings(environment, needs.own ?? environment, folder),
+        ...exposedFileWarnings(environment, folder, config.databaseUrl),
+      ]
+    : [];
+  return Object.freeze({ ...config, warnings: [...misspelt, ...risks] });
 }
 
 /** The environment, and the set of the names that are read from it: the program keeps no list of names. */

@@ -242,6 +242,16 @@ test('a bug ends the daemon with exit code 1, is logged with its cause and spare
   expect(existsSync(mirrorFile(program))).toBe(true);
 });
 
+test('SIGUSR1 does not open a debugger in the daemon', async () => {
+  const daemon = startDaemon(await testProgram({ inboxes: 1 }));
+  await daemon.said(/^started/);
+  daemon.process.kill('SIGUSR1');
+  await daemon.said(/conversations of inbox \d+ complete/);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(daemon.errors()).not.toContain('Debugger listening');
+});
+
 test('sync beside a daemon places an order, prints the usual report and exits 0', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 250 }, { PAGE_SIZE: '10' });
   const daemon = startDaemon(program);

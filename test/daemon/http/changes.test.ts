@@ -84,7 +84,12 @@ test('GET /changes answers 503 to a 51st waiting client, to keep room for health
   const changes = async (): Promise<[]> => ((asked += 1) === 60 && arrived.resolve(), []);
   const all = await served({}, { changes });
   void all.clock.hold(() => arrived.promise);
-  const answers = await Promise.all(Array.from({ length: 60 }, () => all.ask('/changes?wait=25')));
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_none, index) =>
+      // No client reaches its own limit.
+      all.ask('/changes?wait=25', { from: `127.0.0.${1 + (index % 3)}` }),
+    ),
+  );
   const refused = answers.filter(({ status }) => status === 503);
   expect([refused.length, refused[0]?.headers['retry-after']]).toEqual([10, '5']);
 });

@@ -39,7 +39,13 @@ export interface Served {
   sync(spec?: Partial<PassSpec>): Promise<PassReport>;
   ask(
     path: string,
-    options?: { method?: string; headers?: Record<string, string>; body?: string },
+    options?: {
+      method?: string;
+      headers?: Record<string, string>;
+      body?: string;
+      /** The client's own address: any of 127.0.0.0/8. */
+      from?: string;
+    },
   ): Promise<Answered>;
 }
 
@@ -64,11 +70,13 @@ export async function served(
     host: '127.0.0.1',
     port: 0,
     allowedHosts: ['mirror.example'],
+    token: null,
     version: '1.2.3',
     clock,
     log,
     metrics,
     role: () => 'active',
+    damage: () => null,
     ping: () => readLease(database),
     status,
     changes: (afterId, filter, limit) => openMirror(database).history.after(afterId, filter, limit),
@@ -98,22 +106,26 @@ export async function served(
         },
         passSpec(spec),
       ),
-    ask: (path, { method = 'GET', headers = {}, body } = {}) =>
+    ask: (path, { method = 'GET', headers = {}, body, from = '127.0.0.1' } = {}) =>
       new Promise((resolve, reject) => {
-        const sent = request(url + path, { method, headers, agent: false }, (response) => {
-          let text = '';
-          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              body: text,
-              get json() {
-                return JSON.parse(text) as Record<string, unknown>;
-              },
-            }),
-          );
-        });
+        const sent = request(
+          url + path,
+          { method, headers, agent: false, localAddress: from },
+          (response) => {
+            let text = '';
+            response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+            response.on('end', () =>
+              resolve({
+                status: response.statusCode ?? 0,
+                headers: response.headers,
+                body: text,
+                get json() {
+                  return JSON.parse(text) as Record<string, unknown>;
+                },
+              }),
+            );
+          },
+        );
         sent.on('error', reject).end(body);
       }),
   };

@@ -1,0 +1,100 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { duration } from '../../core/humanize.ts';
+import type { Log } from '../../session/log.ts';
+import { clientOf } from './client-address.ts';
+
+/** After this many wrong tokens within the window, a client's tokens are no longer compared. */
+const MAX_WRONG = 20;
+
+/** Milliseconds from a client's first wrong token. */
+const WINDOW_MS = 10 * MINUTE;
+
+/** At most this many clients are counted; a further one takes the place of the oldest. */
+const MAX_CLIENTS = 10_000;
+
+export interface TokenGuard {
+  /** True if the request has the token, or if none is configured. A wrong token is counted. */
+  accepts(request: FastifyRequest): boolean;
+  /** A hook: answers 401 or 429 in place of a route that only holders of the token may read. */
+  readonly demand: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+/** @param token null: every request is accepted */
+export function createTokenGuard({
+  token,
+  clock,
+  log,
+}: {
+  token: string | null;
+  clock: Pick<Clock, 'monotonic'>;
+  log: Log;
+}): TokenGuard {
+  const expected = token === null ? null : digestOf(token);
+  const tries = createTries(clock, log);
+
+  function judge(request: FastifyRequest): 'accepted' | 'refused' | 'blocked' {
+    if (expected === null) return 'accepted';
+    const client = clientOf(request.ip);
+    const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given === undefined) return 'refused';
+    // The comparison would be an oracle for a client that guesses.
+    if (tries.blockedMs(client) > 0) return 'blocked';
+    if (timingSafeEqual(digestOf(given), expected)) return 'accepted';
+    tries.count(client);
+    return 'refused';
+  }
+
+  return {
+    accepts: (request) => judge(request) === 'accepted',
+    async demand(request, reply) {
+      const verdict = judge(request);
+      if (verdict === 'accepted') return undefined;
+      if (verdict === 'blocked')
+        return await reply
+          .code(429)
+          .header('retry-after', String(Math.ceil(tries.blockedMs(clientOf(request.ip)) / SECOND)))
+          .send({ error: `This client has sent ${MAX_WRONG} wrong tokens; retry later.` });
+      return await reply
+        .code(401)
+        .header('www-authenticate', 'Bearer realm="inbox-mirror"')
+        .send({ error: 'This endpoint needs the token of HTTP_TOKEN: send Authorization: Bearer TOKEN.' });
+    },
+  };
+}
+
+/** Digests have one length, and their comparison takes the same time wherever two tokens differ. */
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+function createTries(clock: Pick<Clock, 'monotonic'>, log: Log) {
+  const byClient = new Map<string, { wrong: number; readonly until: number }>();
+  const current = (client: string): { wrong: number; readonly until: number } | undefined => {
+    const tries = byClient.get(client);
+    if (tries === undefined || clock.monotonic() < tries.until) return tries;
+    byClient.delete(client);
+    return undefined;
+  };
+  return {
+    /** Milliseconds until the client's tokens are compared again; 0: they are. */
+    blockedMs(client: string): number {
+      const tries = current(client);
+      return tries === undefined || tries.wrong < MAX_WRONG ? 0 : tries.until - clock.monotonic();
+    },
+    count(client: string): void {
+      const tries = current(client) ?? { wrong: 0, until: clock.monotonic() + WINDOW_MS };
+      tries.wrong += 1;
+      byClient.set(client, tries);
+      const [oldest = client] = byClient.keys();
+      if (byClient.size > MAX_CLIENTS) byClient.delete(oldest);
+      if (tries.wrong === MAX_WRONG)
+        log.warn(
+          { client },
+          `a client has sent ${MAX_WRONG} wrong tokens to the endpoints within ${duration(WINDOW_MS)}; ` +
+            'it gets 429 until they are over',
+        );
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { oneAtATime } from '../../../src/daemon/http/one-at-a-time.ts';
+import { type Answered, type Served, served } from './served.ts';
+
+/** Opens connections that send nothing, and returns the ones that are open when the last one is. */
+async function idle(all: Served, count: number, from: string): Promise<Socket[]> {
+  const { hostname: host, port } = new URL(all.url);
+  const opened = Array.from({ length: count }, () =>
+    connect({ host, port: Number(port), localAddress: from }).on('error', () => undefined),
+  );
+  onTestFinished(() => opened.forEach((socket) => socket.destroy()));
+  await Promise.all(opened.map((socket) => once(socket, 'connect')));
+  return opened;
+}
+
+/** A mirror whose `/changes` answer only after `release()`. */
+async function stalled(): Promise<{ all: Served; release(): void; reads: () => number }> {
+  const gate = Promise.withResolvers<[]>();
+  let reads = 0;
+  const all = await served({}, { changes: () => ((reads += 1), gate.promise) });
+  return { all, release: () => gate.resolve([]), reads: () => reads };
+}
+
+/** Sends requests and waits until those that are refused at once have their answers. */
+async function crowd(all: Served, count: number, from: string): Promise<Promise<Answered>[]> {
+  const answers: Promise<Answered>[] = [];
+  for (let sent = 0; sent < count; sent += 1) answers.push(all.ask('/changes', { from }));
+  // A connection that opened later is served later.
+  await all.ask('/healthz', { from });
+  return answers;
+}
+
+const counted = (answers: Answered[], status: number): number =>
+  answers.filter((answer) => answer.status === status).length;
+
+test.each(['127.0.0.1', '127.0.0.2'])(
+  'while one client keeps 200 idle connections, the health checks of %s are answered',
+  async (from) => {
+    const all = await served();
+    await idle(all, 200, '127.0.0.1');
+    for (const path of ['/healthz', '/readyz', '/metrics'])
+      expect([200, 503], path).toContain((await all.ask(path, { from })).status);
+  },
+);
+
+test('idle connections of many clients close, the longest idle first, before a new one is refused', async () => {
+  const { all, release } = await stalled();
+  const [busy] = await crowd(all, 1, '127.0.0.1');
+  const groups = [];
+  for (const from of ['127.0.0.3', '127.0.0.4', '127.0.0.5']) groups.push(await idle(all, 50, from));
+  expect((await all.ask('/healthz')).status).toBe(200);
+  const [first = [], , last = []] = groups;
+  await Promise.all(
+    first.slice(0, 40).map(async (socket) => socket.destroyed || (await once(socket, 'close'))),
+  );
+  expect(last.filter(({ destroyed }) => destroyed)).toEqual([]);
+  release();
+  expect((await busy)?.status, 'a connection with a request in progress is kept').toBe(200);
+});
+
+test('a half-sent request is cut off after a few seconds', async () => {
+  const all = await served();
+  const [slow] = await idle(all, 1, '127.0.0.1');
+  slow?.resume().write('GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n');
+  const since = performance.now();
+  await once(slow!, 'close');
+  expect(performance.now() - since).toBeLessThan(9000);
+}, 20_000);
+
+test('a client with 40 requests in progress gets 429 for more, others and /healthz do not', async () => {
+  const { all, release } = await stalled();
+  const answers = await crowd(all, 45, '127.0.0.1');
+  expect((await all.ask('/healthz')).status).toBe(200);
+  const other = all.ask('/changes', { from: '127.0.0.2' });
+  const refused = await all.ask('/changes');
+  expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1']);
+  release();
+  const settled = await Promise.all(answers);
+  expect([counted(settled, 200), counted(settled, 429)]).toEqual([40, 5]);
+  expect((await other).status).toBe(200);
+  expect((await all.ask('/changes')).status, 'the places are free again').toBe(200);
+});
+
+test('with 80 requests in progress any further one gets 503, and /healthz 200', async () => {
+  const { all, release } = await stalled();
+  const answers = [
+    ...(await crowd(all, 40, '127.0.0.1')),
+    ...(await crowd(all, 40, '127.0.0.2')),
+    ...(await crowd(all, 5, '127.0.0.3')),
+  ];
+  const refused = await all.ask('/status.json', { from: '127.0.0.4' });
+  expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1']);
+  expect((await all.ask('/healthz', { from: '127.0.0.4' })).status).toBe(200);
+  expect((await all.ask('/readyz', { from: '127.0.0.4' })).json).toHaveProperty('ready');
+  release();
+  const settled = await Promise.all(answers);
+  expect([counted(settled, 200), counted(settled, 503)]).toEqual([80, 5]);
+});
+
+test('/changes reads the database for one request at a time, and not for a client that has left', async () => {
+  const { all, release, reads } = await stalled();
+  const [first] = await crowd(all, 1, '127.0.0.1');
+  const [leaver] = await idle(all, 1, '127.0.0.1');
+  leaver?.write('GET /changes HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+  const [last] = await crowd(all, 1, '127.0.0.1');
+  expect(reads()).toBe(1);
+  leaver?.destroy();
+  await once(leaver!, 'close');
+  await all.ask('/healthz');
+  release();
+  await Promise.all([first, last]);
+  expect(reads()).toBe(2);
+});
+
+test('after a read of /changes the queue rests as long as the read took', async () => {
+  const reads = oneAtATime(5000);
+  const { signal } = new AbortController();
+  const spans: { from: number; to: number }[] = [];
+  const blocking = async (): Promise<[]> => {
+    const from = performance.now();
+    while (performance.now() < from + 60);
+    spans.push({ from, to: performance.now() });
+    return [];
+  };
+  await Promise.all([reads.next(signal, blocking), reads.next(signal, blocking)]);
+  const [first, second] = spans;
+  expect((second?.from ?? 0) - (first?.to ?? 0)).toBeGreaterThanOrEqual(55);
+});

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { isMirrorError } from '../../../src/core/errors.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { type Bench, benchOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+
+const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
+
+/** Sends a request each second for `span` ms; after a refusal it waits until the time that the gate named. */
+async function insist({ clock }: Bench, { ask }: Process, span: number): Promise<void> {
+  const end = clock.monotonic() + span;
+  while (clock.monotonic() < end) {
+    try {
+      await ask();
+      await clock.sleep(SECOND);
+    } catch (error) {
+      if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED')) throw error;
+      const resumeAt = error.resumeAt?.getTime() ?? 0;
+      await clock.sleep(Math.max(SECOND, resumeAt - clock.now()));
+    }
+  }
+}
+
+/** Draws one 429, and then good answers until the pause is over. */
+async function strike(bench: Bench, { ask }: Process): Promise<void> {
+  const { sandbox } = bench;
+  const before = sandbox.arrivals.length;
+  sandbox.script(() => (sandbox.arrivals.length === before + 1 ? TOO_MANY : OK));
+  await ask();
+}
+
+test('while 429s and good answers alternate, an hour draws at most a dozen 429s', async () => {
+  const bench = benchOf();
+  const { sandbox } = bench;
+  let refused = 0;
+  sandbox.script(() => (sandbox.arrivals.length % 2 === 1 ? ((refused += 1), TOO_MANY) : OK));
+  const process = await bench.start(await freshMirrorFile());
+  await insist(bench, process, HOUR);
+  expect(refused).toBeGreaterThanOrEqual(4);
+  expect(refused).toBeLessThanOrEqual(12);
+});
+
+test.each([
+  [59, 2],
+  [61, 1],
+])('a 429 that comes %i min after the end of a pause is strike %i', async (minutes, strikes) => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
+  await strike(bench, process);
+  expect(await process.ledger.gateState()).toMatchObject({ strikes: 1, pausedAt: null, pausedUntil: null });
+  await bench.clock.sleep(minutes * MINUTE);
+  await strike(bench, process);
+  expect(await process.ledger.gateState()).toMatchObject({ strikes, pausedUntil: null });
+  expect(process.events.map(({ kind }) => kind)).toEqual(['paused', 'opened', 'paused', 'opened']);
+});
+
+test('a request that always draws 429 opens the breaker, although others are served', async () => {
+  const bench = benchOf();
+  const { sandbox } = bench;
+  sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? TOO_MANY : OK));
+  const { ask } = await bench.start(await freshMirrorFile());
+  const stop = new AbortController();
+  const others = (async () => {
+    for (;;) {
+      await ask({ signal: stop.signal });
+      await bench.clock.sleep(500, stop.signal);
+    }
+  })().catch(() => undefined);
+  await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'GATE_PAUSED' });
+  stop.abort(new Error('enough'));
+  await others;
+  expect(sandbox.arrivals.filter(({ path }) => path.startsWith('/v1/inboxes/1'))).toHaveLength(3);
+});
+
+test('after a pause has ended, requests leave side by side, not as probes', async () => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
+  await times(10, () => process.ask());
+  await strike(bench, process);
+  bench.sandbox.script(() => OK);
+  const way = (): readonly [number, number] => [0, 20 * SECOND];
+  const since = bench.clock.monotonic();
+  await Promise.all([process.ask({ way }), process.ask({ way }), process.ask({ way })]);
+  expect(bench.clock.monotonic() - since).toBeLessThan(40 * SECOND);
+});
+
+test('a person who resets the gate also ends the count of 429s', async () => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
+  await strike(bench, process);
+  await process.ledger.openGate();
+  await strike(bench, process);
+  expect(await process.ledger.gateState()).toMatchObject({ strikes: 1 });
+});

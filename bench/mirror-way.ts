@@ -37,7 +37,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
   const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });
-  const account = new AccountCheck({ client, mirror: writer, clock, access });
+  const account = new AccountCheck({ mirror: writer, clock, access });
   const { signal } = new AbortController();
   return {
     query: (sql) => database.query(sql),

@@ -26,7 +26,6 @@ const MOST_AHEAD = 50;
 const NAMED = 3;
 
 interface AccountDeps {
-  readonly client: Client;
   readonly mirror: Writer;
   readonly clock: Clock;
   /** The address and the key in use. The key can change while the process runs. */
@@ -51,10 +50,11 @@ export class AccountCheck {
   /**
    * Proves, before a request for another list, that the access in use leads to the mirror's account. Costs
    * nothing unless address or key have changed, and then a request.
+   * @param client the sweep's, which may wait for the pace
    * @param accepts a person has accepted the account that the service shows
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
-  async prove({ signal, ...options }: CallOptions, accepts: boolean): Promise<void> {
+  async prove(client: Client, { signal, ...options }: CallOptions, accepts: boolean): Promise<void> {
     const access = this.#deps.access();
     if (this.#proven === accessId(access)) return;
     const known = await this.#deps.mirror.account();
@@ -63,7 +63,7 @@ export class AccountCheck {
     else if (accepts || !known.inboxes.some(isLive)) await this.#record(access, known);
     else {
       // Lists that are swept side by side share the request.
-      this.#test ??= this.readInboxes(options, false).finally(() => (this.#test = null));
+      this.#test ??= this.readInboxes(client, options, false).finally(() => (this.#test = null));
       await unlessAborted(this.#test, signal);
     }
   }
@@ -72,8 +72,8 @@ export class AccountCheck {
    * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page.
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */
-  async readInboxes(options: CallOptions, accepts: boolean): Promise<PagesByToken> {
-    const { client, mirror, clock, access: accessInUse } = this.#deps;
+  async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {
+    const { mirror, clock, access: accessInUse } = this.#deps;
     const access = accessInUse();
     const known = await mirror.account();
     const pages = new Map<string | null, Page>();

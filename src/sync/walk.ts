@@ -31,7 +31,7 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      if (early === undefined) await account.prove({ reason, signal }, options.acceptAccount);
+      if (early === undefined) await account.prove(client, { reason, signal }, options.acceptAccount);
       page = early ?? (await client.listPage(sweep, sweep.nextPage, { reason, signal }));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
@@ -66,12 +66,12 @@ export async function walk(
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */
 async function readAhead(
-  { account, signal }: SweepDeps,
+  { account, client, signal }: SweepDeps,
   { list, pages }: Sweep,
   { reason, acceptAccount }: SweepOptions,
 ): Promise<PagesByToken> {
   if (list !== 'inboxes' || pages > 0) return new Map();
-  return await account.readInboxes({ reason, signal }, acceptAccount);
+  return await account.readInboxes(client, { reason, signal }, acceptAccount);
 }
 
 /**

@@ -159,7 +159,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       {
         client,
         mirror: successor,
-        account: accountCheck({ client, mirror: successor, clock }),
+        account: accountCheck({ mirror: successor, clock }),
         clock,
         goneAfterMs: 0,
         onEvent: () => undefined,

@@ -127,7 +127,7 @@ test('no statement for a page or a suspect scans a whole table, however large th
   const { database, sandbox, client, clock } = mirror;
   const statements = new Map<string, unknown[]>();
   const writer = openWriter(listeningDatabase(database, statements), mirror.lease);
-  const account = accountCheck({ client, mirror: writer, clock });
+  const account = accountCheck({ mirror: writer, clock });
   const sync = async (): Promise<void> => {
     const { stopped } = await runPass(
       {

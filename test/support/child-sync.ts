@@ -36,7 +36,7 @@ const { stopped, lists } = await runPass(
   {
     client,
     mirror: writer,
-    account: accountCheck({ client, mirror: writer, clock }, () => url),
+    account: accountCheck({ mirror: writer, clock }, () => url),
     clock,
     goneAfterMs: 0,
     onEvent: () => undefined,

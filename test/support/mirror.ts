@@ -119,7 +119,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     pageSize: options.pageSize ?? 100,
     storePublicPermalink: options.storePublicPermalink ?? false,
   });
-  const account = accountCheck({ client, mirror: writer, clock }, options.address ?? (() => url));
+  const account = accountCheck({ mirror: writer, clock }, options.address ?? (() => url));
   return {
     clock,
     sandbox,

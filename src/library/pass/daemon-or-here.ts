@@ -68,7 +68,7 @@ export async function passHere(
   signal.addEventListener('abort', stopping);
   try {
     const { goneAfterMs } = config;
-    const account = new AccountCheck({ client, mirror, clock, access });
+    const account = new AccountCheck({ mirror, clock, access });
     const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
     const report = await runPass(deps, spec);
     const requests = await mirror.budget.sentSince(startedAt - 1);

@@ -84,7 +84,7 @@ async function worldOf(): Promise<World> {
         budget,
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });
-      const account = accountCheck({ client, mirror: writer, clock });
+      const account = accountCheck({ mirror: writer, clock });
       const signal = new AbortController().signal;
       return await runPass(
         { client, mirror: writer, account, clock, goneAfterMs: 0, onEvent: () => undefined, signal },

@@ -98,7 +98,7 @@ export async function served(
         {
           client,
           mirror: writer,
-          account: accountCheck({ client, mirror: writer, clock }),
+          account: accountCheck({ mirror: writer, clock }),
           clock,
           goneAfterMs: GONE_AFTER_MS,
           onEvent: metrics.passEvent,

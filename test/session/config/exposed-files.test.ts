@@ -12,6 +12,7 @@ test.skipIf(process.platform === 'win32')(
     writeFileSync(keyFile, SECRET, { mode: 0o640 });
     delete program.env['INBOX_API_KEY'];
     program.env['INBOX_API_KEY_FILE'] = 'key';
+    await program.run('sync');
     expect((await program.run('doctor')).stdout).not.toContain('every user');
     chmodSync(keyFile, 0o644);
     chmodSync(mirrorFile(program), 0o604);

@@ -13,6 +13,6 @@ if (/^(start|sync|resync|demo)$/.test(process.argv[2])) require('./memory.cjs');
 require('node:module').enableCompileCache();
 var path = require('node:path');
 // A clone runs its source directly; the published package has only the build.
-var source = path.join(__dirname, '..', 'src', 'main.ts');
-var entry = require('node:fs').existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'main.js');
+var source = path.join(__dirname, '..', 'src', 'cli', 'main.ts');
+var entry = require('node:fs').existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'cli', 'main.js');
 void import(require('node:url').pathToFileURL(entry).href);

@@ -46,7 +46,7 @@ export type Grant =
       readonly waitMs: number;
     };
 
-/** What the window of the day's budget leaves of a cap. */
+/** How much of a cap is unused in the window of the day's budget. */
 export interface BudgetLeft {
   /** Requests; negative if the window holds more than the cap. */
   readonly left: number;

@@ -3,7 +3,7 @@ import { EXIT } from '../core/errors.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 
-// `main.ts` catches SIGTERM and Ctrl-C; a second one exits at once. When the daemon stops, `serve` calls
+// `cli/main.ts` catches SIGTERM and Ctrl-C; a second one exits at once. When the daemon stops, `serve` calls
 // `finishWork`, and `standby.ts` then releases the lease. After a signal the session closes, and the process
 // exits with 0. After the loss of the lease it stands by. After the loss of the mirror's file, or after an
 // unknown error, it exits with an error.

@@ -85,6 +85,7 @@ function withoutWrites(client: PrismaClient, database: Database): ReadOnlyClient
       },
     },
   });
+  // The extension's type keeps the writing operations, which it refuses.
   return guarded as unknown as ReadOnlyClient;
 }
 
@@ -98,12 +99,12 @@ function sqlOf(args: unknown): string {
   return (args as Partial<Prisma.Sql>).sql ?? '';
 }
 
-/** True for SQL that begins like a query, after comments. What it does then is up to the connection. */
+/** True if the first word of the SQL, after comments, is that of a query. The connection refuses writes. */
 function isReading(sql: string): boolean {
   return /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:SELECT|WITH|VALUES|TABLE|EXPLAIN)\b/i.test(sql);
 }
 
-/** What Prisma's client throws for an error of the database; `meta` holds the driver adapter's own error. */
+/** An error of the database, as Prisma's client throws it. `meta` holds the driver adapter's own error. */
 interface RequestError extends Error {
   readonly meta?: { readonly driverAdapterError?: { readonly cause?: unknown } };
 }

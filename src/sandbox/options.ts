@@ -25,7 +25,7 @@ export interface SandboxOptions {
   idType: 'string' | 'number' | 'mixed';
   /** The form of instants. The specification's is an integer of seconds. */
   timestamps: 'seconds' | 'milliseconds' | 'microseconds' | 'iso';
-  /** What the last page of a list has as `next_page`: null, as specified, no such field, or empty text. */
+  /** The `next_page` of a list's last page: null, as specified; no such field; or an empty text. */
   lastPage: 'null' | 'missing' | 'empty';
   /** The form of error bodies (spec §7); null: B for 429 and 5xx, A for any other status. */
   errorForm: 'A' | 'B' | null;

@@ -27,7 +27,7 @@ export async function openReader(io: Io): Promise<{ config: Config; mirror: Mirr
   return { config, mirror: openMirror(await openExisting(config.databaseUrl)) };
 }
 
-/** What a check of the configuration opens: the mirror, or an empty one in a temporary folder. */
+/** The mirror that a check of the configuration opens; without one, an empty mirror in a temporary folder. */
 export interface FoundMirror {
   readonly io: Io;
   /** Null if there is a mirror. `reason`: a sentence for people. */

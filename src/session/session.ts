@@ -29,7 +29,7 @@ export interface Session {
   readonly client: Client;
   /** The address and the fingerprint of the key in use. */
   readonly access: () => Access;
-  /** What the program calls itself in its requests. */
+  /** The `User-Agent` header of every request. */
   readonly userAgent: string;
   /**
    * Claims the mirror for writing. The session renews the lease until the claim is released or the session
@@ -163,7 +163,7 @@ async function openClient(
   const wasProven = await mirror.isProvenAddress(url);
   const address = {
     url,
-    // A person reads the error and corrects the address; nobody does that for a service manager's process.
+    // A person who runs a command can correct the address at once. A service manager's process keeps trying.
     isProven: unattended && wasProven,
     onProven() {
       // Without the record, the next daemon takes an outage at its start for a wrong address.

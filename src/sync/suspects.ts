@@ -29,7 +29,7 @@ interface Case {
   readonly isHeld: boolean;
 }
 
-/** What the service said of the suspects that it was asked for. */
+/** The service's answers for the suspects that it was asked for. */
 interface Testimony {
   readonly answers: ReadonlyMap<string, Answer['kind']>;
   /** True if the service was asked for all of them. */

@@ -15,15 +15,13 @@ function loadedAtStart(): Set<string> {
     for (const [, specifier = ''] of text.matchAll(/^(?:import|export) (?!type )[^;]*?from '(\..+?)';$/gm))
       visit(join(dirname(path), specifier));
   };
-  visit(join(source, 'main.ts'));
+  visit(join(source, 'cli/main.ts'));
   return loaded;
 }
 
 test('--help loads the commands, core/, the terminal, the version and the options of the sandbox, nothing else', () => {
   const loaded = loadedAtStart();
   expect(loaded).toContain('cli/commands/start.ts');
-  const others = [...loaded].filter(
-    (name) => !/^(main\.ts|cli\/[^/]+|cli\/commands\/.+|core\/.+)$/.test(name),
-  );
+  const others = [...loaded].filter((name) => !/^(cli\/[^/]+|cli\/commands\/.+|core\/.+)$/.test(name));
   expect(others.toSorted()).toEqual(['sandbox/options.ts', 'session/terminal.ts', 'session/version.ts']);
 });

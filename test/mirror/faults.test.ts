@@ -26,7 +26,7 @@ function otherProgram(path: string): BetterSqlite3.Database {
   return other;
 }
 
-/** Runs `work` as the user `nobody` if the test runs as root, because file modes do not stop root. */
+/** Runs `work`; if the test runs as root, as the user `nobody`, because root ignores file modes. */
 async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
   if (process.geteuid?.() !== 0) return await work();
   process.seteuid!(65534);

@@ -134,7 +134,7 @@ test('housekeeping drops rows older than 30 days, but no changes and no row stil
 });
 
 test.runIf(process.platform === 'linux')(
-  'a process is told from an earlier one of its id by its start',
+  'a process with the id of an earlier one, but a later start, does not count as that one',
   () => {
     const { origin, isAlive } = thisProcess();
     expect(origin).toMatchObject({

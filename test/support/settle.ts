@@ -1,5 +1,22 @@
 import type { PassReport } from '../../src/sync/pass.ts';
-import { GONE_AFTER_MS, type TestMirror } from './mirror.ts';
+import { GONE_AFTER_MS, type MirrorOptions, type TestMirror } from './mirror.ts';
+import { quickMirror } from './template.ts';
+
+const HOUR = 3_600_000;
+
+/** A mirror an hour after its first sync, by default of one inbox with so many conversations. */
+export async function syncedMirror(conversations: number, options: MirrorOptions = {}): Promise<TestMirror> {
+  const few = {
+    idType: 'string' as const,
+    conversations: [conversations],
+    usersPerInbox: 5,
+    tagsPerInbox: 4,
+  };
+  const mirror = await quickMirror({ ...options, sandbox: { ...few, ...options.sandbox } });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  return mirror;
+}
 
 /**
  * Syncs twice, far enough apart that the second sweep is the second witness of every absence.

@@ -12,27 +12,12 @@ import {
   single,
   tampered,
 } from '../support/rows.ts';
-import { syncTwice } from '../support/settle.ts';
-import { quickMirror } from '../support/template.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const HOUR = 3_600_000;
 
-async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
-  const mirror = await quickMirror({
-    ...options,
-    sandbox: {
-      idType: 'string',
-      conversations: [100],
-      usersPerInbox: 5,
-      tagsPerInbox: 4,
-      ...options.sandbox,
-    },
-  });
-  await mirror.sync();
-  mirror.clock.advance(HOUR);
-  return mirror;
-}
+const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(100, options);
 
 const ACCEPTED = { kind: 'resync', acceptDeletes: true } as const;
 

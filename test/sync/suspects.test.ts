@@ -13,22 +13,13 @@ import {
   single,
   tampered,
 } from '../support/rows.ts';
-import { syncTwice } from '../support/settle.ts';
-import { quickMirror } from '../support/template.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const HOUR = 3_600_000;
 
 /** A mirror after its first sync, by default of one inbox with 60 conversations. */
-async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
-  const mirror = await quickMirror({
-    ...options,
-    sandbox: { idType: 'string', conversations: [60], usersPerInbox: 5, tagsPerInbox: 4, ...options.sandbox },
-  });
-  await mirror.sync();
-  mirror.clock.advance(HOUR);
-  return mirror;
-}
+const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(60, options);
 
 /** Leaves the ids in `hidden` out of the conversations lists. */
 function hiding(hidden: ReadonlySet<string>): (http: Http) => Http {

@@ -12,20 +12,12 @@ import {
   single,
   tampered,
 } from '../support/rows.ts';
-import { quickMirror } from '../support/template.ts';
+import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const HOUR = 3_600_000;
 
-async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
-  const mirror = await quickMirror({
-    ...options,
-    sandbox: { idType: 'string', conversations: [60], usersPerInbox: 5, tagsPerInbox: 4, ...options.sandbox },
-  });
-  await mirror.sync();
-  mirror.clock.advance(HOUR);
-  return mirror;
-}
+const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(60, options);
 
 /** Gives a conversation a status that cannot be read. @returns a function that gives it a readable one */
 function breakRow({ sandbox }: TestMirror, id: string): () => void {

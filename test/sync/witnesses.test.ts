@@ -13,28 +13,14 @@ import {
   single,
   tampered,
 } from '../support/rows.ts';
-import { quickMirror } from '../support/template.ts';
+import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** A mirror after its first sync, by default of one inbox with 300 conversations. */
-async function synced(options: MirrorOptions = {}): Promise<TestMirror> {
-  const mirror = await quickMirror({
-    ...options,
-    sandbox: {
-      idType: 'string',
-      conversations: [300],
-      usersPerInbox: 5,
-      tagsPerInbox: 4,
-      ...options.sandbox,
-    },
-  });
-  await mirror.sync();
-  mirror.clock.advance(HOUR);
-  return mirror;
-}
+const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(300, options);
 
 /** While `on.now` is true, the lists whose path ends in `list` are answered with 200 and no row. */
 function emptied(list: string, on: { now: boolean }): (http: Http) => Http {

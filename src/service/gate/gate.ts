@@ -49,7 +49,7 @@ export type CallOutcome<Result> = {
 export interface Exchange<Result> {
   readonly send: () => Promise<Answer>;
   readonly read: (answer: Answer) => Reading<Result>;
-  /** What a 403 refuses: the gate stays open if it is a list. Default: `key`. */
+  /** A 403 refuses the key, or only this list; for a list the gate stays open. Default: `key`. */
   readonly forbids?: 'key' | 'list';
 }
 

@@ -22,7 +22,7 @@ const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 /** The profile before anything is learned. */
 export const FLAT: Profile = Array.from({ length: HOURS_A_WEEK }, () => 1);
 
-/** What was seen of each hour of the week: its changes, and how many times it has passed meanwhile. */
+/** For each hour of the week, its changes and how many times the hour has passed. */
 export interface Activity {
   readonly changes: readonly number[];
   readonly times: readonly number[];

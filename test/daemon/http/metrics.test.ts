@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { NO_FIGURES } from '../../../src/sync/events.ts';
 import { listId } from '../../../src/core/lists.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
@@ -140,26 +141,15 @@ test('the metrics count rows as they are applied, also in a sweep that pauses an
 
 test('the metrics time only sweeps that complete, from their start to their end', async () => {
   const all = await served();
-  const report = {
-    items: 0,
-    inserted: 0,
-    changed: 0,
-    deleted: 0,
-    rejected: 0,
-    withoutId: 0,
-    suspects: 0,
-    held: 0,
-    error: null,
-  };
   const key = { list: 'tags', inboxId: '7' } as const;
   const other = { list: 'tags', inboxId: '8' } as const;
   all.metrics.passEvent({ kind: 'list-begun', key, resumedAtPage: 0 });
   all.clock.advance(60_000);
   all.metrics.passEvent({ kind: 'list-begun', key: other, resumedAtPage: 0 });
   all.clock.advance(30_000);
-  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key, outcome: 'complete' } });
-  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key: other, outcome: 'paused' } });
-  all.metrics.passEvent({ kind: 'list-done', report: { ...report, key, outcome: 'already' } });
+  all.metrics.passEvent({ kind: 'list-done', report: { ...NO_FIGURES, key, outcome: 'complete' } });
+  all.metrics.passEvent({ kind: 'list-done', report: { ...NO_FIGURES, key: other, outcome: 'paused' } });
+  all.metrics.passEvent({ kind: 'list-done', report: { ...NO_FIGURES, key, outcome: 'already' } });
   const samples = await scrape(all);
   expect(samples.get('inbox_mirror_sweep_seconds_count{list="tags"}')).toBe(1);
   expect(samples.get('inbox_mirror_sweep_seconds_sum{list="tags"}')).toBe(90);

@@ -1,6 +1,6 @@
-import { runProgram } from './cli/program.ts';
-import { EXIT, MirrorError } from './core/errors.ts';
-import { programVersion } from './session/version.ts';
+import { EXIT, MirrorError } from '../core/errors.ts';
+import { programVersion } from '../session/version.ts';
+import { runProgram } from './program.ts';
 
 /** After an interrupt the program waits at most this many ms for a slow reader of its output. */
 const FLUSH_MS = 300;

@@ -14,6 +14,7 @@ export interface Account {
 export const ACCOUNTS: readonly Account[] = [
   { name: 'S', inboxes: 5, conversations: 5000, newADay: 60 },
   { name: 'M', inboxes: 20, conversations: 60_000, newADay: 300 },
+  { name: 'L', inboxes: 100, conversations: 400_000, newADay: 1500 },
 ];
 
 /** People work from 8:00 to 18:00 UTC, every day. */
@@ -43,12 +44,17 @@ interface Event {
 /** The people of an account: they open, assign, tag, close and reopen conversations through office hours. */
 export class People {
   readonly #sandbox: Sandbox;
-  readonly #random: Random = randomStream(1, 'freshness');
+  readonly #random: Random;
   readonly #events: Event[] = [];
   #next = 0;
 
-  constructor(sandbox: Sandbox, { newADay }: Account, { from, days }: { from: number; days: number }) {
+  constructor(
+    sandbox: Sandbox,
+    { newADay }: Account,
+    { from, days, seed }: { from: number; days: number; seed: number },
+  ) {
     this.#sandbox = sandbox;
+    this.#random = randomStream(seed, 'freshness');
     for (let day = 0; day < days; day += 1)
       for (let nth = 0; nth < newADay; nth += 1)
         this.#conversation(from + day * DAY + OPENS + this.#random() * (CLOSES - OPENS));

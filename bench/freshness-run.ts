@@ -39,12 +39,21 @@ export interface Run {
 export interface RunOptions {
   readonly account: Account;
   readonly schedules: Readonly<Record<ListName, string>>;
+  readonly readPages: boolean;
   readonly warmDays: number;
   readonly days: number;
+  readonly seed: number;
 }
 
 /** Runs the daemon for some days of virtual time on an account that people work in. */
-export async function measure({ account, schedules, warmDays, days }: RunOptions): Promise<Run> {
+export async function measure({
+  account,
+  schedules,
+  readPages,
+  warmDays,
+  days,
+  seed,
+}: RunOptions): Promise<Run> {
   const clock = new TestClock(START);
   const sandbox = createSandbox({
     inboxes: account.inboxes,
@@ -53,7 +62,7 @@ export async function measure({ account, schedules, warmDays, days }: RunOptions
     key: KEY,
     now: clock.now,
   });
-  const people = new People(sandbox, account, { from: START, days: warmDays + days });
+  const people = new People(sandbox, account, { from: START, days: warmDays + days, seed });
   const from = START + warmDays * DAY;
   const pending = new Map<string, number[]>();
   const delays: number[] = [];
@@ -61,17 +70,15 @@ export async function measure({ account, schedules, warmDays, days }: RunOptions
     for (const { at, row } of people.upTo(clock.now()))
       if (at >= from) pending.set(row, [...(pending.get(row) ?? []), at]);
   };
-  const applyPage =
-    (writer: Writer): Writer['applyPage'] =>
-    async (sweep, page, now) => {
-      for (const { id } of sweep.list === 'conversations' ? page.items : []) {
-        const row = `${sweep.inboxId}/${id}`;
-        for (const at of pending.get(row) ?? []) delays.push(now - at);
-        pending.delete(row);
-      }
-      return await writer.applyPage(sweep, page, now);
-    };
-  const daemon = await startDaemon({ clock, http: inMemory(sandbox, catchUp), schedules, applyPage });
+  const onRead = (inboxId: string | null, ids: readonly string[], now: number): void => {
+    for (const id of ids) {
+      const row = `${inboxId}/${id}`;
+      for (const at of pending.get(row) ?? []) delays.push(now - at);
+      pending.delete(row);
+    }
+  };
+  const http = inMemory(sandbox, catchUp);
+  const daemon = await startDaemon({ clock, http, schedules, readPages, onRead });
   await clock.sleep((warmDays + days) * DAY);
   const until = clock.now();
   catchUp();
@@ -112,12 +119,41 @@ interface DaemonOptions {
   readonly clock: TestClock;
   readonly http: Http;
   readonly schedules: Readonly<Record<ListName, string>>;
-  /** Wraps the writer's `applyPage`. */
-  readonly applyPage: (writer: Writer) => Writer['applyPage'];
+  readonly readPages: boolean;
+  /** Rows of conversations are about to be written. */
+  readonly onRead: OnRead;
+}
+
+type OnRead = (inboxId: string | null, ids: readonly string[], now: number) => void;
+
+/** The writer, which tells `onRead` of each page of conversations. */
+function observed(writer: Writer, onRead: OnRead): Writer {
+  const { bookmarks } = writer;
+  const apply = bookmarks.apply.bind(bookmarks);
+  bookmarks.apply = async (bookmark, page, now) => {
+    onRead(
+      bookmark.inboxId,
+      page.items.map(({ id }) => id),
+      now,
+    );
+    return await apply(bookmark, page, now);
+  };
+  return {
+    ...writer,
+    async applyPage(sweep, page, now) {
+      if (sweep.list === 'conversations')
+        onRead(
+          sweep.inboxId,
+          page.items.map(({ id }) => id),
+          now,
+        );
+      return await writer.applyPage(sweep, page, now);
+    },
+  };
 }
 
 /** The daemon with the real planner, pacer, gate and mirror, on a new SQLite file. */
-async function startDaemon({ clock, http, schedules, applyPage }: DaemonOptions) {
+async function startDaemon({ clock, http, schedules, readPages, onRead }: DaemonOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-freshness-'));
   const opened = await openDatabase(`file:${join(folder, 'mirror.db')}`);
   await opened.execute('PRAGMA synchronous = OFF');
@@ -125,8 +161,7 @@ async function startDaemon({ clock, http, schedules, applyPage }: DaemonOptions)
   const database = killSwitch.database(opened);
   const claimant = { host: 'bench', pid: process.pid, command: 'inbox-mirror start', now: clock.now };
   const lease = await acquireLease(database, { ...claimant, isAlive: () => true });
-  const written = openWriter(database, lease);
-  const mirror = { ...written, applyPage: applyPage(written) };
+  const mirror = observed(openWriter(database, lease), onRead);
   const gate = createGate({
     ledger: mirror.ledger,
     clock: killSwitch.gateClock(),
@@ -154,6 +189,7 @@ async function startDaemon({ clock, http, schedules, applyPage }: DaemonOptions)
     crons: cronsOf(schedules, 'UTC'),
     budget: BUDGET,
     pacer: new Pacer({ mirror, clock: killSwitch.pacerClock(), budget: BUDGET, timezone: 'UTC' }),
+    readPages: readPages ? { stretches: true } : null,
     access: () => ({ address: 'http://sandbox/v1', fingerprint: KEY }),
     onEvent: (event) => killSwitch.onEvent(event),
     pollMs: POLL_MS,

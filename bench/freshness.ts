@@ -10,14 +10,16 @@ const { values } = parseArgs({
     accounts: { type: 'string', default: 'S,M' },
     warm: { type: 'string', default: '1' },
     days: { type: 'string', default: '2' },
-    conversations: { type: 'string', default: '*/15 * * * *' },
+    conversations: { type: 'string' },
+    pages: { type: 'string', default: 'auto' },
+    seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 });
 const wanted = values.accounts.split(',');
 const accounts = ACCOUNTS.filter(({ name }) => wanted.includes(name));
 if (accounts.length === 0) {
-  process.stderr.write(`No account is named ${values.accounts}. There are: S, M.\n`);
+  process.stderr.write(`No account is named ${values.accounts}. There are: S, M, L.\n`);
   process.exit(2);
 }
 
@@ -26,7 +28,7 @@ const schedules = {
   inboxes: '0 * * * *',
   users: '20 */6 * * *',
   tags: '40 */6 * * *',
-  conversations: values.conversations,
+  conversations: values.conversations ?? (values.pages === 'auto' ? '0 3 * * *' : '*/15 * * * *'),
 };
 
 const reports = [];
@@ -35,6 +37,8 @@ for (const account of accounts) {
   const run = await measure({
     account,
     schedules,
+    readPages: values.pages === 'auto',
+    seed: Number(values.seed),
     warmDays: Number(values.warm),
     days: Number(values.days),
   });

@@ -14,6 +14,7 @@ import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
+import type { ReadPages } from './sweeps/pages.ts';
 import { ScheduledSweeps } from './sweeps/scheduled.ts';
 import { accountTroubleOf, prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
@@ -27,6 +28,8 @@ export interface DaemonDeps {
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
   readonly pacer: Pacer;
+  /** Single pages are read as well; null: only whole lists are. */
+  readonly readPages: ReadPages | null;
   /** The address and the key in use. */
   readonly access: () => Access;
   readonly onEvent: (event: PassEvent) => void;
@@ -173,7 +176,7 @@ export class Daemon {
 
   #onEvent(event: PassEvent): void {
     this.#deps.onEvent(event);
-    if (event.kind !== 'page') return;
+    if (event.kind !== 'page' && event.kind !== 'page-read') return;
     // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();
     // A wait under way is kept: the write of another list may have failed only a moment ago.

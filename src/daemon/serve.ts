@@ -50,6 +50,7 @@ export async function serve(
     crons,
     budget,
     pacer,
+    readPages: config.readPages,
     access,
     onEvent,
   });

@@ -9,6 +9,9 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   sweeps: 'Each walk over all pages of one list.',
   sweep_pages:
     'Which ids each page held, for the two newest complete sweeps of each list and at most two later ones.',
+  bookmarks: 'The tokens that lead to single pages of conversations, and what each page held.',
+  bookmark_lists: "Whether the pages of each inbox's conversations can be read singly.",
+  rates: 'How often rows of each kind have changed, as the planner has learned it.',
   requests: 'The ledger: each request to the service, written before it is sent.',
   rejects: 'The rows that the latest sweep of their list could not read.',
   leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',

@@ -1,6 +1,8 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
+import { BookmarkReader, Bookmarks } from './bookmarks/bookmarks.ts';
+import { readRates, type StoredRate, writeRates } from './bookmarks/rates.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
@@ -24,10 +26,12 @@ import { ScheduleReader, Schedules } from './schedules.ts';
 import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
-import { keepViewSettings, type ViewSettings } from './view-settings.ts';
+import { keepViewSettings, type ViewSettings } from './views/view-settings.ts';
 
-// Functions that need no database: the form of changes and webhooks, and checks of an access, of a lease, of
-// sweeps and of passes.
+// Functions that need no database: the kinds and the order of conversations, the form of changes and
+// webhooks, and checks of an access, of a lease, of sweeps and of passes.
+export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
+export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { accessId } from './gate/account.ts';
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
@@ -47,6 +51,10 @@ export interface Mirror {
   readonly budget: BudgetReader;
   /** The latest and the complete sweeps of each list. */
   readonly sweeps: SweepReader;
+  /** The pages of conversations that can be read singly. */
+  readonly bookmarks: BookmarkReader;
+  /** Everything that the planner has learned of how often pages change. */
+  rates(): Promise<StoredRate[]>;
   /** Counts the rows that wait for their second witness. */
   readonly suspects: SuspectReader;
   /** The schedule of each kind of list, and its last two slots. */
@@ -99,6 +107,10 @@ export interface Mirror {
 export interface Writer extends Mirror {
   /** Opens, restarts, ends, abandons and completes sweeps. */
   readonly sweeps: Sweeps;
+  /** Applies pages that were read singly, and moves their bookmarks. */
+  readonly bookmarks: Bookmarks;
+  /** Writes what the planner has learned. */
+  saveRates(rates: readonly StoredRate[]): Promise<void>;
   /** Marks suspects after a walk, and settles each by the service's answer. */
   readonly suspects: Suspects;
   /** Records the schedules and their slots. */
@@ -130,6 +142,8 @@ export function openMirror(database: Database): Mirror {
     ledger: new DatabaseLedger(database),
     budget: new BudgetReader(database),
     sweeps: new SweepReader(database),
+    bookmarks: new BookmarkReader(database),
+    rates: () => readRates(database),
     suspects: new SuspectReader(database),
     schedules: new ScheduleReader(database),
     orders: new Orders(database),
@@ -160,6 +174,8 @@ export function openWriter(database: Database, lease: Lease): Writer {
   return {
     ...openMirror(database),
     sweeps: new Sweeps(fenced),
+    bookmarks: new Bookmarks(fenced),
+    saveRates: (rates) => writeRates(fenced, rates),
     suspects: new Suspects(fenced),
     schedules: new Schedules(fenced),
     passes: new Passes(fenced),

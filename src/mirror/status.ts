@@ -3,6 +3,7 @@ import type { GateState } from '../core/gate-state.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
 import type { Database } from '../database/database.ts';
 import type { OtherAccount } from './gate/account.ts';
+import { BookmarkReader } from './bookmarks/bookmarks.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
@@ -102,10 +103,13 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const sweeps = await new SweepReader(database).latest();
   const suspects = await countSuspectsByList(database);
+  const readings = await new BookmarkReader(database).oldestReadings();
   return keysByInbox([...inboxes.values()]).map((key) => {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
-    return statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);
+    const status = statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);
+    const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
+    return { ...status, completeAsOf: later(status.completeAsOf, reading ?? null) };
   });
 }
 
@@ -120,6 +124,11 @@ async function countSuspectsByList(database: Database): Promise<Map<string, numb
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }
 
+/** A list is complete as of its last complete sweep, or of the oldest reading among its pages. */
+function later(sweep: Date | null, reading: Date | null): Date | null {
+  return sweep === null || reading === null || sweep > reading ? sweep : reading;
+}
+
 /** `sweeps` are the list's, newest first. */
 function statusOf(
   { list, inboxId }: ListKey,
@@ -128,7 +137,7 @@ function statusOf(
   suspects: number,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
-  const [latest] = sweeps;
+  const latest = sweeps.find(({ state }) => state !== 'reading');
   return {
     list,
     inboxId,

@@ -14,7 +14,12 @@ export async function readJudgedStatus(
   if (!judged.daemonRuns) return { ...judged, webhook, orderWait: null, waiting: null };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = hasBegunOrder ? await mirror.readWait(config.budget, now) : null;
-  return { ...judged, webhook, orderWait, waiting: await readWaiting(mirror, config.budget, now) };
+  return {
+    ...judged,
+    webhook,
+    orderWait,
+    waiting: await readWaiting(mirror, { budget: config.budget, readPages: config.readPages !== null }, now),
+  };
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {

@@ -1,7 +1,8 @@
 import type { ListKey } from '../core/lists.ts';
 
 /**
- * An event of a running pass, for a progress display or a log. `lacking`: rows without a field that
+ * An event of a running pass, for a progress display or a log. `page-read`: a page was read by its
+ * bookmark. `lacking`: rows without a field that
  * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
  * sample of them, so that none of them is suspected any longer. `held`: so many rows would be marked as
  * deleted that a person must accept it. `withheld`: the service refuses to say whether a suspect exists.
@@ -19,6 +20,7 @@ export type PassEvent =
       readonly changed: number;
       readonly last: boolean;
     }
+  | { readonly kind: 'page-read'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'rows'; readonly key: ListKey; readonly rows: RowCounts }
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }

@@ -60,29 +60,52 @@ export async function settleSuspects(
   options: Settling,
   tally: Tally,
 ): Promise<number> {
-  const { mirror, clock, onEvent, goneAfterMs } = deps;
-  const suspects = await mirror.suspects.closeWalk(sweep, clock.now());
+  const suspects = await deps.mirror.suspects.closeWalk(sweep, deps.clock.now());
   if (suspects.length === 0) return 0;
   if (options.acceptDeletes) {
     await condemn(deps, sweep, { suspects, accepted: true }, tally);
     return 0;
   }
+  const { held } = await judgeSuspects(deps, sweep, suspects, options, tally);
+  return held;
+}
+
+/** How the suspects of a sweep, or of a page that was read singly, were decided. */
+interface Verdict {
+  /** Rows that wait for a person. */
+  readonly held: number;
+  /** Suspects that the service still has, among those that it was asked for. */
+  readonly refuted: readonly string[];
+}
+
+/**
+ * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round, begun when its page was read.
+ */
+export async function judgeSuspects(
+  deps: SweepDeps,
+  sweep: Sweep,
+  suspects: readonly Suspect[],
+  options: Settling,
+  tally: Tally,
+): Promise<Verdict> {
+  const { mirror, clock, onEvent, goneAfterMs } = deps;
   const isBatch = suspects.length > MOST_ASKED;
   const due = suspects.filter(
     (suspect) => (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs),
   );
   const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
+  const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));
   if ((isBatch || !byIdentity(sweep)) && hasRefuted(testimony)) {
     await mirror.suspects.acquit(sweep);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
-    return 0;
+    return { held: 0, refuted };
   }
   const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
-  if (isHeld) return await hold(deps, sweep, left);
+  if (isHeld) return { held: await hold(deps, sweep, left), refuted };
   if (provesAbsence(testimony, sweep, isBatch))
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
-  return 0;
+  return { held: 0, refuted };
 }
 
 /** True if the service can be asked for the list's items by their ids. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { daysBetween } from '../../src/mirror/days.ts';
+import { daysBetween } from '../../src/mirror/views/days.ts';
 
 const HOUR = 3_600_000;
 

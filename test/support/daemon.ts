@@ -49,6 +49,8 @@ export interface HouseOptions {
   readonly timezone?: string;
   readonly limits?: Partial<typeof LIMITS>;
   readonly pollMs?: number;
+  /** Single pages are read as well. */
+  readonly readPages?: boolean;
 }
 
 export interface LogLine {
@@ -212,6 +214,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         budget: house.limits,
         timezone: house.timezone,
       }),
+      readPages: options.readPages === true ? { stretches: true } : null,
       access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),
       onEvent(event) {
         killSwitch.onEvent(event);

@@ -1,7 +1,7 @@
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
-import { keepViewSettings } from '../../src/mirror/view-settings.ts';
+import { keepViewSettings } from '../../src/mirror/views/view-settings.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;

@@ -10,12 +10,19 @@ WITH
     SELECT list, inbox_id, finished_at FROM sweeps
     WHERE id IN (SELECT max(id) FROM sweeps WHERE state = 'complete' GROUP BY list, inbox_id)
   ),
-  aged AS (
-    SELECT lists.list, lists.inbox_id, completed.finished_at AS complete_as_of,
-      MILLISECONDS_BETWEEN(completed.finished_at, NOW()) / 1000 AS age_seconds
+  readings AS (SELECT inbox_id, min(read_at) AS oldest FROM bookmarks GROUP BY inbox_id),
+  dated AS (
+    SELECT lists.list, lists.inbox_id,
+      -- A list is complete as of its last complete sweep, or of the oldest reading among its pages.
+      CASE WHEN readings.oldest > completed.finished_at THEN readings.oldest
+        ELSE completed.finished_at END AS complete_as_of
     FROM lists
     LEFT JOIN completed
       ON completed.list = lists.list AND coalesce(completed.inbox_id, '') = coalesce(lists.inbox_id, '')
+    LEFT JOIN readings ON lists.list = 'conversations' AND readings.inbox_id = lists.inbox_id
+  ),
+  aged AS (
+    SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) / 1000 AS age_seconds FROM dated
   )
 SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
   CASE

@@ -2,8 +2,16 @@ import { type Budget, hourlyShare } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import type { Client } from '../../sync/deps.ts';
+import { Timeline } from '../../sync/planning/pages/timeline.ts';
 import { paceOf, supplyOf } from '../../sync/planning/pace.ts';
-import { activityOf, FLAT, type Profile, profileOf, weightsAt } from '../../sync/planning/profile.ts';
+import {
+  activityOf,
+  FLAT,
+  intensityOf,
+  type Profile,
+  profileOf,
+  weightsAt,
+} from '../../sync/planning/profile.ts';
 
 /** The ledger is read at most once in this many ms. */
 const READ_EVERY_MS = MINUTE;
@@ -29,6 +37,8 @@ export class Pacer {
   /** The requests that wait for a token, in order. */
   readonly #line: symbol[] = [];
   #profile: Profile = FLAT;
+  #intensity: Profile = FLAT;
+  #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
   #learnAt = Number.NEGATIVE_INFINITY;
   /** `tokens` at the instant `at`; null until the ledger is read. Times are monotonic ms. */
   #bucket: { tokens: number; at: number; anHour: number } | null = null;
@@ -39,6 +49,14 @@ export class Pacer {
 
   constructor(deps: PacerDeps) {
     this.#deps = deps;
+  }
+
+  /** The account's activity in the last weeks, as far as it was learned. */
+  timeline(): Timeline {
+    const now = this.#deps.clock.now();
+    if (this.#timeline === null || Math.abs(now - this.#timeline.madeAt) > DAY)
+      this.#timeline = { line: new Timeline(now, this.#deps.timezone, this.#intensity), madeAt: now };
+    return this.#timeline.line;
   }
 
   /**
@@ -113,7 +131,10 @@ export class Pacer {
     if (clock.monotonic() < this.#learnAt) return;
     const now = clock.now();
     const since = now - LEARN_FROM_MS;
-    this.#profile = profileOf(activityOf(await mirror.activity(since), { since, now, timezone }));
+    const activity = activityOf(await mirror.activity(since), { since, now, timezone });
+    this.#profile = profileOf(activity);
+    this.#intensity = intensityOf(activity);
+    this.#timeline = null;
     this.#learnAt = clock.monotonic() + LEARN_EVERY_MS;
   }
 }

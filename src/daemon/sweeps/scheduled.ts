@@ -12,7 +12,8 @@ import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
-import { pacedClient, type Pacer } from './pacer.ts';
+import { pacedClient } from './pacer.ts';
+import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 
 export interface ScheduledSweepsDeps {
   readonly client: Client;
@@ -22,7 +23,9 @@ export interface ScheduledSweepsDeps {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: Pick<Pacer, 'take'>;
+  readonly pacer: PageReadsDeps['pacer'];
+  /** Single pages are read as well; null: only whole lists are. */
+  readonly readPages: ReadPages | null;
   readonly onEvent: (event: PassEvent) => void;
   /** An order sweeps this list. */
   readonly isOrdered: (key: ListKey) => boolean;
@@ -43,6 +46,7 @@ export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
   readonly #cooldowns = new Cooldowns();
+  readonly #pages: PageReads | null;
   #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
   #planAt = 0;
@@ -50,12 +54,23 @@ export class ScheduledSweeps {
 
   constructor(deps: ScheduledSweepsDeps) {
     this.#deps = deps;
+    this.#pages =
+      deps.readPages === null
+        ? null
+        : new PageReads({
+            ...deps,
+            ...deps.readPages,
+            isBusy: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
+            onFailure: (key, error, isFinal) => this.#afterFailure(key, error, isFinal),
+            onLost: () => this.replan(),
+          });
   }
 
   /** Begins sweeps of lists that are due, as many as have a place. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
     const places = this.#mustTest() ? 1 : PLACES;
+    if (!this.#mustTest()) await this.#pages?.begin();
     const hasPlace = (list: { small: boolean }): boolean => mayBegin(list, this.#running.lists(), places);
     if (!hasPlace({ small: true })) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
@@ -70,6 +85,7 @@ export class ScheduledSweeps {
   /** Reads the agenda again at the next tick. */
   replan(): void {
     this.#planAt = 0;
+    this.#pages?.reload();
   }
 
   /** The service answers again after an outage. */
@@ -85,23 +101,33 @@ export class ScheduledSweeps {
   replanSoon(): void {
     const wait = this.#queue.length > 0 ? REPLAN_MS : 0;
     this.#planAt = Math.min(this.#planAt, this.#deps.clock.monotonic() + wait);
+    this.#pages?.reload();
   }
 
   /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
   async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
-    await this.#running.stop(which, why);
+    const error = new MirrorError('STOPPED', why);
+    await Promise.all([this.#running.stop(which, error), this.#pages?.stop(which, error)]);
   }
 
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
     const mustTest = this.#mustTest();
-    const due = await readAgenda(mirror, budget, (key) => this.#isBusy(key), clock.now());
+    const isBusy = (key: ListKey): boolean => this.#isBusy(key) || this.#pages?.isReading(key) === true;
+    const due = await readAgenda(mirror, {
+      budget,
+      readPages: this.#pages !== null,
+      isBusy,
+      now: clock.now(),
+    });
     this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, clock.monotonic()));
     // No due list can test the service: none is due, or each cools down.
     if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
     const isIdle = due.length === 0 && !mustTest;
-    this.#planAt = isIdle ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
+    // A list without bookmarks becomes due by its age.
+    const waits = isIdle && this.#pages === null;
+    this.#planAt = waits ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
   }
 
   /**
@@ -195,9 +221,9 @@ class RunningSweeps {
   }
 
   /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
-  async stop(which: (key: ListKey) => boolean, why: string): Promise<void> {
+  async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
     const stopped = [...this.#sweeps.values()].filter(({ list }) => which(list.key));
-    for (const { stop } of stopped) stop.abort(new MirrorError('STOPPED', why));
+    for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
   }
 }

@@ -97,7 +97,7 @@ function withoutId({ rejects }: PageToApply): number {
 }
 
 /** Writes the rows that cannot be read. They are present, so that none of them stays a suspect. */
-async function writeRejects(
+export async function writeRejects(
   tx: Sql,
   { dialect }: Database,
   sweep: Sweep,

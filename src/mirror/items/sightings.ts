@@ -3,6 +3,7 @@ import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
+import { compareIds, sqlOrder } from '../bookmarks/order.ts';
 import { sinceComplete } from '../sweeps/sweeps.ts';
 import { itemSql } from './statements.ts';
 
@@ -18,41 +19,113 @@ interface PageRange {
 }
 
 /**
- * When each item was last seen, ISO 8601, by id: when the newest stored page that holds it was fetched,
- * whatever the state of that page's sweep. Items that are on no stored page are left out.
+ * When each item was last seen, ISO 8601, by id: when the newest stored page that holds it was read, in a
+ * sweep of whatever state or by its bookmark. Items that are on no stored page are left out.
  * @param near the items' present page, around which the search begins; null to search all pages at once
  */
 export async function lastSightings(
   sql: Sql,
   dialect: Dialect,
-  { list, inboxId }: ListKey,
+  key: ListKey,
   ids: readonly string[],
   near: number | null,
 ): Promise<Map<string, string>> {
-  const seen = new Map<string, string>();
-  /** Searches these pages of the `nth` last complete sweep (1 is the last) and of all later ones. */
-  const search = async (pages: PageRange | null, nth: number): Promise<void> => {
-    const wanted = ids.filter((id) => !seen.has(id));
-    if (wanted.length === 0) return;
-    const rows = await sql.query<{ id: string; fetched_at: Date }>(
-      `SELECT held.value AS id, pages.fetched_at
-       FROM sweep_pages AS pages, ${dialect.texts('pages.item_ids', 'held')}
-       WHERE ${dialect.oneOfFew('pages.sweep_id', `SELECT id FROM sweeps WHERE ${sinceComplete(nth)}`)}
-         AND held.value IN (SELECT value FROM ${dialect.texts('$3', 'wanted')})
-         ${pages === null ? '' : 'AND pages.page_no BETWEEN $4 AND $5'}
-       ORDER BY pages.fetched_at`,
-      list,
-      inboxId,
-      JSON.stringify(wanted),
-      pages?.from,
-      pages?.to,
-    );
-    for (const row of rows) seen.set(row.id, row.fetched_at.toISOString());
-  };
-  if (near !== null)
-    for (const reach of NEARBY_PAGES) await search({ from: near - reach, to: near + reach }, 1);
-  await search(null, 2);
-  return seen;
+  if (ids.length === 0) return new Map();
+  const seen = new Sightings();
+  if (near === null) {
+    seen.add(await seenByBookmarks(sql, dialect, key, ids));
+    const oldest = seen.oldest();
+    if (oldest !== null) {
+      const search = { ids, pages: null, nth: 1, after: oldest };
+      seen.add(await seenBySweeps(sql, dialect, key, search));
+    }
+  } else {
+    for (const reach of NEARBY_PAGES) {
+      const pages = { from: near - reach, to: near + reach };
+      seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages, nth: 1 }));
+    }
+    seen.add(await seenByBookmarks(sql, dialect, key, ids));
+  }
+  seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages: null, nth: 2 }));
+  return seen.byId;
+}
+
+/** The newest sighting of each item so far, ISO 8601. */
+class Sightings {
+  readonly byId = new Map<string, string>();
+
+  add(rows: readonly { readonly id: string; readonly at: Date }[]): void {
+    for (const { id, at } of rows) {
+      const instant = at.toISOString();
+      if (instant > (this.byId.get(id) ?? '')) this.byId.set(id, instant);
+    }
+  }
+
+  lacks(ids: readonly string[]): string[] {
+    return ids.filter((id) => !this.byId.has(id));
+  }
+
+  oldest(): Date | null {
+    const [first] = [...this.byId.values()].sort();
+    return first === undefined ? null : new Date(first);
+  }
+}
+
+interface PageSearch {
+  readonly ids: readonly string[];
+  /** Null: all pages. */
+  readonly pages: PageRange | null;
+  /** Searches the `nth` last complete sweep (1 is the last) and all later ones. */
+  readonly nth: number;
+  /** Only pages that were fetched after this. */
+  readonly after?: Date;
+}
+
+async function seenBySweeps(
+  sql: Sql,
+  dialect: Dialect,
+  { list, inboxId }: ListKey,
+  { ids, pages, nth, after }: PageSearch,
+): Promise<{ id: string; at: Date }[]> {
+  if (ids.length === 0) return [];
+  return await sql.query<{ id: string; at: Date }>(
+    `SELECT held.value AS id, pages.fetched_at AS at
+     FROM sweep_pages AS pages, ${dialect.texts('pages.item_ids', 'held')}
+     WHERE ${dialect.oneOfFew('pages.sweep_id', `SELECT id FROM sweeps WHERE ${sinceComplete(nth)}`)}
+       AND held.value IN (SELECT value FROM ${dialect.texts('$3', 'wanted')})
+       ${pages === null ? '' : 'AND pages.page_no BETWEEN $4 AND $5'}
+       ${after === undefined ? '' : 'AND pages.fetched_at > $4'}`,
+    list,
+    inboxId,
+    JSON.stringify(ids),
+    ...(pages === null ? [] : [pages.from, pages.to]),
+    ...(after === undefined ? [] : [iso(after)]),
+  );
+}
+
+/** Looks only at bookmarks whose page can hold one of the ids. */
+async function seenByBookmarks(
+  sql: Sql,
+  dialect: Dialect,
+  { list, inboxId }: ListKey,
+  ids: readonly string[],
+): Promise<{ id: string; at: Date }[]> {
+  if (list !== 'conversations') return [];
+  const sorted = ids.toSorted(compareIds);
+  const [afterId, lastId, least, most] = ['after_id', 'last_id', '$3', '$4'].map(sqlOrder);
+  return await sql.query<{ id: string; at: Date }>(
+    `SELECT held.value AS id, read_at AS at
+     FROM bookmarks JOIN bookmark_lists ON bookmark_lists.inbox_id = bookmarks.inbox_id,
+       ${dialect.texts('bookmarks.item_ids', 'held')}
+     WHERE bookmarks.inbox_id = $1
+       AND held.value IN (SELECT value FROM ${dialect.texts('$2', 'wanted')})
+       AND ((direction = 'asc' AND ${lastId} >= ${least} AND ${afterId} < ${most})
+         OR (direction = 'desc' AND ${lastId} <= ${most} AND (after_id = '' OR ${afterId} > ${least})))`,
+    inboxId,
+    JSON.stringify(ids),
+    sorted.at(0),
+    sorted.at(-1),
+  );
 }
 
 /**

@@ -4,6 +4,8 @@ import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
+import { layBookmarks } from '../bookmarks/lay.ts';
+import { abandonRound } from '../bookmarks/rounds.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { SweepReader } from './reader.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
@@ -201,13 +203,17 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   };
 }
 
-/** Marks the sweep complete. Deletes pages of all but the last two complete sweeps, and older rejects. */
+/**
+ * Marks the sweep complete and lays the list's bookmarks. Deletes pages of all but the last two complete
+ * sweeps, and older rejects.
+ */
 async function completeSweep(
   tx: Sql,
-  { oneOfFew }: Dialect,
+  dialect: Dialect,
   sweep: ListKey & { readonly id: number },
   now: number,
 ): Promise<void> {
+  if (sweep.list === 'conversations') await abandonRound(tx, sweep.inboxId, now);
   await tx.execute(
     `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2,
        error = NULL, error_code = NULL
@@ -215,8 +221,9 @@ async function completeSweep(
     sweep.id,
     iso(now),
   );
+  await layBookmarks(tx, dialect, sweep, now);
   await tx.execute(
-    `DELETE FROM sweep_pages WHERE ${oneOfFew(
+    `DELETE FROM sweep_pages WHERE ${dialect.oneOfFew(
       'sweep_id',
       `SELECT id FROM sweeps WHERE ${sinceComplete(3)} AND id NOT IN (
          SELECT id FROM sweeps WHERE ${THE_LIST} AND state = 'complete' ORDER BY id DESC LIMIT 2)`,

@@ -29,6 +29,8 @@ export interface Config {
   readonly databaseUrl: string;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
+  /** Single pages of conversations are read between the scheduled sweeps. Null: READ_PAGES=off. */
+  readonly readPages: { readonly stretches: boolean } | null;
   readonly timezone: string;
   /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
   readonly goneAfterMs: number;
@@ -45,6 +47,9 @@ export interface Config {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The default while single pages are read: every page of conversations once a day. */
+const CONVERSATIONS_DAILY = '0 3 * * *';
 
 /**
  * Reads and checks every variable.
@@ -64,6 +69,9 @@ export function readConfig(
   const apiUrl = readApiUrl(read, env, needs.service, faults);
   const allowsHttp = readBoolean(read, 'ALLOW_HTTP');
   if (needs.service && !allowsHttp) refusePlainHttp(apiUrl, faults);
+  const readsPages = read('READ_PAGES', true, 'auto or off', (text) => ({ auto: true, off: false })[text]);
+  const usual = readsPages ? CONVERSATIONS_DAILY : '*/15 * * * *';
+  const conversations = readSchedule(read, 'SCHEDULE_CONVERSATIONS', usual);
   const config: Omit<Config, 'warnings'> = {
     apiUrl,
     network: readNetwork(
@@ -83,8 +91,9 @@ export function readConfig(
       inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),
       users: readSchedule(read, 'SCHEDULE_USERS', '20 */6 * * *'),
       tags: readSchedule(read, 'SCHEDULE_TAGS', '40 */6 * * *'),
-      conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', '*/15 * * * *'),
+      conversations,
     },
+    readPages: readsPages ? { stretches: conversations === CONVERSATIONS_DAILY } : null,
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),

@@ -1,6 +1,7 @@
 import { type Budget, pagesFor } from '../../core/budget.ts';
-import { HOUR } from '../../core/clock.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import { keysByInbox, listId, type ListKey } from '../../core/lists.ts';
+import type { BookmarkReader } from '../../mirror/bookmarks/bookmarks.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
@@ -16,7 +17,20 @@ export interface PlanningMirror {
 
 export interface AgendaMirror extends PlanningMirror {
   readonly schedules: Pick<ScheduleReader, 'all'>;
+  readonly bookmarks: Pick<BookmarkReader, 'oldestReadings'>;
 }
+
+export interface AgendaOptions {
+  readonly budget: Budget;
+  /** Lists with bookmarks are read page by page, and the others as often as the budget allows. */
+  readonly readPages: boolean;
+  /** True for a list that is being read. */
+  readonly isBusy: (key: ListKey) => boolean;
+  readonly now: number;
+}
+
+/** While single pages are read, a list without bookmarks is due again after this many ms. */
+const SPARE_MS = 15 * MINUTE;
 
 /** A list that is due, and how its sweep begins. */
 export interface DueList {
@@ -32,20 +46,23 @@ export interface DueList {
 /**
  * Reads the agenda: the lists that are due at this moment and that nothing sweeps, in the order in which they
  * begin. Compare `load.ts` (all schedules, on average) and `planner.ts` (the order, without a database).
- * @param isBusy true for a list that is being swept
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  budget: Budget,
-  isBusy: (key: ListKey) => boolean,
-  now: number,
+  { budget, readPages, isBusy, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
+  const readings = readPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: Candidate[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
-    if (!isBusy(key) && isDue(latest, dueSince.get(key.list) ?? null, now))
+    const slot = dueSince.get(key.list) ?? null;
+    const since =
+      readings === null || key.list !== 'conversations'
+        ? slot
+        : sinceByPages(key, latest, { slot, readings, now });
+    if (!isBusy(key) && isDue(latest, since, now))
       candidates.push(await candidateOf(mirror, key, latest, budget, now));
   }
   return inOrder(candidates).map((candidate) => ({
@@ -54,6 +71,21 @@ export async function readAgenda(
     first: candidate.ageHours === Number.POSITIVE_INFINITY,
     small: isSmall(candidate, budget),
   }));
+}
+
+/**
+ * Since when a list of conversations is due, while single pages are read. A list with bookmarks is due only
+ * if a sweep of it is open. Another one is due again after a while, unless its last sweep failed.
+ */
+function sinceByPages(
+  { inboxId }: ListKey,
+  latest: readonly LatestSweep[],
+  { slot, readings, now }: { slot: Date | null; readings: ReadonlyMap<string, Date>; now: number },
+): Date | null {
+  if (openAndComplete(latest).open !== undefined) return new Date(now);
+  if (readings.has(inboxId ?? '')) return null;
+  if (latest[0]?.state === 'failed') return slot;
+  return new Date(Math.max(slot?.getTime() ?? 0, now - SPARE_MS));
 }
 
 /** All lists, without those of suspected inboxes. */

@@ -30,24 +30,36 @@ export interface Activity {
 
 /**
  * The profile for an account: the square root of its activity, divided by the mean of the 24 hours around,
- * because the budget cannot move from one day to another. An hour of the week counts as if it had once been
- * like the same hour of other days.
+ * because the budget cannot move from one day to another.
  */
-export function profileOf({ changes, times }: Activity): Profile {
-  const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
-    const sameHour = (values: readonly number[]): number =>
-      values.reduce((sum, value, index) => (index % HOURS_A_DAY === hour ? sum + value : sum), 0);
-    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + 1);
-  });
-  const roots = changes.map((seen, hour) =>
-    Math.sqrt((seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1)),
-  );
+export function profileOf(activity: Activity): Profile {
+  const roots = smoothed(activity).map(Math.sqrt);
   return roots.map((root, hour) => {
     let sum = 0;
     for (let near = hour - HOURS_A_DAY / 2; near < hour + HOURS_A_DAY / 2; near += 1)
       sum += roots[(near + HOURS_A_WEEK) % HOURS_A_WEEK] ?? 0;
     return Math.max(LEAST_WEIGHT, (root * HOURS_A_DAY) / sum);
   });
+}
+
+/** No hour has less than this share of the mean activity. */
+const LEAST_INTENSITY = 0.02;
+
+/** The account's activity in each hour of the week, as a multiple of the mean hour: 168 numbers. */
+export function intensityOf(activity: Activity): Profile {
+  const expected = smoothed(activity);
+  const mean = expected.reduce((sum, changes) => sum + changes, 0) / HOURS_A_WEEK;
+  return expected.map((changes) => Math.max(LEAST_INTENSITY, changes / mean));
+}
+
+/** The changes to expect in each hour of the week: an hour counts as if it had once been like other days'. */
+function smoothed({ changes, times }: Activity): number[] {
+  const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
+    const sameHour = (values: readonly number[]): number =>
+      values.reduce((sum, value, index) => (index % HOURS_A_DAY === hour ? sum + value : sum), 0);
+    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + 1);
+  });
+  return changes.map((seen, hour) => (seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1));
 }
 
 /**
@@ -97,7 +109,7 @@ export function weightsAt(profile: Profile, timezone: string, now: number): Weig
 }
 
 /** Reads the local clock: the hour of the week, 0 to 167, and the part of it that is past, 0 to 1. */
-function localTime(timezone: string): (at: number) => { hourOfWeek: number; past: number } {
+export function localTime(timezone: string): (at: number) => { hourOfWeek: number; past: number } {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: timezone,
     weekday: 'short',

@@ -1,6 +1,6 @@
 import { type Budget, hourlyShare } from '../../core/budget.ts';
 import { HOUR, SECOND } from '../../core/clock.ts';
-import { listId } from '../../core/lists.ts';
+import { listId, type ListKey } from '../../core/lists.ts';
 import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import { type AgendaMirror, type DueList, readAgenda, remainingCost, sweepableLists } from './agenda.ts';
@@ -21,14 +21,15 @@ interface WaitingMirror extends AgendaMirror {
 /** Reads what waits, and estimates until when. `status` prints it; null if every due list has a place. */
 export async function readWaiting(
   mirror: WaitingMirror,
-  budget: Budget,
+  { budget, readPages }: { readonly budget: Budget; readonly readPages: boolean },
   now: number,
 ): Promise<Waiting | null> {
   // The order of waiting lists does not matter here, and their change rates would cost a query per list.
   const sweeps = { latest: () => mirror.sweeps.latest(), completed: () => Promise.resolve([]) };
   const swept = await runningSweeps(mirror, budget);
   const busy = new Set(swept.map(({ key }) => listId(key)));
-  const due = await readAgenda({ ...mirror, sweeps }, budget, (key) => busy.has(listId(key)), now);
+  const isBusy = (key: ListKey): boolean => busy.has(listId(key));
+  const due = await readAgenda({ ...mirror, sweeps }, { budget, readPages, isBusy, now });
   const waiting: DueList[] = [];
   for (const list of due) (mayBegin(list, swept) ? swept : waiting).push(list);
   if (waiting.length === 0) return null;

@@ -1,4 +1,4 @@
-import { DAY, HOUR } from '../core/clock.ts';
+import { DAY, HOUR } from '../../core/clock.ts';
 
 /** A day of a time zone, as instants: from `startsAt` to before `endsAt`, epoch ms. */
 export interface Day {

@@ -1,7 +1,7 @@
-import { MirrorError } from '../core/errors.ts';
-import { describeList, resyncCommand } from '../core/lists.ts';
-import type { Sweep } from '../mirror/sweeps/sweeps.ts';
-import type { Page } from '../service/client.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { describeList, resyncCommand } from '../../core/lists.ts';
+import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
+import type { Page } from '../../service/client.ts';
 
 /** A list of more than 100,000 pages counts as endless: no list has ten million rows. */
 const MOST_PAGES = 100_000;

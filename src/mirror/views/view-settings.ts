@@ -1,7 +1,7 @@
-import type { Budget } from '../core/budget.ts';
-import { DAY } from '../core/clock.ts';
-import type { Database, Sql } from '../database/database.ts';
-import { iso } from '../database/instants.ts';
+import type { Budget } from '../../core/budget.ts';
+import { DAY } from '../../core/clock.ts';
+import type { Database, Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
 import { daysBetween } from './days.ts';
 
 /** The part of the configuration that the views need. */

@@ -1,0 +1,172 @@
+import type { Database, Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+import { type PageToApply, writeRejects } from '../items/page.ts';
+import type { Suspect } from '../items/suspects.ts';
+import { applyItems, type ItemCounts } from '../items/upsert.ts';
+import type { FencedDatabase } from '../lease.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
+import { countKinds, type SeenRow } from './kinds.ts';
+import { loseBookmarks } from './lay.ts';
+import { moveBookmarks } from './move.ts';
+import { compareIds, type Direction, sqlBeyond, sqlOrder } from './order.ts';
+import { openRound } from './rounds.ts';
+import { readSeenRows } from './rows.ts';
+
+/** A page that can be read singly. */
+export interface Bookmark {
+  readonly inboxId: string;
+  /** The page begins after this id; empty: at the start of the list. */
+  readonly afterId: string;
+  readonly token: string | null;
+  readonly direction: Direction;
+  /** When the page was last read, epoch ms. */
+  readonly readAt: number;
+  /** When the list's first complete sweep ended, epoch ms. */
+  readonly baselineAt: number;
+}
+
+/** A single page, applied. */
+export interface AppliedPage {
+  /** The round that the page belongs to. */
+  readonly round: Sweep;
+  readonly applied: ItemCounts;
+  /** Live rows that the page should have held. */
+  readonly suspects: readonly Suspect[];
+  /** The page lacks so many rows that only a whole sweep may judge them: the list has lost its bookmarks. */
+  readonly shrunk: boolean;
+  /** The page's known rows, as they were before. */
+  readonly before: readonly SeenRow[];
+  /** The ids among `before` that differed. */
+  readonly changedIds: ReadonlySet<string>;
+}
+
+/** A page that lacks more rows than this proves nothing by itself. */
+const MOST_MISSING = 10;
+
+/** A row that a page should hold. */
+interface ExpectedRow {
+  readonly id: string;
+  readonly missingSince: Date | null;
+}
+
+/**
+ * Applies a page that was read singly, in one transaction: its rows and their changes as those of a sweep,
+ * the rows that it should hold and lacks as suspects, and the bookmarks of its range.
+ */
+export async function applyBookmark(
+  fenced: FencedDatabase,
+  bookmark: Bookmark,
+  page: PageToApply,
+  now: number,
+): Promise<AppliedPage> {
+  const { database, write } = fenced;
+  const { inboxId, direction } = bookmark;
+  const ids = presentIds(page, direction);
+  const reach = page.next === null ? null : (ids.at(-1) ?? null);
+  const result = await write(async (tx): Promise<AppliedPage> => {
+    const round = await openRound(tx, inboxId, now);
+    await tx.execute(`UPDATE bookmark_lists SET refused = 0 WHERE inbox_id = $1 AND refused > 0`, inboxId);
+    const before = await readSeenRows(tx, database.dialect, inboxId, ids);
+    const applied = await applyRows(tx, database, round, page, now);
+    const expected = await readRange(tx, bookmark, reach);
+    const present = new Set(ids);
+    const lacking = expected.filter(({ id }) => !present.has(id));
+    const shrunk = lacking.length > MOST_MISSING;
+    const isWhole = page.rejects.every(({ id }) => id !== null);
+    const suspects = isWhole && !shrunk ? lacking.map((row) => ({ ...row, askBy: null })) : [];
+    const after = await readSeenRows(tx, database.dialect, inboxId, ids);
+    if (shrunk) await loseBookmarks(tx, inboxId, 'doubt', now);
+    else {
+      const kinds = countKinds(after, { at: now, baselineAt: bookmark.baselineAt });
+      await markSuspects(tx, database.dialect, inboxId, suspects, now);
+      await moveBookmarks(tx, database.dialect, { bookmark, page, ids, reach, kinds, lacking, round, now });
+    }
+    const changedAt = new Map(after.map((row) => [row.id, row.changedAt]));
+    return {
+      round: { ...round, startedAt: new Date(now) },
+      applied,
+      suspects,
+      shrunk,
+      before,
+      changedIds: new Set(before.flatMap((row) => (changedAt.get(row.id) === row.changedAt ? [] : row.id))),
+    };
+  });
+  // As after a page of a sweep: the driver frees statements only when the event loop turns.
+  await new Promise(setImmediate);
+  return result;
+}
+
+/** The ids of a page in the list's order, rows that cannot be read included. */
+function presentIds({ items, rejects }: PageToApply, direction: Direction): string[] {
+  const ids = [...items.map(({ id }) => id), ...rejects.flatMap(({ id }) => id ?? [])];
+  const sorted = [...new Set(ids)].sort(compareIds);
+  return direction === 'asc' ? sorted : sorted.toReversed();
+}
+
+/** Writes the rows of a page, and counts it for its round. */
+async function applyRows(
+  tx: Sql,
+  database: Database,
+  round: Sweep,
+  page: PageToApply,
+  now: number,
+): Promise<ItemCounts> {
+  const observedAt = iso(now);
+  const { list, inboxId, id: sweepId } = round;
+  const context = { list, inboxId, sweepId, baseline: false, observedAt, pageNo: null };
+  const applied = await applyItems(tx, database.dialect, context, page.items);
+  await writeRejects(tx, database, round, page, observedAt);
+  await tx.execute(
+    `UPDATE sweeps SET pages = pages + 1, requests = requests + $2, inserted = inserted + $3,
+       changed = changed + $4, rejected = rejected + $5, heartbeat_at = $6
+     WHERE id = $1`,
+    round.id,
+    page.attempts,
+    applied.inserted,
+    applied.changed,
+    page.rejects.length,
+    observedAt,
+  );
+  const touched = applied.inserted + applied.changed;
+  if (touched > 0)
+    await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
+  return applied;
+}
+
+/** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */
+async function readRange(
+  tx: Sql,
+  { inboxId, direction, afterId }: Bookmark,
+  reach: string | null,
+): Promise<ExpectedRow[]> {
+  const beyond = sqlBeyond(direction);
+  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
+  const from = afterId === '' ? '' : `AND ${sqlOrder('id')} ${beyond} ${sqlOrder('$2')}`;
+  const to = reach === null ? '' : `AND NOT ${sqlOrder('id')} ${beyond} ${sqlOrder(`$${bounds.length + 1}`)}`;
+  const rows = await tx.query<{ id: string; missing_since: Date | null }>(
+    `SELECT id, missing_since FROM conversations
+     WHERE inbox_id = $1 AND deleted_at IS NULL ${from} ${to}`,
+    inboxId,
+    ...bounds,
+  );
+  return rows.map(({ id, missing_since }) => ({ id, missingSince: missing_since }));
+}
+
+async function markSuspects(
+  tx: Sql,
+  dialect: Dialect,
+  inboxId: string,
+  suspects: readonly ExpectedRow[],
+  now: number,
+): Promise<void> {
+  const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
+  if (unmarked.length === 0) return;
+  await tx.execute(
+    `UPDATE conversations SET missing_since = $3
+     WHERE inbox_id = $1 AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
+    inboxId,
+    JSON.stringify(unmarked),
+    iso(now),
+  );
+}

@@ -1,0 +1,161 @@
+import type { Database } from '../../database/database.ts';
+import type { FencedDatabase } from '../lease.ts';
+import { OPEN_SWEEP } from '../sweeps/states.ts';
+import type { PageToApply } from '../items/page.ts';
+import { type AppliedPage, applyBookmark, type Bookmark } from './apply.ts';
+import { type LossCause, loseBookmarks, parseJson } from './lay.ts';
+import { dropBookmark } from './move.ts';
+import { compareIds, type Direction } from './order.ts';
+import { completeRound } from './rounds.ts';
+
+/** A bookmark, and how many rows of each kind its page held when it was last read. */
+export interface StoredBookmark extends Bookmark {
+  readonly kinds: readonly number[];
+}
+
+/** A list whose pages are not read singly. */
+export interface LostBookmarks {
+  readonly inboxId: string;
+  readonly lostAt: Date;
+  readonly cause: LossCause;
+}
+
+/** A token that was refused this often in a row, whatever the page, shows that tokens expire. */
+const MOST_REFUSED = 3;
+
+/** As many pages may lack rows, that the service still has, at their ends. */
+const MOST_MISTAKEN = 2;
+
+/** Reads the bookmarks of all lists. */
+export class BookmarkReader {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * The bookmarks of live inboxes, or of one of them, by inbox, each list in its order. Lists that a sweep
+   * walks are left out.
+   */
+  async all(only?: string): Promise<Map<string, StoredBookmark[]>> {
+    const rows = await this.#database.query<{
+      inbox_id: string;
+      after_id: string;
+      token: string | null;
+      direction: Direction;
+      read_at: Date;
+      baseline_at: Date;
+      kinds: string | number[];
+    }>(
+      `SELECT bookmarks.inbox_id, after_id, token, direction, read_at, baseline_at, kinds
+       FROM bookmarks
+       JOIN bookmark_lists ON bookmark_lists.inbox_id = bookmarks.inbox_id AND lost_at IS NULL
+       JOIN inboxes ON inboxes.id = bookmarks.inbox_id AND inboxes.deleted_at IS NULL
+         AND inboxes.missing_since IS NULL
+       WHERE ${only === undefined ? 'TRUE' : 'bookmarks.inbox_id = $1'}
+         AND NOT EXISTS (SELECT 1 FROM sweeps WHERE list = 'conversations'
+           AND sweeps.inbox_id = bookmarks.inbox_id AND state IN ${OPEN_SWEEP})`,
+      ...(only === undefined ? [] : [only]),
+    );
+    const bookmarks = rows.map((row): StoredBookmark => ({
+      inboxId: row.inbox_id,
+      afterId: row.after_id,
+      token: row.token,
+      direction: row.direction,
+      readAt: row.read_at.getTime(),
+      baselineAt: row.baseline_at.getTime(),
+      kinds: parseJson(row.kinds),
+    }));
+    const byInbox = Map.groupBy(bookmarks, ({ inboxId }) => inboxId);
+    for (const list of byInbox.values()) list.sort(inListOrder);
+    return byInbox;
+  }
+
+  /** The oldest reading among the pages of each list, by inbox. */
+  async oldestReadings(): Promise<Map<string, Date>> {
+    const rows = await this.#database.query<{ inbox_id: string; oldest: Date }>(
+      `SELECT inbox_id, min(read_at) AS oldest FROM bookmarks GROUP BY inbox_id`,
+    );
+    return new Map(rows.map(({ inbox_id, oldest }) => [inbox_id, new Date(oldest)]));
+  }
+
+  /** The lists whose pages are not read singly. */
+  async lost(): Promise<LostBookmarks[]> {
+    const rows = await this.#database.query<{ inbox_id: string; lost_at: Date; lost_cause: LossCause }>(
+      `SELECT inbox_id, lost_at, lost_cause FROM bookmark_lists WHERE lost_at IS NOT NULL`,
+    );
+    return rows.map(({ inbox_id, lost_at, lost_cause }) => ({
+      inboxId: inbox_id,
+      lostAt: lost_at,
+      cause: lost_cause,
+    }));
+  }
+}
+
+/** Applies pages that were read singly, for the holder of the lease. */
+export class Bookmarks extends BookmarkReader {
+  readonly #fenced: FencedDatabase;
+
+  constructor(fenced: FencedDatabase) {
+    super(fenced.database);
+    this.#fenced = fenced;
+  }
+
+  /** Applies a page whole or not at all, and moves the bookmarks of its range. */
+  async apply(bookmark: Bookmark, page: PageToApply, now: number): Promise<AppliedPage> {
+    return await applyBookmark(this.#fenced, bookmark, page, now);
+  }
+
+  /** Completes the list's round if every page has been read since the schedule's slot. */
+  async completeRound(inboxId: string, slot: Date): Promise<boolean> {
+    return await this.#fenced.write((tx) => completeRound(tx, inboxId, slot));
+  }
+
+  /** Records that the service refused a bookmark's token. @returns true if the list has lost all of them */
+  async refuse(bookmark: Bookmark, now: number): Promise<boolean> {
+    const { database, write } = this.#fenced;
+    return await write(async (tx) => {
+      await tx.execute(
+        `UPDATE bookmark_lists SET refused = refused + 1 WHERE inbox_id = $1`,
+        bookmark.inboxId,
+      );
+      const [list] = await tx.query<{ refused: number }>(
+        `SELECT refused FROM bookmark_lists WHERE inbox_id = $1`,
+        bookmark.inboxId,
+      );
+      const isLost = (list?.refused ?? 0) >= MOST_REFUSED;
+      if (isLost) await loseBookmarks(tx, bookmark.inboxId, 'expiry', now);
+      else await dropBookmark(tx, database.dialect, bookmark);
+      return isLost;
+    });
+  }
+
+  /**
+   * Records that a page lacked, at one of its ends, a row that the service still has: it may not begin where
+   * it began before. @returns why the list has lost its bookmarks
+   */
+  async mistake({ inboxId }: Bookmark, now: number): Promise<LossCause> {
+    return await this.#fenced.write(async (tx) => {
+      await tx.execute(`UPDATE bookmark_lists SET mistaken = mistaken + 1 WHERE inbox_id = $1`, inboxId);
+      const [list] = await tx.query<{ mistaken: number }>(
+        `SELECT mistaken FROM bookmark_lists WHERE inbox_id = $1`,
+        inboxId,
+      );
+      const cause = (list?.mistaken ?? 0) >= MOST_MISTAKEN ? 'positions' : 'doubt';
+      await loseBookmarks(tx, inboxId, cause, now);
+      return cause;
+    });
+  }
+
+  /** Removes the list's bookmarks. Its next complete sweep lays new ones, unless the tokens were at fault. */
+  async lose({ inboxId }: Bookmark, cause: LossCause, now: number): Promise<void> {
+    await this.#fenced.write((tx) => loseBookmarks(tx, inboxId, cause, now));
+  }
+}
+
+function inListOrder(a: Bookmark, b: Bookmark): number {
+  if (a.afterId === '' || b.afterId === '') return a.afterId === '' ? -1 : 1;
+  const compared = compareIds(a.afterId, b.afterId);
+  return a.direction === 'asc' ? compared : -compared;
+}

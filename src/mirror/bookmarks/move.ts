@@ -1,0 +1,187 @@
+import type { Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+import type { PageToApply } from '../items/page.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
+import type { Bookmark } from './apply.ts';
+import { type BookmarkRow, parseJson, writeBookmarks } from './lay.ts';
+import { type Direction, isBeyond, sqlBeyond, sqlOrder } from './order.ts';
+
+/** A bookmark with what its page held when it was last read. */
+interface Tile {
+  readonly afterId: string;
+  readonly ids: readonly string[];
+  readonly readAt: Date;
+  readonly kinds: readonly number[];
+}
+
+export interface Move {
+  readonly bookmark: Bookmark;
+  readonly page: PageToApply;
+  /** The page's ids, in the list's order. */
+  readonly ids: readonly string[];
+  /** The id to which the page reaches; null: the end of the list. */
+  readonly reach: string | null;
+  readonly kinds: readonly number[];
+  /** Rows that the page should have held. */
+  readonly lacking: readonly { readonly id: string }[];
+  readonly round: Sweep;
+  readonly now: number;
+}
+
+/**
+ * Moves the bookmarks of a page's range, so that they still divide the list without a gap. A bookmark whose
+ * page was covered wholly is removed. If rows came in between, the page ends before the next bookmark: what
+ * is left of its range gets the token of the next page, and keeps the age of the earlier reading.
+ */
+export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Promise<void> {
+  const { bookmark, ids, reach, kinds, now } = move;
+  const { inboxId, afterId, direction, token } = bookmark;
+  const [own, ...later] = await readTiles(tx, bookmark, reach);
+  if (own?.afterId !== afterId) return;
+  const covered = later.filter((_, index) => isCovered(direction, later[index + 1]?.afterId, reach));
+  await keepSightings(tx, move, [own, ...later]);
+  const next = later[covered.length];
+  const rows: BookmarkRow[] = [rowOf({ afterId, ids, readAt: new Date(now), kinds }, token)];
+  const removed = [...covered];
+  if (reach !== null && (next === undefined || isBeyond(direction, next.afterId, reach))) {
+    const rest = restOf(own, { direction, reach });
+    const joins = next !== undefined && rest.ids.length + next.ids.length <= ids.length;
+    rows.push(rowOf(joins ? joined(rest, next) : rest, move.page.next));
+    if (joins) removed.push(next);
+  }
+  if (removed.length > 0)
+    await tx.execute(
+      `DELETE FROM bookmarks WHERE inbox_id = $1
+         AND after_id IN (SELECT value FROM ${dialect.texts('$2', 'removed')})`,
+      inboxId,
+      JSON.stringify(removed.map((tile) => tile.afterId)),
+    );
+  await writeBookmarks(tx, dialect, inboxId, rows);
+}
+
+/** Merges a bookmark into the one before it. The next reading of that page renews the token. */
+export async function dropBookmark(
+  tx: Sql,
+  dialect: Dialect,
+  { inboxId, afterId, direction }: Bookmark,
+): Promise<void> {
+  const beyond = sqlBeyond(direction);
+  const order = direction === 'asc' ? 'DESC' : 'ASC';
+  const [dropped] = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
+  const [before] = await query(
+    tx,
+    `inbox_id = $1 AND (after_id = '' OR ${sqlOrder('$2')} ${beyond} ${sqlOrder('after_id')})
+       AND after_id <> $2
+     ORDER BY after_id = '', length(after_id) ${order}, after_id ${order} LIMIT 1`,
+    [inboxId, afterId],
+  );
+  if (dropped === undefined || before === undefined) return;
+  await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1 AND after_id = $2`, inboxId, afterId);
+  await writeBookmarks(tx, dialect, inboxId, [rowOf(joined(before, dropped), before.token)]);
+}
+
+/** True if the page reaches the end of a tile; undefined: the list's. */
+function isCovered(direction: Direction, end: string | undefined, reach: string | null): boolean {
+  if (reach === null) return true;
+  return end !== undefined && !isBeyond(direction, end, reach);
+}
+
+/** The part of a tile beyond the page. */
+function restOf(own: Tile, { direction, reach }: { direction: Direction; reach: string }): Tile {
+  const ids = own.ids.filter((id) => isBeyond(direction, id, reach));
+  // The kinds of these rows are not known one by one: they get their share of the tile's.
+  const share = own.ids.length === 0 ? 0 : ids.length / own.ids.length;
+  return { ...own, afterId: reach, ids, kinds: own.kinds.map((rows) => rows * share) };
+}
+
+/** Two neighbouring tiles as one, as old as the older. */
+function joined(first: Tile, second: Tile): Tile {
+  return {
+    afterId: first.afterId,
+    ids: [...first.ids, ...second.ids],
+    readAt: first.readAt < second.readAt ? first.readAt : second.readAt,
+    kinds: first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
+  };
+}
+
+function rowOf({ afterId, ids, readAt, kinds }: Tile, token: string | null): BookmarkRow {
+  return {
+    after_id: afterId,
+    token,
+    last_id: ids.at(-1) ?? null,
+    item_ids: JSON.stringify(ids),
+    read_at: iso(readAt),
+    kinds: JSON.stringify(kinds),
+  };
+}
+
+/** The tile of a bookmark, those that begin within its page, and the next one, in the list's order. */
+async function readTiles(
+  tx: Sql,
+  { inboxId, afterId, direction }: Bookmark,
+  reach: string | null,
+): Promise<(Tile & { token: string | null })[]> {
+  const beyond = sqlBeyond(direction);
+  const order = direction === 'asc' ? 'ASC' : 'DESC';
+  const own = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
+  const isLater =
+    afterId === ''
+      ? `after_id <> $2`
+      : `after_id <> '' AND ${sqlOrder('after_id')} ${beyond} ${sqlOrder('$2')}`;
+  const inOrder = `ORDER BY length(after_id) ${order}, after_id ${order}`;
+  if (reach === null) {
+    const rest = await query(tx, `inbox_id = $1 AND ${isLater} ${inOrder}`, [inboxId, afterId]);
+    return [...own, ...rest];
+  }
+  const isWithin = `NOT ${sqlOrder('after_id')} ${beyond} ${sqlOrder('$3')}`;
+  const bounds = [inboxId, afterId, reach];
+  const within = await query(tx, `inbox_id = $1 AND ${isLater} AND ${isWithin} ${inOrder}`, bounds);
+  const next = await query(
+    tx,
+    `inbox_id = $1 AND ${isLater} AND NOT (${isWithin}) ${inOrder} LIMIT 1`,
+    bounds,
+  );
+  return [...own, ...within, ...next];
+}
+
+async function query(
+  tx: Sql,
+  condition: string,
+  parameters: readonly unknown[],
+): Promise<(Tile & { token: string | null })[]> {
+  const rows = await tx.query<{
+    after_id: string;
+    token: string | null;
+    item_ids: string | string[];
+    read_at: Date;
+    kinds: string | number[];
+  }>(`SELECT after_id, token, item_ids, read_at, kinds FROM bookmarks WHERE ${condition}`, ...parameters);
+  return rows.map(({ after_id, token, item_ids, read_at, kinds }) => ({
+    afterId: after_id,
+    token,
+    ids: parseJson(item_ids),
+    readAt: read_at,
+    kinds: parseJson(kinds),
+  }));
+}
+
+/**
+ * Keeps the earlier sightings of rows that the page lacks: under a negative page number of the round, as for
+ * the suspects of a sweep.
+ */
+async function keepSightings(tx: Sql, { lacking, round }: Move, tiles: readonly Tile[]): Promise<void> {
+  const wanted = new Set(lacking.map(({ id }) => id));
+  for (const { ids, readAt } of tiles) {
+    const seen = ids.filter((id) => wanted.has(id));
+    if (seen.length === 0) continue;
+    await tx.execute(
+      `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+       SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
+       WHERE sweep_id = $1 AND page_no < 0`,
+      round.id,
+      JSON.stringify(seen),
+      iso(readAt),
+    );
+  }
+}

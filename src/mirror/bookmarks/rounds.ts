@@ -1,0 +1,76 @@
+import type { Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
+
+/**
+ * A round is a sweep in the state `reading`: it reads pages singly, each at its own time, and is complete
+ * once every page of the list has been read since the schedule's slot.
+ */
+
+/** Resumes the list's round, or begins one. @returns a sweep without a next page */
+export async function openRound(tx: Sql, inboxId: string, now: number): Promise<Sweep> {
+  const found = await readRound(tx, inboxId);
+  if (found !== null) return found;
+  await tx.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
+     VALUES ('conversations', $1, 'schedule', 'reading', $2, $2)`,
+    inboxId,
+    iso(now),
+  );
+  const begun = await readRound(tx, inboxId);
+  if (begun === null) throw new Error(`no round of inbox ${inboxId}`);
+  return begun;
+}
+
+async function readRound(tx: Sql, inboxId: string): Promise<Sweep | null> {
+  const [row] = await tx.query<{ id: number; started_at: Date; items: number; without_id: number }>(
+    `SELECT id, started_at, items, without_id FROM sweeps
+     WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' ORDER BY id DESC LIMIT 1`,
+    inboxId,
+  );
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    list: 'conversations',
+    inboxId,
+    reason: 'schedule',
+    nextPage: null,
+    pages: 0,
+    items: row.items,
+    rejected: 0,
+    withoutId: row.without_id,
+    startedAt: row.started_at,
+    // Only a complete walk lays bookmarks.
+    baseline: false,
+    walked: true,
+    tokens: new Set(),
+  };
+}
+
+/**
+ * Completes the list's round if every page has been read since `slot`. The round then counts as complete as
+ * of the oldest of these readings.
+ */
+export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promise<boolean> {
+  const done = await tx.execute(
+    `UPDATE sweeps SET state = 'complete', finished_at = read.oldest,
+       started_at = CASE WHEN started_at < read.oldest THEN started_at ELSE read.oldest END,
+       pages = read.pages
+     FROM (SELECT min(read_at) AS oldest, count(*) AS pages FROM bookmarks WHERE inbox_id = $1) AS read
+     WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' AND read.oldest >= $2`,
+    inboxId,
+    iso(slot),
+  );
+  return done > 0;
+}
+
+/** Ends the list's round: a walk has read the whole list. */
+export async function abandonRound(tx: Sql, inboxId: string | null, now: number): Promise<void> {
+  await tx.execute(
+    `UPDATE sweeps SET state = 'abandoned', finished_at = $2,
+       error = 'replaced by a sweep from the first page'
+     WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading'`,
+    inboxId,
+    iso(now),
+  );
+}

@@ -1,0 +1,120 @@
+import { type Budget, scheduledCap } from '../../../core/budget.ts';
+import { DAY } from '../../../core/clock.ts';
+import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
+import type { Rates } from './rates.ts';
+import type { Timeline } from './timeline.ts';
+import { type PageView, placeOf, valueOf } from './value.ts';
+
+/** A bookmark and its place in the list. */
+export interface PlannedPage extends PageView {
+  readonly bookmark: StoredBookmark;
+}
+
+/** The schedule of conversations: what it asks of the pages. */
+export interface Cover {
+  /** Every page must be read after this by `deadline`; epoch ms. */
+  readonly since: number;
+  readonly deadline: number;
+}
+
+/** Why a page is read next. */
+export type Why = 'schedule' | 'value';
+
+/** The part of the budget until the deadline that counts on: other lists need some. */
+const CERTAIN = 0.8;
+
+/** Covers that would take more than this share of the budget are stretched over several days. */
+const MOST_FOR_COVER = 0.5;
+
+/**
+ * Chooses which page of conversations is read next (docs/decisions/0018). Most requests go to the page of the
+ * greatest value. The schedule gets as many of them as it needs, so that the last page is read in time.
+ */
+export class PagePlan {
+  #pages = new Map<string, PlannedPage[]>();
+  /** Grows with each choice by the schedule's share; one is a page. */
+  #credit = 0;
+
+  /** Replaces all lists, or those of some inboxes. */
+  load(lists: ReadonlyMap<string, readonly StoredBookmark[]>): void {
+    this.#pages = new Map([...lists].map(([inboxId, list]) => [inboxId, plannedPages(list)]));
+  }
+
+  replace(inboxId: string, list: readonly StoredBookmark[]): void {
+    if (list.length === 0) this.#pages.delete(inboxId);
+    else this.#pages.set(inboxId, plannedPages(list));
+  }
+
+  get size(): number {
+    return this.all().length;
+  }
+
+  all(): PlannedPage[] {
+    return [...this.#pages.values()].flat();
+  }
+
+  /**
+   * The page to read next; null if there is none.
+   * @param isBusy true for an inbox whose conversations are being read
+   */
+  next(
+    moment: { readonly rates: Rates; readonly timeline: Timeline; readonly now: number },
+    cover: Cover | null,
+    budget: Pick<Budget, 'perDay' | 'reserved'>,
+    isBusy: (inboxId: string) => boolean,
+  ): { page: PlannedPage; why: Why } | null {
+    const pages = [...this.#pages].flatMap(([inboxId, list]) => (isBusy(inboxId) ? [] : list));
+    const due = cover === null ? [] : pages.filter(({ readAt }) => readAt < cover.since);
+    if (cover !== null && due.length > 0) {
+      this.#credit = Math.min(1, this.#credit + shareOf(due.length, cover, budget, moment.now));
+      const oldest = due.reduce((a, b) => (b.readAt < a.readAt ? b : a));
+      if (this.#credit >= 1) {
+        this.#credit -= 1;
+        return { page: oldest, why: 'schedule' };
+      }
+    }
+    let best: PlannedPage | null = null;
+    let most = Number.NEGATIVE_INFINITY;
+    for (const page of pages) {
+      const value = valueOf(page, moment);
+      if (value > most) [best, most] = [page, value];
+    }
+    return best === null ? null : { page: best, why: 'value' };
+  }
+}
+
+/** The share of all requests until the deadline that the pages due need; at most 1. */
+function shareOf(
+  due: number,
+  { deadline }: Cover,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+  now: number,
+): number {
+  const requests = (CERTAIN * scheduledCap(budget) * Math.max(0, deadline - now)) / DAY;
+  return Math.min(1, due / Math.max(1, requests));
+}
+
+/**
+ * Over how many days the pages of all lists are covered, so that the budget serves more than the schedule.
+ */
+export function daysOfCover(pages: number, budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return Math.max(1, Math.ceil(pages / (MOST_FOR_COVER * scheduledCap(budget))));
+}
+
+/** The pages of a list with their places: counted from the newest row, at whichever end it is. */
+function plannedPages(list: readonly StoredBookmark[]): PlannedPage[] {
+  const newestFirst = list[0]?.direction === 'desc' ? list : list.toReversed();
+  const rows = list.reduce((sum, { kinds }) => sum + total(kinds), 0);
+  let newer = 0;
+  return newestFirst.map((bookmark, index) => {
+    const held = total(bookmark.kinds);
+    const place = placeOf(newer + held / 2, rows);
+    newer += held;
+    const { inboxId, kinds, readAt } = bookmark;
+    return { bookmark, inboxId, kinds, readAt, place, isEnd: index === 0 };
+  });
+}
+
+function total(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}

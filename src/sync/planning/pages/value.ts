@@ -1,0 +1,106 @@
+import type { SeenRow } from '../../../mirror/bookmarks/kinds.ts';
+import { AGE_EDGES, ageIndex, AGES, kindOf, NEVER } from '../../../mirror/mirror.ts';
+import { KIND_LIST, type Place, PLACES_OF_PAGES, type Rates, USUAL_AGES } from './rates.ts';
+import type { Timeline } from './timeline.ts';
+
+/** A page that could be read. */
+export interface PageView {
+  readonly inboxId: string;
+  /** Rows of each kind at the last reading. */
+  readonly kinds: readonly number[];
+  /** Epoch ms. */
+  readonly readAt: number;
+  readonly place: Place;
+  /** New rows of the list appear on it. */
+  readonly isEnd: boolean;
+}
+
+/**
+ * The value of a reading: hours that the changes and the new rows of the page have waited since its last
+ * reading, by what was learned. It is the index `w l T² / 2k` for one request and a rate l that varies.
+ */
+export function valueOf(
+  { inboxId, kinds, readAt, place, isEnd }: PageView,
+  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+): number {
+  let value = isEnd ? rates.arrivals(inboxId) * timeline.waitingHours(readAt, now, now) : 0;
+  for (const { kind, state, age } of KIND_LIST) {
+    const rows = kinds[kind] ?? 0;
+    if (rows === 0) continue;
+    for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
+      value += rows * rates.ofKind(state + part.age, place) * timeline.waitingHours(part.from, part.to, now);
+  }
+  return value;
+}
+
+/** The spans between two instants in which a row, `ageMs` old at the first, has one age after another. */
+function partsOf(
+  age: number,
+  from: number,
+  ageMs: number,
+  to: number,
+): { readonly age: number; readonly from: number; readonly to: number }[] {
+  if (age === NEVER) return [{ age, from, to }];
+  const parts = [];
+  let [at, index] = [from, age];
+  for (;;) {
+    const edge = AGE_EDGES[index];
+    const end = edge === undefined ? to : Math.min(to, from + Math.max(0, edge - ageMs));
+    parts.push({ age: index, from: at, to: end });
+    if (end >= to || edge === undefined) return parts;
+    [at, index] = [end, index + 1];
+  }
+}
+
+/** What a reading of a page has shown. */
+export interface Observed {
+  readonly view: PageView;
+  readonly baselineAt: number;
+  /** The page's known rows, as they were before. */
+  readonly before: readonly SeenRow[];
+  readonly changedIds: ReadonlySet<string>;
+  readonly inserted: number;
+}
+
+/** Learns from a reading: each row was watched since the one before, or since its last change. */
+export function learnFrom(
+  rates: Rates,
+  { view, baselineAt, before, changedIds, inserted }: Observed,
+  { timeline, now }: { timeline: Timeline; now: number },
+): void {
+  const seen = new Map<number, { events: number; hours: number }>();
+  const at = (kind: number): { events: number; hours: number } => {
+    const found = seen.get(kind) ?? { events: 0, hours: 0 };
+    seen.set(kind, found);
+    return found;
+  };
+  for (const row of before) {
+    const from = Math.max(view.readAt, row.changedAt);
+    const changed = changedIds.has(row.id);
+    // A row that changed did so somewhere in between: in the middle, on average.
+    const to = changed ? (from + now) / 2 : now;
+    const kind = kindOf(row, { at: from, baselineAt });
+    const state = kind - (kind % AGES);
+    for (const part of partsOf(kind % AGES, from, from - row.changedAt, to))
+      at(state + part.age).hours += timeline.activeHours(part.from, part.to);
+    if (changed) at(kind % AGES === NEVER ? kind : state + ageIndex(to - row.changedAt)).events += 1;
+  }
+  for (const [kind, counts] of seen) rates.learnKind(kind, view.place, counts, now);
+  if (view.isEnd)
+    rates.learnArrivals(
+      view.inboxId,
+      { events: inserted, hours: timeline.activeHours(view.readAt, now) },
+      now,
+    );
+}
+
+/** Rows of a list that count as newest, and the share of it that counts as new. */
+const NEWEST_ROWS = 100;
+const NEW_SHARE = 0.05;
+
+/** The place of a page, by the rows of its list that are newer than its middle. */
+export function placeOf(newer: number, rows: number): Place {
+  const [newest, recent, old] = PLACES_OF_PAGES as [Place, Place, Place];
+  if (newer < NEWEST_ROWS) return newest;
+  return newer < NEW_SHARE * rows ? recent : old;
+}

@@ -64,12 +64,15 @@ export function addSandbox(program: Command, run: Runner): void {
     )
     .option('--error-rate <share>', 'share of requests answered with 500', decimal(0, 1), defaults.errorRate)
     .addOption(
-      new Option('--envelope <form>', 'where answers hold the results of a list: in data, or at the top')
-        .choices(['data', 'top'])
+      new Option('--envelope <form>', 'where answers hold the results of a list: at the top, or in data')
+        .choices(['top', 'data'])
         .default(defaults.envelope),
     )
     .addOption(
-      new Option('--id-type <type>', 'JSON type of ids; mixed: numbers in conversations, else strings')
+      new Option(
+        '--id-type <type>',
+        'JSON type of ids; mixed: numbers in lists of conversations, else strings',
+      )
         .choices(['string', 'number', 'mixed'])
         .default(defaults.idType),
     )

@@ -68,9 +68,10 @@ function runOperation(
       return createDraft(context, inbox, request);
     case 'GET :inbox/conversations/:conversation': {
       const conversation = findConversation(inbox, item);
-      const row = { ...context.wire.conversation(conversation), message_ids: messageIds(conversation) };
+      // Here, unlike in a list, the vendor's example has the id as a string: `mixed` ids follow it.
+      const row = { ...context.wire.conversation(conversation), id: context.wire.id(conversation.id) };
       // A public client received an array of one element here (docs/service.md).
-      return jsonAnswer(200, { data: [row] });
+      return jsonAnswer(200, { data: [{ ...row, message_ids: messageIds(conversation) }] });
     }
     case 'PATCH :inbox/conversations/:conversation':
       return updateConversation(context, inbox, findConversation(inbox, item), request);

@@ -31,7 +31,8 @@ export class Wire {
   /** Converts an id to a number if `idType` is `number`, else to a string. */
   readonly id: (id: string) => WireId;
   /**
-   * Converts a conversation row's id or assignee id: to a string if `idType` is `string`, else to a number.
+   * Converts the id of a listed conversation, or of an assignee: to a string if `idType` is `string`, else to
+   * a number.
    */
   readonly #conversationId: (id: string) => WireId;
 

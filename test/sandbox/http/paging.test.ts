@@ -86,7 +86,10 @@ describe.each(['data', 'top'] as const)('the sandbox with the envelope %s', (env
   });
 });
 
-/** Whether the ids of a conversation, its assignee, its tags and its inbox are numbers in the JSON. */
+/**
+ * Whether ids are numbers in the JSON: of a listed conversation, its assignee, its tags, its inbox, and of the
+ * conversation alone.
+ */
 async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> {
   const sandbox = createSandbox({ ...UNLIMITED, idType, inboxes: 1, conversations: 0 });
   const { id, users, tags } = firstInbox(sandbox);
@@ -99,18 +102,20 @@ async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> 
   });
   const { body } = await ask(sandbox, `/inboxes/${id}/conversations`);
   const inboxes = (await ask(sandbox, '/inboxes')).body;
+  const alone = (await ask(sandbox, `/inboxes/${id}/conversations/9007199254740993`)).body;
   return [
     body.includes('"id":9007199254740993,'),
     body.includes(`"assignee_id":${user?.id}}`),
     body.includes(`"tag_ids":[${tag?.id}]`),
     inboxes.includes(`"id":${id},`),
+    alone.includes('"id":9007199254740993,'),
   ];
 }
 
-test('mixed ids are numbers for conversations and assignees only; other types are uniform', async () => {
-  expect(await forms('mixed')).toEqual([true, true, false, false]);
-  expect(await forms('string')).toEqual([false, false, false, false]);
-  expect(await forms('number')).toEqual([true, true, true, true]);
+test('mixed ids are numbers for listed conversations and assignees; other types are uniform', async () => {
+  expect(await forms('mixed')).toEqual([true, true, false, false, false]);
+  expect(await forms('string')).toEqual([false, false, false, false, false]);
+  expect(await forms('number')).toEqual([true, true, true, true, true]);
 });
 
 test('no assignee has seven shapes, and each conversation keeps its shape', async () => {

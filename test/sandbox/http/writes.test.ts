@@ -38,7 +38,7 @@ test('one conversation, by id or thread id, is returned as an array of one with 
   const { data }: { data: Record<string, unknown>[] } = JSON.parse(byId.body);
   expect(data.length).toBe(1);
   expect(data[0]).toMatchObject({ status: 'open', tag_ids: [], gmail_thread_id: thread });
-  expect(byId.body).toContain(`"id":${id},`);
+  expect(byId.body).toContain(`"id":"${id}",`);
   expect(data[0]?.message_ids).toContainEqual({
     hiver_message_id: String(BigInt(id) * 8n),
     gmail_message_id: thread,
@@ -59,7 +59,7 @@ test('an update sets status, assignee and tags, gets 204 without a body and show
   expect([updated.status, await updated.text()]).toEqual([204, '']);
   expect(await listed(id)).toMatchObject({
     status: 'pending',
-    assignee: { assignee_type: 'user', assignee_id: Number(user.id) },
+    assignee: { assignee_type: 'user', assignee_id: user.id },
     tag_ids: [tag.id],
   });
 

@@ -48,6 +48,8 @@ export interface SandboxOptions {
   jitterMs: number;
   /** The share of requests answered with 500. They count towards the limits. */
   errorRate: number;
+  /** After this many requests another account answers, with the same key and limits; null: never. */
+  otherAccountAfter: number | null;
 }
 
 export const SANDBOX_DEFAULTS: SandboxOptions = {
@@ -75,6 +77,7 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   latencyMs: 0,
   jitterMs: 0,
   errorRate: 0,
+  otherAccountAfter: null,
 };
 
 /** Returns the number of inboxes that the options request. */

@@ -19,9 +19,9 @@ export interface SandboxOptions {
   /** The word for a closed conversation, in the world and on the wire (docs/service.md). */
   closedStatus: 'closed' | 'close';
 
-  /** `data`: lists are wrapped in `data`; `top`: `results` and `pagination` are outermost (spec §4.1). */
+  /** `top`: `results` and `pagination` are outermost; `data`: both are inside `data` (spec §4.1). */
   envelope: 'data' | 'top';
-  /** The JSON type of ids; `mixed`: numbers in conversations, strings elsewhere. */
+  /** The JSON type of ids: `string` (spec §2), or `mixed`, the vendor's examples (docs/service.md). */
   idType: 'string' | 'number' | 'mixed';
   /** The form of instants. The specification's is an integer of seconds. */
   timestamps: 'seconds' | 'milliseconds' | 'microseconds' | 'iso';
@@ -48,6 +48,8 @@ export interface SandboxOptions {
   jitterMs: number;
   /** The share of requests answered with 500. They count towards the limits. */
   errorRate: number;
+  /** After this many requests another account answers, with the same key and limits; null: never. */
+  otherAccountAfter: number | null;
 }
 
 export const SANDBOX_DEFAULTS: SandboxOptions = {
@@ -62,8 +64,8 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   conversations: 50,
   sharedShare: 0.03,
   closedStatus: 'closed',
-  envelope: 'data',
-  idType: 'mixed',
+  envelope: 'top',
+  idType: 'string',
   timestamps: 'seconds',
   lastPage: 'null',
   errorForm: null,
@@ -75,6 +77,7 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   latencyMs: 0,
   jitterMs: 0,
   errorRate: 0,
+  otherAccountAfter: null,
 };
 
 /** Returns the number of inboxes that the options request. */

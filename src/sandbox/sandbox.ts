@@ -1,4 +1,4 @@
-import type { Context } from './http/context.ts';
+import { Accounts } from './account.ts';
 import { afterFault, beforeFault, type Faults } from './http/faults.ts';
 import { Limits } from './http/limits.ts';
 import { listen, type SandboxServer } from './http/listen.ts';
@@ -11,11 +11,8 @@ import {
   type ScriptedOutcome,
 } from './http/messages.ts';
 import { route } from './http/routes.ts';
-import { Wire } from './http/wire.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import { Activity } from './world/activity.ts';
 import { randomStream } from './world/random.ts';
-import { seedWorld } from './world/seed.ts';
 import type { World } from './world/world.ts';
 
 export type { SandboxAnswer, SandboxRequest, ScriptedOutcome } from './http/messages.ts';
@@ -33,11 +30,11 @@ export interface Arrival {
 }
 
 export interface Sandbox {
-  /** The service's data; tests read and change it. */
+  /** The data of the account that answers (`otherAccountAfter`); tests read and change it. */
   readonly world: World;
   /** Every request, in order of arrival. */
   readonly arrivals: Arrival[];
-  /** Lists that are answered wrongly, by path: `/inboxes/20117/tags`. Ids must be text (`idType`). */
+  /** Lists that are answered wrongly, by path, `/inboxes/20117/tags`, or by kind, `tags`. */
   readonly faults: Faults;
   /** Serves a request without a socket. A scripted reset rejects with ECONNRESET; a hang never settles. */
   handle(request: SandboxRequest): Promise<SandboxAnswer>;
@@ -59,9 +56,7 @@ export interface Sandbox {
 export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   const settings: SandboxOptions = { ...SANDBOX_DEFAULTS, ...options };
   const { now } = settings;
-  const world = seedWorld(settings);
-  const context: Context = { world, wire: new Wire(settings), options: settings };
-  const activity = new Activity(world, settings);
+  const accounts = new Accounts(settings);
   const limits = new Limits(settings);
   const failures = randomStream(settings.seed, 'faults');
   const travel = oneWayDelay(settings);
@@ -73,7 +68,7 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
     await travel();
     const arrival: Arrival = { at: now(), method: request.method, path: request.path, status: null };
     arrivals.push(arrival);
-    activity.catchUp();
+    accounts.catchUp(arrivals.length);
     const outcome = runScript(request, arrival.at) ?? (await respond(request, arrival.at));
     if (typeof outcome === 'object') arrival.status = outcome.status;
     await travel();
@@ -95,7 +90,7 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
       limits.check(at);
       if (settings.errorRate > 0 && failures() < settings.errorRate)
         throw new Refusal(500, 'Internal Server Error');
-      const answer = await route(context, beforeFault(faults, request));
+      const answer = await route(accounts.context, beforeFault(faults, request));
       return afterFault(faults, request, answer);
     } catch (error) {
       if (error instanceof Refusal) return refusalAnswer(error, settings.errorForm);
@@ -104,7 +99,9 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   }
 
   return {
-    world,
+    get world() {
+      return accounts.context.world;
+    },
     arrivals,
     faults,
     handle: async (request) => withoutSocket(await receive(request)),
@@ -112,8 +109,8 @@ export function createSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
     script(outcomeOf) {
       script = outcomeOf;
     },
-    advance: (ms) => activity.advance(ms),
-    applyEvents: (count) => activity.applyEvents(count),
+    advance: (ms) => accounts.advance(ms),
+    applyEvents: (count) => accounts.applyEvents(count),
   };
 }
 

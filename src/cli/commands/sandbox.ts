@@ -1,124 +1,28 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import { codeOf, EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
-import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, printLine } from '../../session/terminal.ts';
 import type { Runner } from '../options.ts';
-
-interface SandboxFlags {
-  readonly port: number;
-  readonly host: string;
-  readonly key: string;
-  readonly seed: number;
-  readonly inboxes: number;
-  readonly conversations: number;
-  readonly users: number;
-  readonly tags: number;
-  readonly rate: number;
-  readonly perDay: number;
-  readonly latency: number;
-  readonly jitter: number;
-  readonly activity: number;
-  readonly errorRate: number;
-  readonly envelope: 'data' | 'top';
-  readonly idType: 'string' | 'number' | 'mixed';
-  readonly retryAfter: 'none' | 'seconds' | 'date';
-}
+import { addSandboxOptions, type SandboxFlags, sandboxOptions } from './sandbox-options.ts';
 
 export function addSandbox(program: Command, run: Runner): void {
-  const defaults = SANDBOX_DEFAULTS;
-  program
+  const command = program
     .command('sandbox')
     .summary('serve a local stand-in for the service')
     .description(
       'Serves a stand-in for the service from memory, with invented data and the limits of the service. ' +
         'Runs until Ctrl-C.',
-    )
-    .option('--port <n>', 'port to listen on; 0: any free port', wholeNumber(0, 65_535), 8788)
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--key <key>', 'the only accepted API key', defaults.key)
-    .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0, 2 ** 31), defaults.seed)
-    .option('--inboxes <n>', 'number of inboxes', wholeNumber(0, 10_000), 4)
-    .option('--conversations <n>', 'conversations per inbox, on average', wholeNumber(0, 1_000_000), 50)
-    .option('--users <n>', 'users per inbox', wholeNumber(0, 10_000), defaults.usersPerInbox)
-    .option('--tags <n>', 'tags per inbox', wholeNumber(0, 10_000), defaults.tagsPerInbox)
-    .option('--rate <n>', 'limit of requests per second; 0: none', decimal(0, 1_000_000), defaults.rate)
-    .option(
-      '--per-day <n>',
-      'limit of requests in 24 hours; 0: none',
-      wholeNumber(0, 1_000_000_000),
-      defaults.perDay,
-    )
-    .option('--latency <ms>', 'shortest round trip', decimal(0, 60_000), defaults.latencyMs)
-    .option(
-      '--jitter <ms>',
-      'random addition to a round trip, at most',
-      decimal(0, 60_000),
-      defaults.jitterMs,
-    )
-    .option(
-      '--activity <n>',
-      'changes per hour in all inboxes',
-      decimal(0, 10_000_000),
-      defaults.activityPerHour,
-    )
-    .option('--error-rate <share>', 'share of requests answered with 500', decimal(0, 1), defaults.errorRate)
-    .addOption(
-      new Option('--envelope <form>', 'where answers hold the results of a list: in data, or at the top')
-        .choices(['data', 'top'])
-        .default(defaults.envelope),
-    )
-    .addOption(
-      new Option('--id-type <type>', 'JSON type of ids; mixed: numbers in conversations, else strings')
-        .choices(['string', 'number', 'mixed'])
-        .default(defaults.idType),
-    )
-    .addOption(
-      new Option('--retry-after <form>', 'form of the Retry-After header on a 429')
-        .choices(['none', 'seconds', 'date'])
-        .default('none'),
-    )
+    );
+  addSandboxOptions(command)
     .addHelpText('after', '\nExample:\n  inbox-mirror sandbox --conversations 500 --activity 600')
     .action((options: SandboxFlags) => run((io) => serveSandbox(io, options)));
 }
 
-function decimal(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!/^\d*\.?\d+$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(`expected a number from ${least} to ${most}.`);
-    return value;
-  };
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  const parse = decimal(least, most);
-  return (text) => {
-    const value = parse(text);
-    if (!Number.isInteger(value)) throw new InvalidArgumentError('expected a whole number.');
-    return value;
-  };
-}
-
 async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const { createSandbox } = await import('../../sandbox/sandbox.ts');
-  const sandbox = createSandbox({
-    key: options.key,
-    seed: options.seed,
-    inboxes: options.inboxes,
-    conversations: options.conversations,
-    usersPerInbox: options.users,
-    tagsPerInbox: options.tags,
-    rate: options.rate,
-    perDay: options.perDay,
-    latencyMs: options.latency,
-    jitterMs: options.jitter,
-    activityPerHour: options.activity,
-    errorRate: options.errorRate,
-    envelope: options.envelope,
-    idType: options.idType,
-    retryAfter: options.retryAfter === 'none' ? null : options.retryAfter,
-  });
+  const sandbox = createSandbox(sandboxOptions(options));
+  setFaults(sandbox, options);
   const server = await sandbox.listen(options.port, options.host).catch((error: unknown) => {
     const reason = codeOf(error) ?? String(error);
     throw new MirrorError(
@@ -143,4 +47,34 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   await server.close();
   printLine(io.stdout, `Stopped after ${plural(sandbox.arrivals.length, 'request')}.`);
   return EXIT.done;
+}
+
+/**
+ * Makes the named lists fail.
+ * @throws MirrorError `USAGE` for an inbox that the sandbox lacks, and for two failures of one list
+ */
+function setFaults({ faults, world }: Sandbox, options: SandboxFlags): void {
+  const kinds = [
+    ['forbidden', options.forbiddenList],
+    ['empty', options.emptyList],
+    ['endless', options.endlessList],
+    ['nameless', options.rowsWithoutId],
+    ['unreadable', options.unreadableRows],
+  ] as const;
+  for (const [fault, lists] of kinds) {
+    for (const list of lists) {
+      const [inboxId, kind] = list.split('/');
+      if (kind !== undefined && !world.inboxes.has(inboxId ?? '')) {
+        const ids = world.inboxes.order.slice(0, 5).join(', ');
+        throw new MirrorError(
+          'USAGE',
+          `The sandbox has no inbox ${inboxId}, so ${list} cannot fail. Its inboxes begin with ${ids}.`,
+        );
+      }
+      const name = kind === undefined ? list : `/inboxes/${list}`;
+      if (faults.has(name))
+        throw new MirrorError('USAGE', `Two options let ${list} fail. A list can fail in one way at a time.`);
+      faults.set(name, fault);
+    }
+  }
 }

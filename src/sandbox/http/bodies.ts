@@ -16,16 +16,24 @@ export function readJsonBody({ body = '' }: SandboxRequest): Record<string, unkn
   return read;
 }
 
+/** The fields of a body by name, each with its values in order. */
+export interface Fields {
+  readonly texts: ReadonlyMap<string, string[]>;
+  /** Only multipart bodies have files. */
+  readonly files: ReadonlyMap<string, File[]>;
+}
+
 /**
  * Reads the fields of a multipart body or of a JSON body: spec §4.1 requires JSON, docs/service.md reports
- * multipart. A field `name[]` is listed under `name`. Each field keeps its values in order.
+ * multipart. A field `name[]` is listed under `name`.
  * @throws Refusal 400 if the body is neither
  */
-export async function readFields(request: SandboxRequest): Promise<Map<string, string[]>> {
-  const fields = new Map<string, string[]>();
-  const add = (name: string, value: unknown) => {
-    const key = name.replace(/\[\]$/, '');
-    fields.set(key, [...(fields.get(key) ?? []), idAsText(value) ?? '']);
+export async function readFields(request: SandboxRequest): Promise<Fields> {
+  const [texts, files] = [new Map<string, string[]>(), new Map<string, File[]>()];
+  const add = (field: string, value: unknown) => {
+    const name = field.replace(/\[\]$/, '');
+    if (value instanceof File) files.set(name, [...(files.get(name) ?? []), value]);
+    else texts.set(name, [...(texts.get(name) ?? []), idAsText(value) ?? '']);
   };
   const type = headerOf(request, 'content-type') ?? '';
   if (type.startsWith('multipart/form-data')) {
@@ -34,7 +42,7 @@ export async function readFields(request: SandboxRequest): Promise<Map<string, s
     for (const [name, value] of Object.entries(readJsonBody(request)))
       for (const part of [value].flat()) add(name, part);
   }
-  return fields;
+  return { texts, files };
 }
 
 async function readForm({ body = '' }: SandboxRequest, type: string): Promise<Iterable<[string, unknown]>> {

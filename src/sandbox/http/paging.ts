@@ -1,6 +1,8 @@
+import { parseExact } from '../../core/json.ts';
 import { lowerBound } from '../world/ids.ts';
-import { isObject } from './bodies.ts';
+import { idAsText, isObject } from './bodies.ts';
 import { Refusal } from './messages.ts';
+import { exactNumber } from './wire.ts';
 
 interface PageRequest {
   limit: number;
@@ -53,30 +55,39 @@ export function pageOf(
   return { ids, nextPage: more && last !== undefined ? writeToken(last, descending) : null };
 }
 
-// The form of a published sample cursor (docs/service.md): "after id X". It needs no state on the server, and
-// it stays valid after row X is removed.
+// The form of the published sample (docs/service.md): "after id X", twice encoded. The outer base64 is padded
+// and may hold `+` and `/`, which a client must escape. A token needs no state on the server, and it stays
+// valid after row X is removed.
 function writeToken(cursor: string, descending: boolean): string {
+  const inner = JSON.stringify({ gmailunit_id: exactNumber(cursor), _pointsToNextItems: true });
   return Buffer.from(
-    JSON.stringify({ cursor, sort_order: descending ? 'desc' : 'asc', sort_by: 'id' }),
-  ).toString('base64url');
+    JSON.stringify({
+      cursor: Buffer.from(inner).toString('base64url'),
+      sort_order: descending ? 'desc' : 'asc',
+      sort_by: 'id',
+    }),
+  ).toString('base64');
 }
 
 function readToken(token: string): { descending: boolean; cursor: string } {
+  const { cursor, sort_order: order, sort_by: by } = decoded(token);
+  const id = typeof cursor === 'string' ? idAsText(decoded(cursor)['gmailunit_id']) : undefined;
+  if (id === undefined || !/^\d+$/.test(id) || (order !== 'asc' && order !== 'desc') || by !== 'id')
+    throw invalidToken();
+  return { descending: order === 'desc', cursor: id };
+}
+
+/** The object that base64 of either alphabet encodes as JSON. @throws Refusal 400 if there is none */
+function decoded(text: string): Record<string, unknown> {
   try {
-    const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
-    if (isObject(read)) {
-      const { cursor, sort_order: order, sort_by: by } = read;
-      if (
-        typeof cursor === 'string' &&
-        /^\d+$/.test(cursor) &&
-        (order === 'asc' || order === 'desc') &&
-        by === 'id'
-      ) {
-        return { descending: order === 'desc', cursor };
-      }
-    }
+    const read = parseExact(Buffer.from(text, 'base64').toString());
+    if (isObject(read)) return read;
   } catch {
-    // Not JSON in base64url: refused below, like any other invalid token.
+    // Not JSON: refused below, like any other invalid token.
   }
-  throw new Refusal(400, 'next_page is not a valid page token');
+  throw invalidToken();
+}
+
+function invalidToken(): Refusal {
+  return new Refusal(400, 'next_page is not a valid page token');
 }

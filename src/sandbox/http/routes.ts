@@ -3,16 +3,20 @@ import { messageIds } from '../world/messages.ts';
 import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
 import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
+import { createNote } from './notes.ts';
 import { pageOf, readPageRequest } from './paging.ts';
-import { createDraft, createNote, createTag, updateConversation } from './writes.ts';
+import { exactNumber } from './wire.ts';
+import { createDraft, createTag, updateConversation } from './writes.ts';
 
 /**
  * Answers a request whose key and limits were checked (spec §4, docs/service.md).
  * @throws Refusal 400 or 404
  */
 export function route(context: Context, request: SandboxRequest): SandboxAnswer | Promise<SandboxAnswer> {
-  const { pathname, searchParams: query } = new URL(request.path, 'http://sandbox');
-  const [root, version, inboxes, inboxId, list, item, leaf, ...rest] = pathname.split('/');
+  // No `URL`: it takes what follows `//` for a host, and resolves `..`.
+  const [path = ''] = request.path.split('?', 1);
+  const query = new URLSearchParams(request.path.slice(path.length));
+  const [root, version, inboxes, inboxId, list, item, leaf, ...rest] = path.split('/');
   if (root !== '' || version !== 'v1' || inboxes !== 'inboxes' || rest.length > 0) throw unknownPath(request);
 
   if (inboxId === undefined) {
@@ -68,9 +72,14 @@ function runOperation(
       return createDraft(context, inbox, request);
     case 'GET :inbox/conversations/:conversation': {
       const conversation = findConversation(inbox, item);
-      const row = { ...context.wire.conversation(conversation), message_ids: messageIds(conversation) };
+      // Here, unlike in a list, the vendor's example has the id as a string: `mixed` ids follow it.
+      const row = { ...context.wire.conversation(conversation), id: context.wire.id(conversation.id) };
       // A public client received an array of one element here (docs/service.md).
-      return jsonAnswer(200, { data: [row] });
+      const message_ids = messageIds(conversation).map((ids) => ({
+        ...ids,
+        hiver_message_id: exactNumber(ids.hiver_message_id),
+      }));
+      return jsonAnswer(200, { data: [{ ...row, message_ids }] });
     }
     case 'PATCH :inbox/conversations/:conversation':
       return updateConversation(context, inbox, findConversation(inbox, item), request);

@@ -5,7 +5,7 @@ import type { SandboxConversation, SandboxInbox, SandboxTag, SandboxUser } from 
 type WireId = string | number | ExactNumber;
 
 /** Converts an id to a JSON number that keeps every digit, even past 2^53. */
-function exactNumber(id: string): number | ExactNumber {
+export function exactNumber(id: string): number | ExactNumber {
   const number = Number(id);
   return Number.isSafeInteger(number) ? number : rawNumber(JSON, id);
 }
@@ -31,16 +31,17 @@ export class Wire {
   /** Converts an id to a number if `idType` is `number`, else to a string. */
   readonly id: (id: string) => WireId;
   /**
-   * Converts a conversation row's id or assignee id: to a string if `idType` is `string`, else to a number.
+   * Converts an id that the vendor's examples show as a number, such as that of a listed conversation or of
+   * an assignee: to a string if `idType` is `string`, else to a number.
    */
-  readonly #conversationId: (id: string) => WireId;
+  readonly exampleId: (id: string) => WireId;
 
   readonly #instant: (seconds: number) => number | string;
 
   constructor({ idType, timestamps }: Pick<SandboxOptions, 'idType' | 'timestamps'>) {
     this.id = idType === 'number' ? exactNumber : String;
     this.#instant = (seconds) => instantOf(timestamps, seconds);
-    this.#conversationId = idType === 'string' ? String : exactNumber;
+    this.exampleId = idType === 'string' ? String : exactNumber;
   }
 
   readonly inbox = (inbox: SandboxInbox) => ({
@@ -64,7 +65,7 @@ export class Wire {
   });
 
   readonly conversation = (conversation: SandboxConversation) => ({
-    id: this.#conversationId(conversation.id),
+    id: this.exampleId(conversation.id),
     ...this.#assignee(conversation),
     status: conversation.status,
     tag_ids: conversation.tag_ids.map(this.id),
@@ -79,7 +80,7 @@ export class Wire {
       return {
         assignee: {
           assignee_type: assignee.assignee_type,
-          assignee_id: this.#conversationId(assignee.assignee_id),
+          assignee_id: this.exampleId(assignee.assignee_id),
         },
       };
     }

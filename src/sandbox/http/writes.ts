@@ -3,8 +3,13 @@ import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
 import { readFields, idAsText, isObject, readJsonBody } from './bodies.ts';
 import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
+import { exactNumber } from './wire.ts';
 
-// The operations of spec §4.4, with the bodies of docs/service.md. Each checks the whole request first.
+// The operations of spec §4.4, with the bodies of docs/service.md; notes are in notes.ts. Each checks the
+// whole request first.
+
+/** The sandbox gives every tag the background of the vendor's example. */
+const BACKGROUND = '#f2f4f5';
 
 /** Body: `{name, color_hexcode?, description?}`; answer: 200 with `data`. */
 export function createTag(
@@ -20,12 +25,12 @@ export function createTag(
   const tag = world.addTag(inbox.id, { name, color_code: colour });
   return jsonAnswer(200, {
     data: {
-      tag_id: wire.id(tag.id),
+      tag_id: wire.exampleId(tag.id),
       name,
       color_hexcode: colour,
+      background_hexcode: BACKGROUND,
+      smid: wire.exampleId(inbox.id),
       description,
-      type: tag.type,
-      created_at: tag.created_at,
     },
   });
 }
@@ -95,68 +100,39 @@ function tagIds(
 }
 
 /**
- * Multipart body: `body`, `reply_type?`, `hiver_message_id` or `gmail_message_id`; answer: 200 with `data`.
+ * Multipart body: `body`, `reply_type?`, `hiver_message_id` or `gmail_message_id`; answer: 200 with the ids
+ * of conversation, draft and message in `data`.
  */
 export async function createDraft(
-  { world }: Context,
+  { world, wire }: Context,
   inbox: SandboxInbox,
   request: SandboxRequest,
 ): Promise<SandboxAnswer> {
-  const fields = await readFields(request);
-  const body = requiredField(fields, 'body');
-  const serviceId = fields.get('hiver_message_id')?.[0];
-  const providerId = fields.get('gmail_message_id')?.[0];
+  const { texts } = await readFields(request);
+  const body = texts.get('body')?.[0] ?? '';
+  if (body === '') throw new Refusal(400, `required parameter 'body' is missing`);
+  const serviceId = texts.get('hiver_message_id')?.[0];
+  const providerId = texts.get('gmail_message_id')?.[0];
   if (serviceId === undefined && providerId === undefined) {
     throw new Refusal(400, `one of the parameters 'hiver_message_id', 'gmail_message_id' is required`);
   }
-  // The global SMTP id, `<…@…>`, may replace the provider's id (spec §4.4). Any is accepted.
-  const replyTo = providerId?.includes('@')
-    ? providerId
-    : findMessage(inbox.conversations.values(), {
-        ...(serviceId === undefined ? {} : { hiver_message_id: serviceId }),
-        ...(providerId === undefined ? {} : { gmail_message_id: providerId }),
-      });
-  if (replyTo === undefined)
+  const found = findMessage(inbox.conversations.values(), {
+    ...(serviceId === undefined ? {} : { hiver_message_id: serviceId }),
+    ...(providerId === undefined ? {} : { gmail_message_id: providerId }),
+  });
+  if (found === undefined)
     throw new Refusal(404, `message ${serviceId ?? providerId} not found in inbox ${inbox.id}`);
-  const [id, draftId] = [world.newId('others'), world.newId('others')];
-  const reply_type = fields.get('reply_type')?.[0] ?? 'reply';
-  inbox.drafts.push({ id, shared_draft_id: draftId, body, reply_type, reply_to_message_id: replyTo });
-  return jsonAnswer(200, { data: { id, shared_draft_id: draftId, reply_to_message_id: replyTo } });
-}
-
-/**
- * Multipart body: `content`, `mentions[]?`; answer: 201 with `data`.
- * The author is the owner of the key, in the sandbox the inbox's source user.
- */
-export async function createNote(
-  { world, wire, options }: Context,
-  inbox: SandboxInbox,
-  conversation: SandboxConversation,
-  request: SandboxRequest,
-): Promise<SandboxAnswer> {
-  const fields = await readFields(request);
-  const content = requiredField(fields, 'content');
-  const note = {
-    id: world.newId('others'),
-    conversation_id: conversation.id,
-    content,
-    mentions: fields.get('mentions') ?? [],
-    created_at: new Date(options.now()).toISOString(),
+  const draft = {
+    conversation_id: found.conversation.id,
+    shared_draft_id: world.newId('others'),
+    reply_to_message_id: found.messageId,
   };
-  inbox.notes.push(note);
-  const { source_user: author } = inbox;
-  return jsonAnswer(201, {
+  inbox.drafts.push({ ...draft, body, reply_type: texts.get('reply_type')?.[0] ?? 'reply' });
+  return jsonAnswer(200, {
     data: {
-      ...note,
-      id: wire.id(note.id),
-      conversation_id: wire.id(note.conversation_id),
-      author: { ...author, id: wire.id(author.id) },
+      id: wire.exampleId(draft.conversation_id),
+      shared_draft_id: exactNumber(draft.shared_draft_id),
+      reply_to_message_id: exactNumber(draft.reply_to_message_id),
     },
   });
-}
-
-function requiredField(fields: Map<string, string[]>, name: string): string {
-  const value = fields.get(name)?.[0];
-  if (value === undefined || value === '') throw new Refusal(400, `required parameter '${name}' is missing`);
-  return value;
 }

@@ -21,21 +21,23 @@ export function messageIds({ id, gmail_thread_id: thread }: SandboxConversation)
 }
 
 /**
- * Finds a message by either of its ids.
- * @returns its id at the service; undefined if no conversation has the message
+ * Finds a message by either of its ids. `gmail_message_id` may also be the message's global SMTP id
+ * (spec §2.4), `<GMAIL_MESSAGE_ID@mail.example.com>` in the sandbox.
+ * @returns the message's id at the service, and its conversation; undefined if there is no such message
  */
 export function findMessage(
   conversations: Iterable<SandboxConversation>,
   wanted: Partial<MessageIds>,
-): string | undefined {
-  const { hiver_message_id: serviceId, gmail_message_id: providerId } = wanted;
+): { messageId: string; conversation: SandboxConversation } | undefined {
+  const serviceId = wanted.hiver_message_id;
+  const providerId = wanted.gmail_message_id?.replace(/^<(.*)@mail\.example\.com>$/, '$1');
   for (const conversation of conversations) {
     // All messages of a thread share its last five digits, which rules most conversations out cheaply.
     if (serviceId === undefined && conversation.gmail_thread_id.slice(11) !== providerId?.slice(11)) continue;
     const message = messageIds(conversation).find(
       (ids) => ids.hiver_message_id === serviceId || ids.gmail_message_id === providerId,
     );
-    if (message !== undefined) return message.hiver_message_id;
+    if (message !== undefined) return { messageId: message.hiver_message_id, conversation };
   }
   return undefined;
 }

@@ -36,17 +36,21 @@ export interface SandboxConversation {
   public_permalink: string;
 }
 
-interface SandboxNote {
+export interface SandboxNote {
   id: string;
   conversation_id: string;
+  /** With names in place of the mentioned addresses; empty if the note is only attachments. */
   content: string;
   mentions: string[];
+  /** null: the note is no reply. */
+  parent_note_id: string | null;
+  attachments: { id: string; file_name: string; file_type: string }[];
   /** ISO 8601, as the service sends it. */
   created_at: string;
 }
 
 interface SandboxDraft {
-  id: string;
+  conversation_id: string;
   shared_draft_id: string;
   body: string;
   reply_type: string;

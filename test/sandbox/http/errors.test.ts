@@ -5,6 +5,17 @@ import { ask, firstInbox, KEY, UNLIMITED } from './ask.ts';
 const sandbox = createSandbox({ ...UNLIMITED, forbiddenKeys: ['weak-key'], inboxes: 1, conversations: [12] });
 const { id } = firstInbox(sandbox);
 
+function base64(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64');
+}
+
+function token(value: object): string {
+  return encodeURIComponent(base64(value));
+}
+
+const SEVEN = base64({ gmailunit_id: 7 });
+const BELOW_ZERO = base64({ gmailunit_id: -7 });
+
 async function statusWith(headers: Record<string, string>): Promise<number> {
   return (await sandbox.handle({ method: 'GET', path: '/v1/inboxes', headers })).status;
 }
@@ -28,9 +39,23 @@ test.each([
   `/inboxes/${id}/conversations/1/notes`,
   `/inboxes/${id}/`,
   '/conversations',
+  '//inboxes',
+  `//inboxes//${id}`,
+  `/inboxes//${id}`,
+  `/inboxes/${id}//users`,
+  `/inboxes/${id}/users/`,
+  '/inboxes/../inboxes',
 ])('the path %s gets 404', async (path) => {
   expect((await ask(sandbox, path)).status).toBe(404);
 });
+
+test.each(['//', '//v1/inboxes', '//other/v1/inboxes', '///', '/\\\\other/v1/inboxes', '//[', ''])(
+  'the path %j without a base gets 404 in an error form',
+  async (path) => {
+    const answer = await sandbox.handle({ method: 'GET', path, headers: KEY });
+    expect([answer.status, formOf(answer)]).toEqual([404, ['errors']]);
+  },
+);
 
 test('a path without /v1 and an unsupported method get 404', async () => {
   expect((await sandbox.handle({ method: 'GET', path: '/inboxes', headers: KEY })).status).toBe(404);
@@ -50,7 +75,9 @@ test.each([
   'conversations?sort_order=up',
   'conversations?next_page=',
   'conversations?next_page=garbage',
-  `conversations?next_page=${Buffer.from('{"cursor":"x","sort_order":"asc","sort_by":"id"}').toString('base64url')}`,
+  `conversations?next_page=${token({ cursor: 'x', sort_order: 'asc', sort_by: 'id' })}`,
+  `conversations?next_page=${token({ cursor: BELOW_ZERO, sort_order: 'asc', sort_by: 'id' })}`,
+  `conversations?next_page=${token({ cursor: SEVEN, sort_order: 'up', sort_by: 'id' })}`,
 ])('the request %s gets 400', async (path) => {
   expect((await ask(sandbox, `/inboxes/${id}/${path}`)).status).toBe(400);
 });

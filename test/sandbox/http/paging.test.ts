@@ -86,7 +86,10 @@ describe.each(['data', 'top'] as const)('the sandbox with the envelope %s', (env
   });
 });
 
-/** Whether the ids of a conversation, its assignee, its tags and its inbox are numbers in the JSON. */
+/**
+ * Whether ids are numbers in the JSON: of a listed conversation, its assignee, its tags, its inbox, and of
+ * the conversation alone.
+ */
 async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> {
   const sandbox = createSandbox({ ...UNLIMITED, idType, inboxes: 1, conversations: 0 });
   const { id, users, tags } = firstInbox(sandbox);
@@ -99,18 +102,20 @@ async function forms(idType: 'string' | 'number' | 'mixed'): Promise<boolean[]> 
   });
   const { body } = await ask(sandbox, `/inboxes/${id}/conversations`);
   const inboxes = (await ask(sandbox, '/inboxes')).body;
+  const alone = (await ask(sandbox, `/inboxes/${id}/conversations/9007199254740993`)).body;
   return [
     body.includes('"id":9007199254740993,'),
     body.includes(`"assignee_id":${user?.id}}`),
     body.includes(`"tag_ids":[${tag?.id}]`),
     inboxes.includes(`"id":${id},`),
+    alone.includes('"id":9007199254740993,'),
   ];
 }
 
-test('mixed ids are numbers for conversations and assignees only; other types are uniform', async () => {
-  expect(await forms('mixed')).toEqual([true, true, false, false]);
-  expect(await forms('string')).toEqual([false, false, false, false]);
-  expect(await forms('number')).toEqual([true, true, true, true]);
+test('mixed ids are numbers for listed conversations and assignees; other types are uniform', async () => {
+  expect(await forms('mixed')).toEqual([true, true, false, false, false]);
+  expect(await forms('string')).toEqual([false, false, false, false, false]);
+  expect(await forms('number')).toEqual([true, true, true, true, true]);
 });
 
 test('no assignee has seven shapes, and each conversation keeps its shape', async () => {
@@ -149,22 +154,25 @@ test('the sandbox sorts ids as numbers, not as text, in both directions', async 
   );
 });
 
-test('a token survives the removal of its row, sets the order and ignores rows behind it', async () => {
+test('a token has the published form, survives the removal of its row and sets the order', async () => {
   const sandbox = createSandbox({ ...UNLIMITED, conversations: [25] });
   const { id, conversations } = firstInbox(sandbox);
   const order = [...conversations.order];
   const token =
     pageIn(await ask(sandbox, `/inboxes/${id}/conversations?sort_order=desc`)).pagination.next_page ?? '';
-  expect(JSON.parse(Buffer.from(token, 'base64url').toString())).toEqual({
-    cursor: order[15],
-    sort_order: 'desc',
-    sort_by: 'id',
-  });
+  expect(token).toMatch(/^[A-Za-z0-9+/]+=*$/);
+  expect(token.length % 4).toBe(0);
+  const decoded: { cursor: string } = JSON.parse(Buffer.from(token, 'base64').toString());
+  expect(decoded).toEqual({ cursor: expect.any(String), sort_order: 'desc', sort_by: 'id' });
+  expect(decoded.cursor).toMatch(/^[\w-]+$/);
+  expect(Buffer.from(decoded.cursor, 'base64url').toString()).toBe(
+    `{"gmailunit_id":${order[15]},"_pointsToNextItems":true}`,
+  );
 
   sandbox.world.removeConversation(id, order[15] ?? '');
   sandbox.world.removeConversation(id, order[20] ?? '');
   sandbox.world.addConversation(id);
-  const second = await ask(sandbox, `/inboxes/${id}/conversations?next_page=${token}`);
+  const second = await ask(sandbox, `/inboxes/${id}/conversations?next_page=${encodeURIComponent(token)}`);
   expect(idsIn([second.body])).toEqual(order.slice(5, 15).toReversed());
 });
 
@@ -187,7 +195,10 @@ test('a walk sees each row that stays exactly once, whatever changes between its
         let token: string | null = null;
         do {
           const path = `/inboxes/${id}/conversations?sort_order=${down ? 'desc' : 'asc'}`;
-          const { body } = await ask(sandbox, token === null ? path : `${path}&next_page=${token}`);
+          const { body } = await ask(
+            sandbox,
+            token === null ? path : `${path}&next_page=${encodeURIComponent(token)}`,
+          );
           seen.push(...idsIn([body]));
           token = pageIn({ body }).pagination.next_page;
           const { remove, add } = steps.shift() ?? { remove: [], add: [] };
@@ -229,6 +240,11 @@ test('the searches list users by their whole address, and tags by their whole na
   const first = await search('tags/search?name=Post', partial);
   expect(first.results.length).toBe(10);
   expect(
-    (await search(`tags/search?name=Post&next_page=${first.pagination.next_page}`, partial)).results.length,
+    (
+      await search(
+        `tags/search?name=Post&next_page=${encodeURIComponent(first.pagination.next_page ?? '')}`,
+        partial,
+      )
+    ).results.length,
   ).toBe(2);
 });

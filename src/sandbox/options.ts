@@ -27,6 +27,12 @@ export interface SandboxOptions {
   timestamps: 'seconds' | 'milliseconds' | 'microseconds' | 'iso';
   /** The `next_page` of a list's last page: null, as specified; no such field; or an empty text. */
   lastPage: 'null' | 'missing' | 'empty';
+  /** The order of a list without `sort_order`; `mixed` has nothing to do with the ids (docs/service.md). */
+  listOrder: 'asc' | 'desc' | 'mixed';
+  /** What a page token says: the id before the page, or how many rows lie before it. */
+  pageTokens: 'ids' | 'positions';
+  /** A token is refused this many ms after it was given; 0: never. */
+  tokenLifeMs: number;
   /** The form of error bodies (spec §7); null: B for 429 and 5xx, A for any other status. */
   errorForm: 'A' | 'B' | null;
   /** Whether the tag search matches the whole name or a part of it (spec §4.3 does not specify this). */
@@ -68,6 +74,9 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   idType: 'string',
   timestamps: 'seconds',
   lastPage: 'null',
+  listOrder: 'asc',
+  pageTokens: 'ids',
+  tokenLifeMs: 0,
   errorForm: null,
   tagSearch: 'exact',
   rate: 1,

@@ -10,7 +10,12 @@ WITH
     SELECT list, inbox_id, finished_at FROM sweeps
     WHERE id IN (SELECT max(id) FROM sweeps WHERE state = 'complete' GROUP BY list, inbox_id)
   ),
-  readings AS (SELECT inbox_id, min(read_at) AS oldest FROM bookmarks GROUP BY inbox_id),
+  readings AS (
+    SELECT bookmarks.inbox_id, min(bookmarks.read_at) AS oldest
+    FROM bookmarks
+    JOIN bookmark_lists ON bookmark_lists.inbox_id = bookmarks.inbox_id AND bookmark_lists.lost_at IS NULL
+    GROUP BY bookmarks.inbox_id
+  ),
   dated AS (
     SELECT lists.list, lists.inbox_id,
       -- A list is complete as of its last complete sweep, or of the oldest reading among its pages.

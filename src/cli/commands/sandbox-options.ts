@@ -25,6 +25,9 @@ export interface SandboxFlags {
   readonly idType: SandboxOptions['idType'];
   readonly timestamps: SandboxOptions['timestamps'];
   readonly lastPage: SandboxOptions['lastPage'];
+  readonly listOrder: SandboxOptions['listOrder'];
+  readonly pageTokens: SandboxOptions['pageTokens'];
+  readonly tokenLife: number;
   readonly errorForm: 'A' | 'B' | 'mixed';
   readonly tagSearch: SandboxOptions['tagSearch'];
   readonly errorRate: number;
@@ -39,6 +42,8 @@ export interface SandboxFlags {
 const ENVELOPES = ['top', 'data'] as const;
 const ID_TYPES = ['string', 'number', 'mixed'] as const;
 const TIMESTAMPS = ['seconds', 'milliseconds', 'microseconds', 'iso'] as const;
+const LIST_ORDERS = ['asc', 'desc', 'mixed'] as const;
+const TOKENS = ['ids', 'positions'] as const;
 
 const LIST = 'LIST is inboxes, users, tags or conversations, or a list of one inbox, such as 20117/tags.';
 
@@ -127,6 +132,10 @@ function* formOptions(): Generator<Option> {
   yield choice('--id-type <type>', `JSON type of ids; ${mixed}`, ID_TYPES, idType);
   yield choice('--timestamps <form>', 'form of instants', TIMESTAMPS, timestamps);
   yield choice('--last-page <form>', 'next_page of the last page', ['null', 'missing', 'empty'], lastPage);
+  yield choice('--list-order <order>', 'order of the ids in a list', LIST_ORDERS, DEFAULTS.listOrder);
+  const tokens = 'the id before the page, or the rows before it';
+  yield choice('--page-tokens <kind>', `what a page token names: ${tokens}`, TOKENS, DEFAULTS.pageTokens);
+  yield number('--token-life <ms>', 'age at which a page token is refused; 0: never', decimal(0, 1e9), 0);
   const forms = 'A: {errors}; B: {Message}; mixed: B for 429 and 5xx';
   yield choice(
     '--error-form <form>',
@@ -171,6 +180,9 @@ export function sandboxOptions(flags: SandboxFlags): Omit<SandboxOptions, 'now'>
     idType: flags.idType,
     timestamps: flags.timestamps,
     lastPage: flags.lastPage,
+    listOrder: flags.listOrder,
+    pageTokens: flags.pageTokens,
+    tokenLifeMs: flags.tokenLife,
     errorForm: flags.errorForm === 'mixed' ? null : flags.errorForm,
     tagSearch: flags.tagSearch,
     errorRate: flags.errorRate,

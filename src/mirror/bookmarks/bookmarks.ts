@@ -75,7 +75,10 @@ export class BookmarkReader {
   /** The oldest reading among the pages of each list, by inbox. */
   async oldestReadings(): Promise<Map<string, Date>> {
     const rows = await this.#database.query<{ inbox_id: string; oldest: Date }>(
-      `SELECT inbox_id, min(read_at) AS oldest FROM bookmarks GROUP BY inbox_id`,
+      `SELECT bookmarks.inbox_id, min(read_at) AS oldest
+       FROM bookmarks
+       JOIN bookmark_lists ON bookmark_lists.inbox_id = bookmarks.inbox_id AND lost_at IS NULL
+       GROUP BY bookmarks.inbox_id`,
     );
     return new Map(rows.map(({ inbox_id, oldest }) => [inbox_id, new Date(oldest)]));
   }
@@ -126,7 +129,7 @@ export class Bookmarks extends BookmarkReader {
       );
       const isLost = (list?.refused ?? 0) >= MOST_REFUSED;
       if (isLost) await loseBookmarks(tx, bookmark.inboxId, 'expiry', now);
-      else await dropBookmark(tx, database.dialect, bookmark);
+      else await dropBookmark(tx, database.dialect, bookmark, now);
       return isLost;
     });
   }

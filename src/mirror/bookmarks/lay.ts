@@ -39,6 +39,7 @@ export async function layBookmarks(
   if (list !== 'conversations' || inboxId === null) return;
   const known = await readLoss(tx, inboxId);
   const isTokenFault = known?.cause === 'positions' || known?.cause === 'expiry';
+  await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1`, inboxId);
   if (known !== null && isTokenFault && now < known.lostAt.getTime() + LOST_FOR_MS) return;
   const pages = await readPages(tx, id);
   const direction = directionOf(pages.flatMap(({ ids }) => ids));
@@ -48,14 +49,15 @@ export async function layBookmarks(
     return;
   }
   const baselineAt = await writeList(tx, inboxId, direction, isTokenFault);
-  await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1`, inboxId);
   for (let from = 0; from < pages.length; from += PAGES_AT_ONCE)
     await writePages(tx, dialect, { inboxId, baselineAt, pages, from });
 }
 
-/** Removes the bookmarks of a list and records why. */
+/**
+ * Records that, and why, a list has lost its bookmarks. Their rows remain until the next complete sweep: they
+ * say when each item was last seen.
+ */
 export async function loseBookmarks(tx: Sql, inboxId: string, cause: LossCause, now: number): Promise<void> {
-  await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1`, inboxId);
   await tx.execute(
     `INSERT INTO bookmark_lists (inbox_id, direction, baseline_at, lost_at, lost_cause)
      VALUES ($1, 'asc', $2, $2, $3)

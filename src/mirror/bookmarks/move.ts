@@ -6,6 +6,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './apply.ts';
 import { type BookmarkRow, parseJson, writeBookmarks } from './lay.ts';
 import { type Direction, isBeyond, sqlBeyond, sqlOrder } from './order.ts';
+import { openRound } from './rounds.ts';
 
 /** A bookmark with what its page held when it was last read. */
 interface Tile {
@@ -47,7 +48,7 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   if (reach !== null && (next === undefined || isBeyond(direction, next.afterId, reach))) {
     const rest = restOf(own, { direction, reach });
     const joins = next !== undefined && rest.ids.length + next.ids.length <= ids.length;
-    rows.push(rowOf(joins ? joined(rest, next) : rest, move.page.next));
+    rows.push(rowOf(joins ? await join(tx, move.round, rest, next) : rest, move.page.next));
     if (joins) removed.push(next);
   }
   if (removed.length > 0)
@@ -65,6 +66,7 @@ export async function dropBookmark(
   tx: Sql,
   dialect: Dialect,
   { inboxId, afterId, direction }: Bookmark,
+  now: number,
 ): Promise<void> {
   const beyond = sqlBeyond(direction);
   const order = direction === 'asc' ? 'DESC' : 'ASC';
@@ -78,7 +80,8 @@ export async function dropBookmark(
   );
   if (dropped === undefined || before === undefined) return;
   await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1 AND after_id = $2`, inboxId, afterId);
-  await writeBookmarks(tx, dialect, inboxId, [rowOf(joined(before, dropped), before.token)]);
+  const round = await openRound(tx, inboxId, now);
+  await writeBookmarks(tx, dialect, inboxId, [rowOf(await join(tx, round, before, dropped), before.token)]);
 }
 
 /** True if the page reaches the end of a tile; undefined: the list's. */
@@ -95,8 +98,11 @@ function restOf(own: Tile, { direction, reach }: { direction: Direction; reach: 
   return { ...own, afterId: reach, ids, kinds: own.kinds.map((rows) => rows * share) };
 }
 
-/** Two neighbouring tiles as one, as old as the older. */
-function joined(first: Tile, second: Tile): Tile {
+/** Joins two neighbouring tiles to one, as old as the older; the sightings of the newer one are kept. */
+async function join(tx: Sql, round: Sweep, first: Tile, second: Tile): Promise<Tile> {
+  const newer = first.readAt < second.readAt ? second : first;
+  if (first.readAt.getTime() !== second.readAt.getTime())
+    await keepSighting(tx, round, newer.ids, newer.readAt);
   return {
     afterId: first.afterId,
     ids: [...first.ids, ...second.ids],
@@ -166,22 +172,27 @@ async function query(
   }));
 }
 
-/**
- * Keeps the earlier sightings of rows that the page lacks: under a negative page number of the round, as for
- * the suspects of a sweep.
- */
+/** Keeps the earlier sightings of rows that the page lacks. */
 async function keepSightings(tx: Sql, { lacking, round }: Move, tiles: readonly Tile[]): Promise<void> {
   const wanted = new Set(lacking.map(({ id }) => id));
-  for (const { ids, readAt } of tiles) {
-    const seen = ids.filter((id) => wanted.has(id));
-    if (seen.length === 0) continue;
-    await tx.execute(
-      `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-       SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
-       WHERE sweep_id = $1 AND page_no < 0`,
-      round.id,
-      JSON.stringify(seen),
-      iso(readAt),
+  for (const { ids, readAt } of tiles)
+    await keepSighting(
+      tx,
+      round,
+      ids.filter((id) => wanted.has(id)),
+      readAt,
     );
-  }
+}
+
+/** Keeps a sighting that no bookmark shows any more: under a negative page number, as that of a suspect. */
+async function keepSighting(tx: Sql, round: Sweep, ids: readonly string[], seenAt: Date): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.execute(
+    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+     SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
+     WHERE sweep_id = $1 AND page_no < 0`,
+    round.id,
+    JSON.stringify(ids),
+    iso(seenAt),
+  );
 }

@@ -1,34 +1,39 @@
 import { parseExact } from '../../core/json.ts';
+import type { SandboxOptions } from '../options.ts';
 import { lowerBound } from '../world/ids.ts';
 import { idAsText, isObject } from './bodies.ts';
 import { Refusal } from './messages.ts';
 import { exactNumber } from './wire.ts';
 
+/** The order of a list's rows: by their ids, or one that has nothing to do with the ids. */
+type Order = 'asc' | 'desc' | 'mixed';
+
 interface PageRequest {
   limit: number;
-  descending: boolean;
-  /** The page starts after this id; null: at the start of the list. */
-  cursor: string | null;
+  order: Order;
+  /** The page starts after this id, or after this many rows; null: at the start of the list. */
+  after: string | number | null;
 }
+
+/** What the service does beyond the specification. */
+export type PagingOptions = Pick<SandboxOptions, 'listOrder' | 'pageTokens' | 'tokenLifeMs' | 'now'>;
 
 /**
  * Reads the pagination parameters of a query (spec §4.2). The order in a token overrides `sort_order`.
  * @throws Refusal 400 for a limit outside 10–100, a sort field other than `id`, or a bad order or token
  */
-export function readPageRequest(query: URLSearchParams): PageRequest {
+export function readPageRequest(query: URLSearchParams, options: PagingOptions): PageRequest {
   const limit = query.get('limit') ?? '10';
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 10 || Number(limit) > 100)
     throw new Refusal(400, `limit must be from 10 to 100, not '${limit}'`);
   const sortBy = query.get('sort_by') ?? 'id';
   if (sortBy !== 'id') throw new Refusal(400, `cannot sort by '${sortBy}', only by 'id'`);
-  const order = query.get('sort_order') ?? 'asc';
-  if (order !== 'asc' && order !== 'desc')
-    throw new Refusal(400, `sort_order must be 'asc' or 'desc', not '${order}'`);
+  const wanted = query.get('sort_order');
+  if (wanted !== null && wanted !== 'asc' && wanted !== 'desc')
+    throw new Refusal(400, `sort_order must be 'asc' or 'desc', not '${wanted}'`);
   const token = query.get('next_page');
-  return {
-    limit: Number(limit),
-    ...(token === null ? { descending: order === 'desc', cursor: null } : readToken(token)),
-  };
+  const order = options.listOrder === 'mixed' ? 'mixed' : (wanted ?? options.listOrder);
+  return { limit: Number(limit), ...(token === null ? { order, after: null } : readToken(token, options)) };
 }
 
 /**
@@ -37,44 +42,76 @@ export function readPageRequest(query: URLSearchParams): PageRequest {
  */
 export function pageOf(
   sorted: readonly string[],
-  { limit, descending, cursor }: PageRequest,
+  { limit, order, after }: PageRequest,
+  options: PagingOptions,
 ): { ids: string[]; nextPage: string | null } {
-  let ids: string[];
-  let more: boolean;
-  if (descending) {
-    const end = cursor === null ? sorted.length : lowerBound(sorted, cursor);
-    ids = sorted.slice(Math.max(0, end - limit), end).toReversed();
-    more = end > limit;
-  } else {
-    let start = cursor === null ? 0 : lowerBound(sorted, cursor);
-    if (cursor !== null && sorted[start] === cursor) start++;
-    ids = sorted.slice(start, start + limit);
-    more = sorted.length > start + limit;
-  }
+  const start = startOf(sorted, order, after);
+  const ids = idsFrom(sorted, order, { start, limit });
   const last = ids.at(-1);
-  return { ids, nextPage: more && last !== undefined ? writeToken(last, descending) : null };
+  const isLast = last === undefined || start + limit >= sorted.length;
+  const next = options.pageTokens === 'positions' ? start + limit : last;
+  return { ids, nextPage: isLast || next === undefined ? null : writeToken(next, order, options) };
+}
+
+/** How many rows lie before the page. */
+function startOf(sorted: readonly string[], order: Order, after: string | number | null): number {
+  if (after === null) return 0;
+  if (typeof after === 'number') return Math.min(after, sorted.length);
+  if (order === 'desc') return sorted.length - lowerBound(sorted, after);
+  if (order === 'mixed') return mixed(sorted).filter((id) => mixedKey(id) <= mixedKey(after)).length;
+  const index = lowerBound(sorted, after);
+  return sorted[index] === after ? index + 1 : index;
+}
+
+function idsFrom(
+  sorted: readonly string[],
+  order: Order,
+  { start, limit }: { start: number; limit: number },
+): string[] {
+  if (order === 'mixed') return mixed(sorted).slice(start, start + limit);
+  if (order === 'asc') return sorted.slice(start, start + limit);
+  return sorted.slice(Math.max(0, sorted.length - start - limit), sorted.length - start).toReversed();
+}
+
+function mixed(sorted: readonly string[]): string[] {
+  return sorted.toSorted((a, b) => (mixedKey(a) < mixedKey(b) ? -1 : 1));
+}
+
+/** The last digits first: an order that new rows enter anywhere. */
+function mixedKey(id: string): string {
+  return [...id].toReversed().join('');
 }
 
 // The form of the published sample (docs/service.md): "after id X", twice encoded. The outer base64 is padded
 // and may hold `+` and `/`, which a client must escape. A token needs no state on the server, and it stays
 // valid after row X is removed.
-function writeToken(cursor: string, descending: boolean): string {
-  const inner = JSON.stringify({ gmailunit_id: exactNumber(cursor), _pointsToNextItems: true });
+function writeToken(next: string | number, order: Order, { tokenLifeMs, now }: PagingOptions): string {
+  const place = typeof next === 'number' ? { offset: next } : { gmailunit_id: exactNumber(next) };
+  const inner = JSON.stringify({ ...place, _pointsToNextItems: true });
   return Buffer.from(
     JSON.stringify({
       cursor: Buffer.from(inner).toString('base64url'),
-      sort_order: descending ? 'desc' : 'asc',
+      sort_order: order,
       sort_by: 'id',
+      ...(tokenLifeMs === 0 ? {} : { issued_at: now() }),
     }),
   ).toString('base64');
 }
 
-function readToken(token: string): { descending: boolean; cursor: string } {
-  const { cursor, sort_order: order, sort_by: by } = decoded(token);
-  const id = typeof cursor === 'string' ? idAsText(decoded(cursor)['gmailunit_id']) : undefined;
-  if (id === undefined || !/^\d+$/.test(id) || (order !== 'asc' && order !== 'desc') || by !== 'id')
+function readToken(
+  token: string,
+  { tokenLifeMs, now }: PagingOptions,
+): { order: Order; after: string | number } {
+  const { cursor, sort_order: order, sort_by: by, issued_at: issuedAt } = decoded(token);
+  const place = typeof cursor === 'string' ? decoded(cursor) : {};
+  const id = idAsText(place['gmailunit_id']);
+  const offset = Number(place['offset'] ?? Number.NaN);
+  const after = id !== undefined && /^\d+$/.test(id) ? id : offset >= 0 ? offset : undefined;
+  if (after === undefined || (order !== 'asc' && order !== 'desc' && order !== 'mixed') || by !== 'id')
     throw invalidToken();
-  return { descending: order === 'desc', cursor: id };
+  const age = now() - Number(issuedAt ?? Number.NaN);
+  if (tokenLifeMs > 0 && !(age <= tokenLifeMs)) throw new Refusal(400, 'next_page has expired');
+  return { order, after };
 }
 
 /** The object that base64 of either alphabet encodes as JSON. @throws Refusal 400 if there is none */

@@ -96,7 +96,7 @@ function listAnswer<T>(
   rows: IdMap<T>,
   write: (row: T) => object,
 ): SandboxAnswer {
-  const { ids, nextPage } = pageOf(rows.order, readPageRequest(query));
+  const { ids, nextPage } = pageOf(rows.order, readPageRequest(query, options), options);
   const results = ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
   const end = { null: { next_page: null }, missing: {}, empty: { next_page: '' } }[options.lastPage];
   const pagination = nextPage === null ? end : { next_page: nextPage };

@@ -1,0 +1,338 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
+import { isBeyond } from '../../src/mirror/bookmarks/order.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { readBookmark, type Reading } from '../../src/sync/pages/bookmark.ts';
+import { accountCheck } from '../support/account.ts';
+import { happening, type Happening, Happenings } from '../support/happenings.ts';
+import { histories } from '../support/histories.ts';
+import { GONE_AFTER_MS, type TestMirror } from '../support/mirror.ts';
+import { ON_SQLITE } from '../support/provider.ts';
+import { syncSettled } from '../support/settle.ts';
+import { quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const HISTORIES = histories(ON_SQLITE ? 25 : 5);
+const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
+
+/** When each conversation was seen, by inbox and id: epoch ms, in order. */
+type Sightings = Map<string, number[]>;
+
+interface PageMirror extends TestMirror {
+  readonly sightings: Sightings;
+  readonly bookmarks: () => Promise<StoredBookmark[]>;
+  /** Reads a page by its bookmark, as the daemon does. */
+  readonly read: (bookmark: StoredBookmark) => Promise<Reading>;
+  /** Reads every page until each was read after this moment. */
+  readonly readAll: () => Promise<void>;
+}
+
+/** A mirror after its first sync, whose lists have pages of ten rows. */
+async function pageMirror(
+  sandbox: Partial<SandboxOptions> = {},
+  conversations: number[] = [43, 12],
+): Promise<PageMirror> {
+  const mirror = await quickMirror({ pageSize: 10, sandbox: { ...SMALL, conversations, ...sandbox } });
+  const { client, writer, clock } = mirror;
+  const sightings = watchSightings(mirror);
+  await mirror.sync();
+  const { address } = await writer.account();
+  const account = accountCheck({ mirror: writer, clock }, () => address ?? '');
+  const bookmarks = async (): Promise<StoredBookmark[]> =>
+    [...(await writer.bookmarks.all()).values()].flat();
+  const read = async (bookmark: StoredBookmark): Promise<Reading> =>
+    await readBookmark(
+      {
+        client,
+        mirror: writer,
+        account,
+        clock,
+        goneAfterMs: GONE_AFTER_MS,
+        onEvent: () => undefined,
+        signal: new AbortController().signal,
+      },
+      bookmark,
+    );
+  const readAll = async (): Promise<void> => {
+    clock.advance(MINUTE);
+    const since = clock.now();
+    for (let left = 100; left > 0; left -= 1) {
+      const oldest = (await bookmarks()).toSorted((a, b) => a.readAt - b.readAt)[0];
+      if (oldest === undefined || oldest.readAt >= since) return;
+      await read(oldest);
+    }
+    throw new Error('the pages are never all read');
+  };
+  return { ...mirror, sightings, bookmarks, read, readAll };
+}
+
+/** Notes each row that a page or an answer for a suspect brings. */
+function watchSightings({ writer, clock }: TestMirror): Sightings {
+  const seen: Sightings = new Map();
+  const note = (inboxId: string | null, ids: readonly string[]): void => {
+    for (const id of ids)
+      seen.set(`${inboxId}/${id}`, [...(seen.get(`${inboxId}/${id}`) ?? []), clock.now()]);
+  };
+  const applyPage = writer.applyPage.bind(writer);
+  writer.applyPage = async (sweep, page, now) => {
+    if (sweep.list === 'conversations')
+      note(
+        sweep.inboxId,
+        page.items.map(({ id }) => id),
+      );
+    return await applyPage(sweep, page, now);
+  };
+  const apply = writer.bookmarks.apply.bind(writer.bookmarks);
+  writer.bookmarks.apply = async (bookmark, page, now) => {
+    note(
+      bookmark.inboxId,
+      page.items.map(({ id }) => id),
+    );
+    return await apply(bookmark, page, now);
+  };
+  const settle = writer.suspects.settle.bind(writer.suspects);
+  writer.suspects.settle = async (sweep, suspect, answer) => {
+    if (answer.found !== null) note(sweep.inboxId, [answer.found.id]);
+    return await settle(sweep, suspect, answer);
+  };
+  return seen;
+}
+
+/** The bookmarks of each list divide it without a gap: one at its start, then in order. */
+function expectTiles(bookmarks: readonly StoredBookmark[]): void {
+  for (const list of Map.groupBy(bookmarks, ({ inboxId }) => inboxId).values()) {
+    expect(list[0]?.afterId).toBe('');
+    for (const [index, { afterId, direction, token }] of list.entries()) {
+      const before = list[index - 1]?.afterId;
+      expect(token === null).toBe(index === 0);
+      if (before !== undefined && before !== '') expect(isBeyond(direction, afterId, before)).toBe(true);
+    }
+  }
+}
+
+async function wrongTombstones({ database, sandbox: { world } }: TestMirror): Promise<string[]> {
+  const rows = await database.query<{ inbox_id: string; id: string }>(
+    `SELECT inbox_id, id FROM conversations WHERE deleted_at IS NOT NULL`,
+  );
+  return rows
+    .filter(({ inbox_id: inbox, id }) => world.inboxes.get(inbox)?.conversations.has(id))
+    .map(({ inbox_id: inbox, id }) => `${inbox}/${id}`);
+}
+
+/** Every change names the row's last sighting before it, and continues from the value before. */
+async function expectChain({ database, sightings }: PageMirror): Promise<void> {
+  const changes = await database.query<{
+    inbox_id: string;
+    item_id: string;
+    field: string;
+    old_value: string | null;
+    new_value: string | null;
+    observed_at: Date;
+    previously_seen_at: Date | null;
+  }>(`SELECT * FROM changes WHERE list = 'conversations' ORDER BY id`);
+  const last = new Map<string, string | null>();
+  for (const change of changes) {
+    const row = `${change.inbox_id}/${change.item_id}`;
+    const column = `${row}/${change.field}`;
+    const observed = change.observed_at.getTime();
+    if (change.field === 'tags') continue;
+    if (last.has(column))
+      expect({ column, old: change.old_value }).toEqual({ column, old: last.get(column) });
+    last.set(column, change.new_value);
+    if (change.field === 'presence' && change.new_value === 'present') continue;
+    const before = (sightings.get(row) ?? []).filter((at) => at < observed).at(-1);
+    expect({ column, observed, seen: change.previously_seen_at?.getTime() }).toEqual({
+      column,
+      observed,
+      seen: before,
+    });
+  }
+}
+
+const ROW_KINDS = new Set(['status', 'assign', 'unassign', 'add', 'remove', 'return', 'tag', 'untag']);
+
+type Step =
+  | { readonly kind: 'happen'; readonly happening: Happening }
+  | { readonly kind: 'read'; readonly nth: number; readonly minutes: number }
+  | { readonly kind: 'sync'; readonly minutes: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: happening
+      .filter(({ kind }) => ROW_KINDS.has(kind))
+      .map((one) => ({ kind: 'happen' as const, happening: one })),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('read' as const),
+      nth: fc.nat(20),
+      minutes: fc.constantFrom(1, 3, 15, 90),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('sync' as const), minutes: fc.constantFrom(1, 15, 90) }),
+  },
+);
+
+/** Takes each step, and checks after each that no row got a wrong tombstone. @returns suspects asked for */
+async function live(mirror: PageMirror, steps: readonly Step[]): Promise<void> {
+  const life = new Happenings(mirror.sandbox.world);
+  let before: string[] = [];
+  for (const one of steps) {
+    if (one.kind === 'happen') life.make(one.happening);
+    else {
+      mirror.clock.advance(one.minutes * MINUTE);
+      const bookmarks = await mirror.bookmarks();
+      const bookmark = one.kind === 'read' ? bookmarks[one.nth % Math.max(1, bookmarks.length)] : undefined;
+      if (bookmark === undefined) await mirror.sync();
+      else await mirror.read(bookmark);
+      expectTiles(await mirror.bookmarks());
+    }
+    const wrong = await wrongTombstones(mirror);
+    // A row that returns after a rightful tombstone has it until it is read again.
+    if (one.kind !== 'happen') expect(wrong.filter((row) => !before.includes(row))).toEqual([]);
+    before = wrong;
+  }
+}
+
+for (const listOrder of ['asc', 'desc'] as const)
+  test(
+    `pages read singly, in any order, keep the mirror equal to a service whose ids are in order (${listOrder})`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.nat(1000),
+          fc.array(step, { minLength: 5, maxLength: 40 }),
+          async (seed, steps) => {
+            const mirror = await pageMirror({ seed, listOrder });
+            await live(mirror, steps);
+            await mirror.readAll();
+            await mirror.readAll();
+            if ((await mirror.writer.bookmarks.lost()).length > 0) await syncSettled(mirror);
+            await expectEqualToService(mirror);
+            await expectChain(mirror);
+            await mirror.database.close();
+          },
+        ),
+        HISTORIES.parameters,
+      );
+    },
+    HISTORIES.timeoutMs,
+  );
+
+const UNFIT: readonly Partial<SandboxOptions>[] = [
+  { pageTokens: 'positions' },
+  { pageTokens: 'positions', listOrder: 'desc' },
+  { listOrder: 'mixed' },
+  { tokenLifeMs: 20 * MINUTE },
+];
+
+for (const options of UNFIT)
+  test(
+    `pages read singly lose nothing where their tokens do not last: ${JSON.stringify(options)}`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.nat(1000),
+          fc.array(step, { minLength: 5, maxLength: 40 }),
+          async (seed, steps) => {
+            const mirror = await pageMirror({ seed, ...options });
+            await live(mirror, steps);
+            await syncSettled(mirror);
+            mirror.clock.advance(GONE_AFTER_MS);
+            await syncSettled(mirror);
+            await expectEqualToService(mirror);
+            await expectChain(mirror);
+            await mirror.database.close();
+          },
+        ),
+        HISTORIES.parameters,
+      );
+    },
+    HISTORIES.timeoutMs,
+  );
+
+/** Reads pages in turn for `days`, while conversations are removed, added and changed. */
+async function livelyDays(mirror: PageMirror, days: number): Promise<{ lookups: number; refused: number }> {
+  const { sandbox, clock } = mirror;
+  const inbox = [...sandbox.world.inboxes.keys()][0] ?? '';
+  for (let turn = 0; turn < days * 24; turn += 1) {
+    clock.advance(60 * MINUTE);
+    const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+    if (turn % 3 === 0) sandbox.world.removeConversation(inbox, order[(turn * 7) % order.length] ?? '');
+    if (turn % 2 === 0) sandbox.world.addConversation(inbox);
+    const bookmarks = await mirror.bookmarks();
+    const next = bookmarks[turn % Math.max(1, bookmarks.length)];
+    if (next === undefined) await mirror.sync();
+    else await mirror.read(next);
+  }
+  const lookups = await mirror.database.query<{ status: number; n: number }>(
+    `SELECT status, count(*) AS n FROM requests WHERE reason = 'probe' GROUP BY status`,
+  );
+  const refused = await mirror.database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM requests WHERE status = 400`,
+  );
+  return { lookups: lookups.find(({ status }) => status === 200)?.n ?? 0, refused: refused[0]?.n ?? 0 };
+}
+
+test('tokens that are positions are noticed within 20 lookups, and the list is then read whole', async () => {
+  for (const listOrder of ['asc', 'desc'] as const) {
+    const mirror = await pageMirror({ pageTokens: 'positions', listOrder }, [60]);
+    const { lookups } = await livelyDays(mirror, 3);
+    expect(lookups).toBeLessThanOrEqual(20);
+    expect(await mirror.writer.bookmarks.lost()).toMatchObject([{ cause: 'positions' }]);
+    expect(await mirror.bookmarks()).toEqual([]);
+  }
+});
+
+test('tokens that expire are noticed after three refusals, and tried again after a week', async () => {
+  const mirror = await pageMirror({ tokenLifeMs: 30 * MINUTE }, [60]);
+  const { refused } = await livelyDays(mirror, 3);
+  expect(refused).toBe(3);
+  expect(await mirror.writer.bookmarks.lost()).toMatchObject([{ cause: 'expiry' }]);
+  mirror.clock.advance(7 * DAY);
+  await mirror.sync();
+  expect(await mirror.writer.bookmarks.lost()).toEqual([]);
+});
+
+test('a list whose ids are in no order gets no bookmarks', async () => {
+  const mirror = await pageMirror({ listOrder: 'mixed' });
+  expect(await mirror.bookmarks()).toEqual([]);
+  expect((await mirror.writer.bookmarks.lost()).map(({ cause }) => cause)).toEqual(['order', 'order']);
+});
+
+test('a page that suddenly lacks more than ten rows suspects none of them: the list is read whole', async () => {
+  const mirror = await pageMirror({}, [60]);
+  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
+  mirror.sandbox.faults.set(`/inboxes/${inbox}/conversations`, 'empty');
+  mirror.clock.advance(MINUTE);
+  const [first] = await mirror.bookmarks();
+  expect((await mirror.read(first!)).lost).toBe('doubt');
+  const suspects = await mirror.database.query(
+    `SELECT id FROM conversations WHERE missing_since IS NOT NULL`,
+  );
+  expect(suspects).toEqual([]);
+  expect(await mirror.bookmarks()).toEqual([]);
+});
+
+test('a page that grows beyond its range is divided, and small neighbours are joined', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
+  expect(await mirror.bookmarks()).toHaveLength(3);
+  for (let left = 0; left < 12; left += 1) mirror.sandbox.world.addConversation(inbox);
+  await mirror.readAll();
+  expect(await mirror.bookmarks()).toHaveLength(4);
+  const { order } = mirror.sandbox.world.inboxes.get(inbox)!.conversations;
+  for (const id of order.filter((_, index) => index % 2 === 0))
+    mirror.sandbox.world.removeConversation(inbox, id);
+  await mirror.readAll();
+  await mirror.readAll();
+  expect(await mirror.bookmarks()).toHaveLength(2);
+  await expectEqualToService(mirror);
+});

@@ -8,7 +8,7 @@ const CONTRACT = [
   'test/mirror/{activity,faults,housekeeping,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{prisma-dates,releases,schema}.test.ts',
-  'test/sync/{account,brake,crash,equality,history,suspects,trust,unreadable,walks,witnesses}.test.ts',
+  'test/sync/{account,brake,crash,equality,history,pages,suspects,trust,unreadable,walks,witnesses}.test.ts',
   'test/service/gate/budget.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
   'test/cli/flow.test.ts',

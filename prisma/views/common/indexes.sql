@@ -17,3 +17,8 @@ WHERE list = 'conversations' AND field IN ('presence', 'status');
 CREATE INDEX IF NOT EXISTS conversations_unsettled
 ON conversations (inbox_id, deleted_at, assignee_id, status, id)
 WHERE deleted_at IS NOT NULL OR (status IS NULL OR status NOT IN ('close', 'closed'));
+
+-- The live conversations in the order of their ids: what a page should hold.
+CREATE INDEX IF NOT EXISTS conversations_order
+ON conversations (inbox_id, length(id), id)
+WHERE deleted_at IS NULL;

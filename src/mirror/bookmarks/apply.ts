@@ -9,7 +9,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
 import { moveBookmarks } from './move.ts';
-import { compareIds, type Direction, sqlBeyond, sqlOrder } from './order.ts';
+import { compareIds, type Direction, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
 
@@ -140,13 +140,19 @@ async function readRange(
   { inboxId, direction, afterId }: Bookmark,
   reach: string | null,
 ): Promise<ExpectedRow[]> {
-  const beyond = sqlBeyond(direction);
   const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
-  const from = afterId === '' ? '' : `AND ${sqlOrder('id')} ${beyond} ${sqlOrder('$2')}`;
-  const to = reach === null ? '' : `AND NOT ${sqlOrder('id')} ${beyond} ${sqlOrder(`$${bounds.length + 1}`)}`;
+  const ranges = sqlRanges(
+    { direction, after: afterId, reach },
+    { after: '$2', reach: `$${bounds.length + 1}` },
+  );
+  if (ranges.length === 0) return [];
   const rows = await tx.query<{ id: string; missing_since: Date | null }>(
-    `SELECT id, missing_since FROM conversations
-     WHERE inbox_id = $1 AND deleted_at IS NULL ${from} ${to}`,
+    ranges
+      .map(
+        (range) =>
+          `SELECT id, missing_since FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL AND ${range}`,
+      )
+      .join(' UNION ALL '),
     inboxId,
     ...bounds,
   );

@@ -41,3 +41,27 @@ export function sqlOrder(id: string): string {
 export function sqlBeyond(direction: Direction): '>' | '<' {
   return direction === 'asc' ? '>' : '<';
 }
+
+/** Ids of more digits than an int64 has do not occur (docs/service.md). */
+const MOST_DIGITS = 20;
+
+/**
+ * SQL conditions, one for each length of an id, for the ids beyond `after` (empty: from the start) as far as
+ * `reach` (null: to the end). The index of live conversations serves each of them.
+ * @param parameters of the two bounds, such as `$2`
+ */
+export function sqlRanges(
+  { direction, after, reach }: { direction: Direction; after: string; reach: string | null },
+  parameters: { after: string; reach: string },
+): string[] {
+  const first = { id: after === '' ? null : after, compared: `${sqlBeyond(direction)} ${parameters.after}` };
+  const last = { id: reach, compared: `${direction === 'asc' ? '<=' : '>='} ${parameters.reach}` };
+  const [low, high] = direction === 'asc' ? [first, last] : [last, first];
+  const [shortest, longest] = [low.id?.length ?? 1, high.id?.length ?? MOST_DIGITS];
+  return Array.from({ length: Math.max(0, longest - shortest + 1) }, (_, index) => {
+    const length = shortest + index;
+    const from = length === low.id?.length ? ` AND id ${low.compared}` : '';
+    const to = length === high.id?.length ? ` AND id ${high.compared}` : '';
+    return `length(id) = ${length}${from}${to}`;
+  });
+}

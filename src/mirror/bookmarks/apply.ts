@@ -66,7 +66,6 @@ export async function applyBookmark(
   const reach = page.next === null ? null : (ids.at(-1) ?? null);
   const result = await write(async (tx): Promise<AppliedPage> => {
     const round = await openRound(tx, inboxId, now);
-    await tx.execute(`UPDATE bookmark_lists SET refused = 0 WHERE inbox_id = $1 AND refused > 0`, inboxId);
     const before = await readSeenRows(tx, database.dialect, inboxId, ids);
     const applied = await applyRows(tx, database, round, page, now);
     const expected = await readRange(tx, bookmark, reach);

@@ -20,8 +20,8 @@ export interface LostBookmarks {
   readonly cause: LossCause;
 }
 
-/** A token that was refused this often in a row, whatever the page, shows that tokens expire. */
-const MOST_REFUSED = 3;
+/** So many refused tokens in one round show that tokens expire. */
+const MOST_REFUSED = 5;
 
 /** As many pages may lack rows, that the service still has, at their ends. */
 const MOST_MISTAKEN = 2;

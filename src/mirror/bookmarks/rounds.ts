@@ -61,6 +61,8 @@ export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promi
     inboxId,
     iso(slot),
   );
+  if (done > 0)
+    await tx.execute(`UPDATE bookmark_lists SET refused = 0 WHERE inbox_id = $1 AND refused > 0`, inboxId);
   return done > 0;
 }
 

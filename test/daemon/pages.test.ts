@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
+import { DAY, daemonHouse, HOUR, type HouseOptions, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { count, mostInADay } from '../support/rows.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const LIMITS = { pageSize: 10, perDay: 400, reserved: 40 };
+
+/** Two inboxes with 25 and 8 pages: a whole walk of all lists costs about 40 requests. */
+function pagesHouse(options: HouseOptions = {}): Promise<TestHouse> {
+  return daemonHouse({
+    readPages: true,
+    limits: LIMITS,
+    pollMs: 2 * MINUTE,
+    ...options,
+    schedules: { conversations: '0 3 * * *', ...options.schedules },
+    sandbox: { conversations: [250, 80], perDay: 400, activityPerHour: 4, ...options.sandbox },
+  });
+}
+
+/** Walks over all pages of a list of conversations. */
+function wholeWalks({ events }: TestHouse): number {
+  return events.filter(
+    (event) => event.kind === 'list-begun' && event.key.list === 'conversations' && event.resumedAtPage === 0,
+  ).length;
+}
+
+/** The oldest reading of any page, as its age in hours. */
+async function oldestHours({ database, clock }: TestHouse): Promise<number> {
+  const readings = await openMirror(database).bookmarks.oldestReadings();
+  return (clock.now() - Math.min(...[...readings.values()].map((at) => at.getTime()))) / HOUR;
+}
+
+describe('a daemon that reads single pages', () => {
+  test('walks each list once, then reads each page once a day and spends the rest where most changes', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox, database } = house;
+    await house.start();
+    await clock.sleep(3 * DAY);
+    expect(wholeWalks(house)).toBe(2);
+    expect(await oldestHours(house)).toBeLessThan(25);
+    expect(sandbox.arrivals.filter(({ status }) => status === 429)).toEqual([]);
+    expect(mostInADay(sandbox)).toBeLessThanOrEqual(400);
+    expect(sandbox.arrivals.length, 'the budget is spent').toBeGreaterThan(2.5 * 330);
+    expect(await house.late()).toEqual([]);
+    const complete = await count(database, `sweeps WHERE list = 'conversations' AND state = 'complete'`);
+    expect(complete, 'a round for each slot and list').toBeGreaterThanOrEqual(2 + 2 * 2);
+    const [read] = await database.query<{ pages: number; lists: number }>(
+      `SELECT count(*) AS pages, count(DISTINCT inbox_id) AS lists FROM bookmarks`,
+    );
+    expect(read!.lists).toBe(2);
+  }, 180_000);
+
+  test('is equal to the service soon after it has become quiet', async () => {
+    const house = await pagesHouse({ sandbox: { activityPerHour: 0 } });
+    const { world } = house.sandbox;
+    const daemon = await house.start();
+    for (let hour = 0; hour < 30; hour += 1) {
+      await house.clock.sleep(HOUR);
+      for (const { id, conversations } of world.inboxes.values()) {
+        const { order } = conversations;
+        world.addConversation(id);
+        world.setStatus(id, order[(hour * 37) % order.length]!, 'pending');
+        world.removeConversation(id, order[(hour * 53) % order.length]!);
+      }
+    }
+    await house.clock.sleep(26 * HOUR);
+    const gone = await count(house.database, `conversations WHERE deleted_at IS NOT NULL`);
+    expect(gone).toBeGreaterThan(50);
+    await daemon.stop();
+    await expectEqualToService(house);
+  }, 180_000);
+
+  test('goes on with what it had learned, and with the ages of its pages, after a restart', async () => {
+    const house = await pagesHouse();
+    const { clock, database } = house;
+    const first = await house.start();
+    await clock.sleep(DAY);
+    await first.stop();
+    const learned = await openMirror(database).rates();
+    expect(learned.length).toBeGreaterThan(3);
+    const walks = wholeWalks(house);
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    expect(wholeWalks(house)).toBe(walks);
+    const later = new Map((await openMirror(database).rates()).map((rate) => [rate.name, rate]));
+    for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
+  }, 180_000);
+
+  test('leaves a list to an order, and has new bookmarks after it', async () => {
+    const house = await pagesHouse();
+    const { clock, database } = house;
+    await house.start();
+    await clock.sleep(8 * HOUR);
+    const order = await house.order({ kind: 'resync', lists: ['conversations'] });
+    await clock.sleep(2 * HOUR);
+    expect(await count(database, `sync_requests WHERE id = $1 AND state = 'done'`, order)).toBe(1);
+    expect(wholeWalks(house)).toBe(4);
+    expect(await oldestHours(house)).toBeLessThan(3);
+  }, 180_000);
+
+  test('reads a list whose ids have no order whole, as often as the budget allows', async () => {
+    const house = await pagesHouse({ sandbox: { listOrder: 'mixed', conversations: [60, 20] } });
+    await house.start();
+    await house.clock.sleep(DAY);
+    expect(wholeWalks(house)).toBeGreaterThan(20);
+    expect(await house.late()).toEqual([]);
+  }, 180_000);
+
+  test('with tokens that expire still reads every list, and asks for few expired ones', async () => {
+    const house = await pagesHouse({ sandbox: { tokenLifeMs: 3 * HOUR, conversations: [60, 20] } });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(2 * DAY);
+    expect(sandbox.arrivals.filter(({ status }) => status === 400).length).toBeLessThanOrEqual(6);
+    expect(wholeWalks(house)).toBeGreaterThan(10);
+    expect(await house.late()).toEqual([]);
+  }, 180_000);
+
+  test('rests a list that it may not read any more, and goes on with the others', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    const [broken, healthy] = [...sandbox.world.inboxes.keys()];
+    sandbox.faults.set(`/inboxes/${broken}/conversations`, 'forbidden');
+    const from = sandbox.arrivals.length;
+    await clock.sleep(DAY);
+    const after = sandbox.arrivals.slice(from);
+    const to = (inbox: string | undefined) =>
+      after.filter(({ path }) => path.includes(`/inboxes/${inbox}/conversations`)).length;
+    expect(to(broken)).toBeLessThan(6);
+    expect(to(healthy)).toBeGreaterThan(100);
+    const { lists } = await house.status();
+    expect(lists.find(({ list, inboxId }) => list === 'conversations' && inboxId === broken)).toMatchObject({
+      failureCode: 'LIST_FORBIDDEN',
+    });
+  }, 180_000);
+});

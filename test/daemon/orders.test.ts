@@ -245,6 +245,34 @@ describe('the daemon resumes an order by itself', () => {
   });
 });
 
+test('an order that the budget has stopped rests a minute, not just until one request is free', async () => {
+  const perDay = 20;
+  // The reserve leaves no request to schedules.
+  const house = await daemonHouse({
+    ...SHORT,
+    limits: { pageSize: 20, perDay, reserved: perDay },
+    pollMs: 1000,
+  });
+  const { clock, sandbox } = house;
+  const first = await house.start();
+  for (let orders = 0; orders < 3; orders += 1) {
+    await clock.sleep(MINUTE);
+    await house.order({ kind: 'resync' });
+  }
+  await clock.sleep(MINUTE);
+  expect(sandbox.arrivals).toHaveLength(perDay);
+  await first.stop();
+
+  // The new daemon resumes the order 5 s before the oldest request leaves the window.
+  const oldest = sandbox.arrivals[0]?.at ?? 0;
+  clock.advance(oldest + 24 * HOUR + 25_000 - clock.now());
+  const restart = clock.now();
+  await house.start();
+  await clock.sleep(10 * MINUTE);
+  expect(sandbox.arrivals.length).toBeGreaterThan(perDay);
+  expect((sandbox.arrivals[perDay]?.at ?? 0) - restart).toBeGreaterThanOrEqual(MINUTE);
+});
+
 test('an order with a refused key fails with KEY_REFUSED; a new key lets the daemon work on', async () => {
   const house = await daemonHouse(SHORT);
   const { clock, sandbox } = house;

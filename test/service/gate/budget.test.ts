@@ -2,10 +2,22 @@ import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isMirrorError, type MirrorError } from '../../../src/core/errors.ts';
+import type { Grant } from '../../../src/core/ledger.ts';
 import { histories } from '../../support/histories.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, HOUR, MINUTE, OK, PatientClock, type Process, SECOND, times } from './bench.ts';
+import {
+  type Bench,
+  benchOf,
+  ENTRY,
+  HOUR,
+  MINUTE,
+  OK,
+  PatientClock,
+  type Process,
+  SECOND,
+  times,
+} from './bench.ts';
 
 const DAY = 24 * HOUR;
 const HISTORIES = histories(ON_SQLITE ? 25 : 6);
@@ -37,6 +49,32 @@ test('a gate with a spent budget refuses until the second that it named, then se
   // The second-oldest request was sent an hour later, and so frees its slot an hour later.
   expect((await refusalOf(ask())).resumeAt.getTime() - resumeAt.getTime()).toBeGreaterThan(HOUR - SECOND);
   expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
+});
+
+test('a request that took long to arrive counts until 24 hours after it can have arrived', async () => {
+  const { start, clock, sandbox } = benchOf({ perDay: 1 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { ...FAST, perDay: 1 } });
+  await ask({ way: () => [29 * SECOND, 0] });
+
+  // The request was sent 24 hours and a second ago, and arrived 28 seconds later.
+  await clock.sleep(DAY - 28 * SECOND);
+  const { resumeAt } = await refusalOf(ask());
+  await clock.sleep(resumeAt.getTime() - clock.now());
+
+  expect(await ask()).toMatchObject({ ok: true });
+  expect(sandbox.arrivals.map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('the ledger grants no slot until 24 hours and 30 s after the request whose place it takes', async () => {
+  const { start, clock } = benchOf();
+  const { ledger } = await start(await freshMirrorFile());
+  const limits = { cap: 1, gapMs: 1000, unansweredMs: 5000, ownIds: [], fingerprint: '' };
+  const sent = clock.now();
+  const grantAfter = (ms: number): Promise<Grant> => ledger.grant(ENTRY, limits, sent + ms);
+  expect(await grantAfter(0)).toMatchObject({ granted: true });
+  const refused = { granted: false, because: 'budget', waitMs: 2 };
+  expect(await grantAfter(DAY + 30 * SECOND - 1)).toEqual(refused);
+  expect(await grantAfter(DAY + 30 * SECOND + 1)).toMatchObject({ granted: true });
 });
 
 test('scheduled work stops at the reserve, and manual commands may use it up', async () => {

@@ -245,6 +245,30 @@ test('an answer already under way at the 429 does not end the pause', async () =
   expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil: null });
 });
 
+test('the answer of a probe does not end a pause that began after the probe had left', async () => {
+  const bench = benchOf();
+  const { clock, sandbox } = bench;
+  const { ask, ledger, reported } = await bench.start(await freshMirrorFile());
+  await times(10, () => ask());
+  const answers = [TOO_MANY, OK, { ...TOO_MANY, headers: { 'retry-after': '60' } }];
+  sandbox.script(() => answers[sandbox.arrivals.length - 11]);
+
+  const probe = ask({ way: () => (sandbox.arrivals.length === 10 ? [0, 0] : [0, 20_000]) });
+  await bench.arrived(12);
+  // A person opens the gate while the probe is under way. The next request draws a new 429.
+  await ledger.openGate();
+  const next = ask();
+  await bench.arrived(13);
+  await reported(2);
+  const { pausedUntil } = await ledger.gateState();
+  expect(pausedUntil?.getTime()).toBeGreaterThan(clock.now() + 30_000);
+
+  expect(await probe).toMatchObject({ ok: true });
+  expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil });
+  await next;
+  expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil: null });
+});
+
 test('a process that was idle during another one’s pause ends it with its good answer', async () => {
   const bench = benchOf();
   answerWith(bench, OK, TOO_MANY);

@@ -290,6 +290,7 @@ test.each([
   ['http://api.example.com/v1', false],
   ['http://10.0.0.7/v1', false],
   ['http://localhost.example.com/v1', false],
+  ['http://evil-localhost/v1', false],
   ['http://127.0.0.1.example.com/v1', false],
 ])('the address %s may carry the key without ALLOW_HTTP: %s', (url, mayCarry) => {
   const read = (env: Record<string, string> = {}) =>

@@ -16,16 +16,22 @@ test.each(['127.0.0.1', '127.8.9.1', '::1', 'localhost', 'LocalHost'])(
   },
 );
 
-test.each(['0.0.0.0', '::', '10.0.0.7', 'mirror.example', '127.example', '127.0.0.1.example', '127.0.0.999'])(
-  'on HTTP_HOST=%s the daemon wants a token, and the error says how to set one',
-  (host) => {
-    const read = (env: Record<string, string> = {}, endpoints = true) =>
-      readConfig({ ...GOOD, HTTP_HOST: host, ...env }, '/', { service: true, endpoints }).http.token;
-    expect(read).toThrow(/HTTP_HOST: .*other machines.*HTTP_TOKEN_FILE.*127\.0\.0\.1/);
-    expect(read({ HTTP_TOKEN: TOKEN })).toBe(TOKEN);
-    expect(read({}, false), 'a command that serves nothing needs none').toBeNull();
-  },
-);
+test.each([
+  '0.0.0.0',
+  '::',
+  '10.0.0.7',
+  'mirror.example',
+  '127.example',
+  '127.0.0.1.example',
+  '127.0.0.999',
+  'evil-localhost',
+])('on HTTP_HOST=%s the daemon wants a token, and the error says how to set one', (host) => {
+  const read = (env: Record<string, string> = {}, endpoints = true) =>
+    readConfig({ ...GOOD, HTTP_HOST: host, ...env }, '/', { service: true, endpoints }).http.token;
+  expect(read).toThrow(/HTTP_HOST: .*other machines.*HTTP_TOKEN_FILE.*127\.0\.0\.1/);
+  expect(read({ HTTP_TOKEN: TOKEN })).toBe(TOKEN);
+  expect(read({}, false), 'a command that serves nothing needs none').toBeNull();
+});
 
 test.each(['fifteen-letters', 'two words and more', 'a-tökén-with-umlauts'])(
   'HTTP_TOKEN=%s is refused without being shown',

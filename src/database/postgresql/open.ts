@@ -8,6 +8,7 @@ import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
+import { forMigrations } from './migrating.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
@@ -30,9 +31,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const database = pooled(connection, address);
   try {
     await ensureSchema(database, schema);
-    // One connection for the engine's whole transaction: a second one would be outside of it.
-    const alone = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
-    await migrate(database, new PrismaPg(alone, quietly(address)));
+    await migrate(database, forMigrations(pool, quietly(address)));
     return database;
   } catch (error) {
     await connection.dispose();
@@ -67,16 +66,6 @@ function poolOf(address: PostgresAddress, settings: readonly string[]) {
 function quietly({ schema }: PostgresAddress) {
   const ignore = (): void => undefined;
   return { schema, onPoolError: ignore, onConnectionError: ignore };
-}
-
-/** Lets a pool open only one connection. */
-function onlyOnce(onConnect: (client: ClientBase) => Promise<void>): (client: ClientBase) => Promise<void> {
-  let opened = false;
-  return async (client) => {
-    if (opened) throw new Error('Connection terminated during the migrations');
-    opened = true;
-    await onConnect(client);
-  };
 }
 
 /** Creates only a missing schema: a user without the right to create schemas can use an existing one. */

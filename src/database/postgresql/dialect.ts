@@ -10,9 +10,9 @@ const TYPES: Record<ColumnKind | 'json', string> = {
 };
 
 /**
- * Locks a row of `settings` until the transaction ends, and creates it if it is missing. The row is locked even
- * though it is not updated. A role that may only read cannot lock rows; an advisory lock would be open to
- * everyone who may connect (docs/decisions/0006).
+ * Locks a row of `settings` until the transaction ends, and creates it if it is missing. The row is locked
+ * even though it is not updated. A role that may only read cannot lock rows; an advisory lock would be open
+ * to everyone who may connect (docs/decisions/0006).
  */
 function lock(name: string): string {
   return `INSERT INTO settings (name, value) VALUES ('lock ${name}', 'null')

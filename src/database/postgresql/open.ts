@@ -9,6 +9,7 @@ import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './addr
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
+import { refuseTransactionPooling } from './pooler.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
@@ -51,11 +52,20 @@ export async function openPostgresForReading(url: string): Promise<Database> {
   return pooled(connection, address);
 }
 
-/** The options of a pool whose connections begin with these settings. */
+/** The options of a pool whose connections begin with these settings. The first one looks for a pooler. */
 function poolOf(address: PostgresAddress, settings: readonly string[]) {
+  let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
-    onConnect: async (client: ClientBase) => void (await client.query(sessionOf(address, settings))),
+    onConnect: async (client: ClientBase) => {
+      // A check that a broken connection ended is made again.
+      checked ??= refuseTransactionPooling(client, address).catch((error: unknown) => {
+        checked = undefined;
+        throw error;
+      });
+      await checked;
+      await client.query(sessionOf(address, settings));
+    },
   };
 }
 

@@ -29,7 +29,7 @@ import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 // Functions that need no database: the form of changes and webhooks, and checks of an access, of a lease, of
 // sweeps and of passes.
 export { accessId } from './gate/account.ts';
-export { targetOf } from './history/deliveries.ts';
+export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';

@@ -5,7 +5,7 @@ import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
-import { changeAsJson, targetOf } from '../../mirror/mirror.ts';
+import { changeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 
 /** Posts a body. `status` is null if no answer arrived; `problem` then names the reason. Never rejects. */
@@ -73,7 +73,10 @@ async function deliverNext(
   size: { max: number },
 ): Promise<number> {
   const target = targetOf(webhook.url);
-  const before = (await mirror.deliveries.read(target)) ?? (await beginDelivery(mirror, target, clock.now()));
+  const before =
+    (await mirror.deliveries.read(target)) ??
+    (await mirror.deliveries.read(wholeTargetOf(webhook.url))) ??
+    (await beginDelivery(mirror, target, clock.now()));
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);

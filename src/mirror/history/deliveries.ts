@@ -14,9 +14,22 @@ export interface Delivery {
   readonly cause: string | null;
 }
 
-/** The name of a webhook's target: a hash, because its address may hold a token. */
+/**
+ * The name of a webhook's target: a hash of its origin and path. The query may hold a token, and a renewed
+ * token leads to the same receiver.
+ */
 export function targetOf(url: string): string {
-  return createHash('sha256').update(url).digest('hex').slice(0, 16);
+  const { origin, pathname } = new URL(url);
+  return hashOf(`${origin}${pathname}`);
+}
+
+/** The name that earlier versions gave the target: a hash of its whole address. */
+export function wholeTargetOf(url: string): string {
+  return hashOf(url);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 /** The state of the webhook's deliveries. */

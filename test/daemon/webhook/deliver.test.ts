@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -180,6 +181,24 @@ test('a 413 makes deliveries smaller, and a retry time far in the future is igno
   expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
   expect(asked.length - taken.length).toBeLessThan(4);
   expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
+});
+
+test('a rotated token in the address loses no change, also of a cursor under the whole address', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver();
+  // An earlier version named the target by its whole address.
+  const whole = createHash('sha256').update(url).digest('hex').slice(0, 16);
+  const begun = { lastId: 0, failures: 0, retryAt: null, cause: null };
+  await mirror.writer.deliveries.write(whole, begun, mirror.clock.now());
+  const first = await changed(mirror, 10);
+  const { stop } = deliver(mirror, url);
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === first.at(-1));
+  await stop();
+  const all = await changed(mirror, 10);
+  deliver(mirror, url.replace('token=t0p', 'key=renewed&v=2'));
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
 });
 
 test('a killed delivery resumes, and the receiver gets each change at least once, in order', async () => {

@@ -87,8 +87,11 @@ export interface Mirror {
   serverTime(): Promise<number | null>;
   /** Bytes on disk. */
   bytes(): Promise<number>;
-  /** Changes when the mirror's file is deleted or replaced; null for a server. */
-  fileIdentity(): string | null;
+  /**
+   * The path of a file of the mirror that was deleted or replaced since it was opened; null if there is none,
+   * and for a server. Deletes the side files of a replaced file.
+   */
+  lostFile(): string | null;
   close(): Promise<void>;
 }
 
@@ -150,7 +153,7 @@ export function openMirror(database: Database): Mirror {
     proveAddress: (address) => proveAddress(database, address),
     serverTime: () => database.serverTime(),
     bytes: () => database.bytes(),
-    fileIdentity: () => database.fileIdentity(),
+    lostFile: () => database.lostFile(),
     close: () => database.close(),
   };
 }

@@ -139,7 +139,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       );
       return row?.bytes ?? 0;
     },
-    fileIdentity: () => null,
+    lostFile: () => null,
     asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= connection.dispose()),
   };

@@ -1,7 +1,8 @@
 import { DAY } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
-import { parseLength } from '../core/humanize.ts';
+import { parseLength, thousands } from '../core/humanize.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
+import type { Format } from './options.ts';
 
 /**
  * Parses a date, an instant, or a length of time ago (`30m`, `2h`, `7d`). Without a zone it is UTC.
@@ -41,6 +42,29 @@ export function parseTimeout(text: string): number {
         `such as 5, 30s or 2m, but got ${JSON.stringify(text)}.`,
     );
   return ms;
+}
+
+/** Parses digits. @throws MirrorError `USAGE`, which names the option */
+export function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text))
+    throw new MirrorError('USAGE', `${name}: expected a whole number, but got ${JSON.stringify(text)}.`);
+  return Number(text);
+}
+
+/** At most this many rows in a table: all are in memory while it is laid out. */
+export const MOST_TABLE_ROWS = 10_000;
+
+/** Parses the `--limit` of rows in a format. @throws MirrorError `USAGE` */
+export function parseLimit(text: string, format: Format): number {
+  const limit = wholeNumber('--limit', text);
+  if (limit === 0) throw new MirrorError('USAGE', '--limit: expected 1 or more, but got 0.');
+  if (format === 'table' && limit > MOST_TABLE_ROWS)
+    throw new MirrorError(
+      'USAGE',
+      `--limit: a table has at most ${thousands(MOST_TABLE_ROWS)} rows, but got ${text}. ` +
+        'Print more with --format csv, json or ndjson.',
+    );
+  return limit;
 }
 
 /**

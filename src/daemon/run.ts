@@ -71,7 +71,7 @@ export async function runDaemon(
 async function park({ signal }: Io, { log }: Session, cause: string): Promise<void> {
   log.error(
     { cause },
-    'the daemon sends nothing more: stop it, restore a backup of the mirror or move the file away, start it',
+    'the daemon sends nothing more: stop it, do what the cause says or restore a backup, start it',
   );
   if (!signal.aborted) await once(signal, 'abort');
 }

@@ -28,8 +28,11 @@ export interface Database extends Sql {
   serverTime(): Promise<number | null>;
   /** Bytes on disk. */
   bytes(): Promise<number>;
-  /** Changes when the database's file is deleted or replaced; null for a server. */
-  fileIdentity(): string | null;
+  /**
+   * The path of a file of the mirror that was deleted or replaced since it was opened; null if there is none,
+   * and for a server. Deletes the side files of a replaced file.
+   */
+  lostFile(): string | null;
   /** A known failure of the database as MirrorError `DATABASE`; every other error unchanged. */
   asError(error: unknown): unknown;
   close(): Promise<void>;

@@ -33,7 +33,7 @@ import { keepViewSettings, type ViewSettings } from './views/view-settings.ts';
 export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { accessId } from './gate/account.ts';
-export { targetOf } from './history/deliveries.ts';
+export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';
@@ -95,8 +95,11 @@ export interface Mirror {
   serverTime(): Promise<number | null>;
   /** Bytes on disk. */
   bytes(): Promise<number>;
-  /** Changes when the mirror's file is deleted or replaced; null for a server. */
-  fileIdentity(): string | null;
+  /**
+   * The path of a file of the mirror that was deleted or replaced since it was opened; null if there is none,
+   * and for a server. Deletes the side files of a replaced file.
+   */
+  lostFile(): string | null;
   close(): Promise<void>;
 }
 
@@ -164,7 +167,7 @@ export function openMirror(database: Database): Mirror {
     proveAddress: (address) => proveAddress(database, address),
     serverTime: () => database.serverTime(),
     bytes: () => database.bytes(),
-    fileIdentity: () => database.fileIdentity(),
+    lostFile: () => database.lostFile(),
     close: () => database.close(),
   };
 }

@@ -7,6 +7,7 @@ import { APPLIED, refuseNewer, shippedMigrations } from '../database/migrations/
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from '../database/postgresql/address.ts';
 import { postgresql } from '../database/postgresql/dialect.ts';
 import { asPostgresError } from '../database/postgresql/errors.ts';
+import { refuseTransactionPooling } from '../database/postgresql/pooler.ts';
 import {
   hintOf,
   type NamedColumn,
@@ -107,6 +108,7 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
  */
 async function beginReading({ client, name, signal }: ReadSession, address: PostgresAddress): Promise<void> {
   await unlessAborted(client.connect(), signal);
+  await unlessAborted(refuseTransactionPooling(client, address), signal);
   await unlessAborted(client.query(sessionOf(address, SESSION)), signal);
   // Otherwise the server notices a cut connection only when it sends rows. Some servers refuse the setting.
   await unlessAborted(

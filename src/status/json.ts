@@ -109,8 +109,15 @@ function schedulesRecord({ schedules }: JudgedStatus): unknown {
 
 function webhookRecord({ webhook }: JudgedStatus): unknown {
   if (webhook === null) return null;
-  const { pending, failures, retryAt, cause } = webhook;
-  return { pending, failures, retry_at: instant(retryAt), cause };
+  const { pending, failures, retryAt, cause, setAside, setAsideId } = webhook;
+  return {
+    pending,
+    failures,
+    retry_at: instant(retryAt),
+    cause,
+    set_aside: setAside,
+    set_aside_id: setAsideId,
+  };
 }
 
 function waitRecord(wait: JudgedStatus['outage' | 'otherAccount']): unknown {

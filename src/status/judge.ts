@@ -39,7 +39,7 @@ export interface JudgedStatus extends MirrorStatus {
   /** Due lists whose sweep has not begun, because other sweeps have every place. */
   readonly waiting: Waiting | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
-  readonly webhook: (Pick<Delivery, 'failures' | 'retryAt' | 'cause'> & { readonly pending: number }) | null;
+  readonly webhook: (Omit<Delivery, 'lastId'> & { readonly pending: number }) | null;
   /**
    * Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage and
    * the service shows the mirror's account.

@@ -1,3 +1,4 @@
+import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
 import { readWaiting } from '../sync/planning/waiting.ts';
 import { type Circumstances, judge, type JudgedStatus } from './judge.ts';
@@ -23,6 +24,8 @@ export async function readJudgedStatus(
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {
-  const { failures = 0, retryAt = null, cause = null } = (await mirror.deliveries.read(target)) ?? {};
-  return { pending: await mirror.deliveries.countPending(target), failures, retryAt, cause };
+  const known: Partial<Delivery> = (await mirror.deliveries.read(target)) ?? {};
+  const { failures = 0, retryAt = null, cause = null, setAside = 0, setAsideId = null } = known;
+  const pending = await mirror.deliveries.countPending(target);
+  return { pending, failures, retryAt, cause, setAside, setAsideId };
 }

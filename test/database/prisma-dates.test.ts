@@ -194,7 +194,7 @@ async function usedMirror(place: string): Promise<TestMirror> {
     });
   await writer.deliveries.write(
     'target',
-    { lastId: 1, failures: 1, retryAt: soon, cause: '503' },
+    { lastId: 1, failures: 1, retryAt: soon, cause: '503', setAside: 0, setAsideId: null },
     clock.now(),
   );
   const access = { address: 'http://other.example/v1', fingerprint: 'other' };

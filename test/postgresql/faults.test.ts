@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
+import { startQuery } from '../support/query-process.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { addTrigger } from '../support/triggers.ts';
@@ -219,4 +220,20 @@ test('instants are read in UTC, whatever the server’s time zone', async () => 
   expect(await Array.fromAsync((await reader.query('SELECT paused_at FROM gate_state')).rows)).toEqual([
     [at.toISOString()],
   ]);
+});
+
+test.each([
+  ['sslmode=require', 1],
+  ['sslmode=verify-full', 0],
+  ['uselibpqcompat=true&sslmode=require', 0],
+])('with %s the program warns %i times, and the driver never', async (parameters, times) => {
+  const query = startQuery(`${await newPlace()}?${parameters}`, 'SELECT 1');
+  expect(await query.ended).toMatchObject({ by: 1 });
+  expect(query.errors()).toContain('does not support SSL connections');
+  expect(query.errors().match(/warning/gi)?.length ?? 0).toBe(times);
+  if (times > 0)
+    expect(query.errors().replaceAll(/\s+/g, ' ')).toContain(
+      'warning: DATABASE_URL: sslmode=require checks the server’s certificate, as verify-full does. ' +
+        'Write sslmode=verify-full, or for libpq’s weaker check uselibpqcompat=true&sslmode=require.',
+    );
 });

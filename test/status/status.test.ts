@@ -169,4 +169,12 @@ test('`status` shows what a webhook has not accepted, and when the daemon retrie
     /^webhook {2}2 changes to deliver, failed 3 times, next attempt in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
   );
   expect(stdout).not.toContain('t0p');
+  const later = new SqliteDatabase(mirrorFile(program));
+  later.exec(
+    'UPDATE webhooks SET failures = 0, retry_at = NULL, set_aside = 2, set_aside_id = 1, last_id = 9',
+  );
+  later.close();
+  expect((await program.run('status')).stdout.replaceAll(/\s+/g, ' ')).toContain(
+    'webhook every other change is delivered, 2 changes refused and set aside, the newest with id 1',
+  );
 });

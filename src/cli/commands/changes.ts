@@ -4,7 +4,7 @@ import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { ChangeFilter, History } from '../../mirror/history/read.ts';
 import type { Io } from '../../session/terminal.ts';
-import { parseSince } from '../arguments.ts';
+import { parseSince, wholeNumber } from '../arguments.ts';
 import { type Format, formatOption, inboxOption, notEmpty, rawOption, type Runner } from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
@@ -112,12 +112,6 @@ function parseOptions(options: ChangesOptions, now: number): Request {
     onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
     inTable: format === 'table',
   };
-}
-
-function wholeNumber(name: string, text: string): number {
-  if (!/^\d{1,15}$/.test(text))
-    throw new MirrorError('USAGE', `${name}: expected a whole number, but got ${JSON.stringify(text)}.`);
-  return Number(text);
 }
 
 /** Prints the changes that the mirror has now. @returns the id after which `--follow` continues */

@@ -4,13 +4,14 @@ import type { Command } from 'commander';
 import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import type { Io } from '../../session/terminal.ts';
-import { parseTimeout } from '../arguments.ts';
+import { parseLimit, parseTimeout } from '../arguments.ts';
 import { type Format, formatOption, rawOption, type Runner } from '../options.ts';
 
 interface QueryOptions {
   readonly format: Format;
   readonly timeout?: string;
   readonly raw?: boolean;
+  readonly limit?: string;
 }
 
 export function addQuery(program: Command, run: Runner): void {
@@ -24,6 +25,7 @@ export function addQuery(program: Command, run: Runner): void {
     .argument('<sql>', 'the query in quotes; - reads it from stdin')
     .addOption(formatOption())
     .addOption(rawOption())
+    .option('--limit <n>', 'print at most this many rows (default: 1000 in a table, else all)')
     .option(
       '--timeout <time>',
       'stop the query, printing included, after this time: 30, 30s, 2m, 1h (default: none)',
@@ -41,8 +43,9 @@ export function addQuery(program: Command, run: Runner): void {
 async function runQuery(
   io: Io,
   argument: string,
-  { format, timeout, raw = false }: QueryOptions,
+  { format, timeout, raw = false, limit: most }: QueryOptions,
 ): Promise<number> {
+  const limit = most === undefined ? undefined : parseLimit(most, format);
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
   const { openReadOnly } = await import('../../query/open.ts');
   const { readerConfig } = await import('../../session/reader.ts');
@@ -59,7 +62,7 @@ async function runQuery(
       const [{ printRows }, result] = await Promise.all([import('../output/rows.ts'), querying]);
       // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
-      await printRows(io, result, { format, raw }, signal);
+      await printRows(io, result, { format, raw, limit }, signal);
       return EXIT.done;
     } finally {
       await mirror.close();

@@ -1,46 +1,48 @@
 import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
 import { plural } from '../../core/humanize.ts';
-import type { Cell, QueryResult } from '../../query/result.ts';
-import { asCell, type Output, paint, printLine, printWarning, type Streams } from '../../session/terminal.ts';
+import type { QueryResult } from '../../query/result.ts';
+import { asCell, type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
+import { MOST_TABLE_ROWS } from '../arguments.ts';
 import { asText } from './cells.ts';
 import { renderTable } from './table.ts';
 
-/** At most this many rows in a table: all are in memory while it is laid out. */
-const MOST_ROWS = 10_000;
+/** A table has this many rows without a `--limit`. */
+const USUAL_ROWS = 1000;
+
+/** A table ends before its cells, padded to the width of their column, have more characters than this. */
+const MOST_CHARACTERS = 16 * 1024 * 1024;
+
+/** Rows that are laid out at a time: the library's time grows with the square of their number. */
+const ROWS_AT_A_TIME = 100;
+
+/** On a terminal, a cell keeps this many characters for each column of the width before it is measured. */
+const CHARACTERS_PER_COLUMN = 4;
 
 /**
  * Prints rows under their titles. On a terminal, cells are cut to its width. If the columns still do not fit,
- * each row becomes a block of lines.
+ * each row becomes a block of lines. The line under the table says whether there are more rows.
  */
-export async function printTable({ stdout, stderr }: Streams, { columns, rows }: QueryResult): Promise<void> {
+export async function printTable(
+  { stdout }: Streams,
+  { columns, rows }: QueryResult,
+  limit = USUAL_ROWS,
+): Promise<void> {
   const titles = columns.map(({ name }) => asCell(name));
-  const { first, complete } = await firstOf(rows, MOST_ROWS);
-  const isNumeric = titles.map(
-    (_title, index) =>
-      first.some((row) => row[index] !== null) &&
-      first.every((row) => row[index] === null || typeof row[index] === 'number'),
-  );
-  const texts = first.map((row) => row.map((cell) => asCell(asText(cell))));
-  const { text, isCut } = layOut(stdout, { titles, isNumeric, texts });
-  printLine(stdout, text);
-  const cut = isCut ? '; cut to the width of the terminal, --format json shows all' : '';
-  printLine(stdout, `(${complete ? '' : 'the first '}${plural(first.length, 'row')}${cut})`);
-  if (!complete)
-    printWarning(stderr, 'there are more rows than a table shows; --format csv or ndjson prints them all.');
+  const { content, complete } = await gather(rows, { titles, limit, width: widthOf(stdout) });
+  const { pieces, isCut } = layOut(stdout, content);
+  for (const text of pieces) printLine(stdout, text);
+  const count = plural(content.texts.length, 'row');
+  const all = isCut ? `${count}; cut to the width of the terminal, --format json shows all` : count;
+  const mayGrow = content.texts.length === limit && limit < MOST_TABLE_ROWS;
+  const more = mayGrow ? '--limit prints more, --format csv all' : '--format csv prints all';
+  const some = `the first ${count}${isCut ? ', cut to the width' : ''}; ${more}`;
+  printLine(stdout, `(${complete ? all : some})`);
 }
 
-/** At most `most` rows, and whether there were no more. */
-async function firstOf(
-  rows: QueryResult['rows'],
-  most: number,
-): Promise<{ first: Cell[][]; complete: boolean }> {
-  const first: Cell[][] = [];
-  for await (const row of rows) {
-    if (first.length === most) return { first, complete: false };
-    first.push(row);
-  }
-  return { first, complete: true };
+/** The columns of a terminal; null for a pipe or a file, which gets every cell whole. */
+function widthOf(output: Output): number | null {
+  return output.isTTY === true && output.columns ? output.columns : null;
 }
 
 interface Content {
@@ -49,38 +51,83 @@ interface Content {
   readonly texts: readonly (readonly string[])[];
 }
 
-function layOut(output: Output, { titles, isNumeric, texts }: Content): { text: string; isCut: boolean } {
+/** Reads at most `limit` rows and not more than fit. `complete`: there were no more. */
+async function gather(
+  rows: QueryResult['rows'],
+  { titles, limit, width }: { titles: readonly string[]; limit: number; width: number | null },
+): Promise<{ content: Content; complete: boolean }> {
+  const longest = width === null ? Number.POSITIVE_INFINITY : width * CHARACTERS_PER_COLUMN;
+  const lengths = titles.map((title) => title.length);
+  const hasText = titles.map(() => false);
+  const hasNumber = titles.map(() => false);
+  const texts: string[][] = [];
+  let complete = true;
+  for await (const row of rows) {
+    const cells = row.map((cell) => asCell(asText(cell).slice(0, longest)));
+    for (const [index, cell] of cells.entries()) lengths[index] = Math.max(lengths[index] ?? 0, cell.length);
+    const area = (texts.length + 1) * lengths.reduce((sum, length) => sum + length, 0);
+    if (texts.length === limit || (area > MOST_CHARACTERS && texts.length > 0)) {
+      complete = false;
+      break;
+    }
+    for (const [index, cell] of row.entries()) {
+      if (typeof cell === 'number') hasNumber[index] = true;
+      else if (cell !== null) hasText[index] = true;
+    }
+    texts.push(cells);
+  }
+  const isNumeric = titles.map((_title, index) => hasNumber[index] === true && hasText[index] === false);
+  return { content: { titles, isNumeric, texts }, complete };
+}
+
+/** A table's text in pieces of some lines. */
+interface Layout {
+  readonly pieces: Iterable<string>;
+  readonly isCut: boolean;
+}
+
+function layOut(output: Output, content: Content): Layout {
+  const { titles, isNumeric, texts } = content;
+  const width = widthOf(output);
+  const needed = neededCells(titles, texts);
+  const widths =
+    width === null
+      ? needed
+      : fitColumns(
+          needed.map((cells, index) => ({ cells, isNumeric: isNumeric[index] === true })),
+          width,
+        );
+  if (widths === null) return asBlocks(output, content, width ?? 0);
+  const isCut = widths.some((cells, index) => cells < (needed[index] ?? 0));
+  return { pieces: asPieces(output, isCut ? cutTo(widths, content) : content, widths), isCut };
+}
+
+/** The titles and the cells, cut to the widths of their columns. */
+function cutTo(widths: readonly number[], { titles, isNumeric, texts }: Content): Content {
+  const fit = (text: string, index: number): string => cliTruncate(text, widths[index] ?? 0);
+  return { titles: titles.map(fit), isNumeric, texts: texts.map((row) => row.map(fit)) };
+}
+
+/** The rows under their titles. Each piece is a table of the same widths; only the first shows the titles. */
+function* asPieces(
+  output: Output,
+  { titles, isNumeric, texts }: Content,
+  widths: readonly number[],
+): Generator<string> {
   const columns = titles.map((title, index) => ({
     title,
     align: isNumeric[index] === true ? ('right' as const) : ('left' as const),
+    width: widths[index] ?? 0,
   }));
-  if (output.isTTY !== true || !output.columns)
-    return { text: renderTable(output, columns, texts), isCut: false };
-  const needed = neededCells(titles, texts);
-  const widths = fitColumns(
-    needed.map((cells, index) => ({ cells, isNumeric: isNumeric[index] === true })),
-    output.columns,
-  );
-  if (widths === null) return asBlocks(output, titles, texts, output.columns);
-  const fitted = columns.map(({ title, align }, index) => ({
-    title: cliTruncate(title, widths[index] ?? 0),
-    align,
-  }));
-  const text = renderTable(
-    output,
-    fitted,
-    texts.map((row) => row.map((cell, index) => cliTruncate(cell, widths[index] ?? 0))),
-  );
-  return { text, isCut: widths.some((cells, index) => cells < (needed[index] ?? 0)) };
+  yield renderTable(output, columns, texts.slice(0, ROWS_AT_A_TIME));
+  for (let from = ROWS_AT_A_TIME; from < texts.length; from += ROWS_AT_A_TIME) {
+    const piece = renderTable(output, columns, texts.slice(from, from + ROWS_AT_A_TIME));
+    yield piece.slice(piece.indexOf('\n') + 1);
+  }
 }
 
 /** Each row as a block, with a line for each column. */
-function asBlocks(
-  output: Output,
-  titles: readonly string[],
-  texts: readonly (readonly string[])[],
-  width: number,
-): { text: string; isCut: boolean } {
+function asBlocks(output: Output, { titles, texts }: Content, width: number): Layout {
   const indent = Math.min(Math.max(...titles.map((text) => stringWidth(text))), Math.floor(width / 2));
   let isCut = false;
   const blocks = texts.map((row, index) => {
@@ -99,7 +146,7 @@ function asBlocks(
       ...lines,
     ].join('\n');
   });
-  return { text: blocks.join('\n'), isCut };
+  return { pieces: blocks, isCut };
 }
 
 /** Spaces between two columns. */

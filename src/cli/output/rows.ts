@@ -10,18 +10,18 @@ import { printTable } from './result-table.ts';
 const WRITTEN_AT_ONCE = 64 * 1024;
 
 /**
- * Prints rows in a format. A table is held in memory whole. Other formats are printed while rows are read, at
- * the pace of the reader, so memory does not grow with their number.
+ * Prints rows in a format, at most `limit`. A table is held in memory whole. Other formats are printed while
+ * rows are read, at the pace of the reader, so memory does not grow with their number.
  * @throws the signal's reason
  */
 export async function printRows(
   streams: Streams,
   result: QueryResult,
-  { format, raw = false }: { format: Format; raw?: boolean },
+  { format, raw = false, limit }: { format: Format; raw?: boolean; limit?: number | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   if (format === 'table') {
-    await printTable(streams, result);
+    await printTable(streams, result, limit);
     return;
   }
   const { head, textOf, tail } = FORMS[format](result.columns, raw);
@@ -35,7 +35,7 @@ export async function printRows(
   let rows: Cell[][] = [];
   let characters = 0;
   let printed = 0;
-  for await (const row of result.rows) {
+  for await (const row of limit === undefined ? result.rows : firstOf(result.rows, limit)) {
     rows.push(row);
     characters += charactersOf(row);
     if (rows.length < AT_ONCE.rows && characters < AT_ONCE.characters) continue;
@@ -47,6 +47,15 @@ export async function printRows(
   }
   text += textOf(rows, printed) + tail(printed + rows.length);
   await write();
+}
+
+/** At most `limit` rows, of which there is at least one. */
+async function* firstOf(rows: QueryResult['rows'], limit: number): AsyncGenerator<Cell[]> {
+  let count = 0;
+  for await (const row of rows) {
+    yield row;
+    if (++count === limit) return;
+  }
 }
 
 interface Form {

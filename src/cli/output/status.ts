@@ -142,10 +142,13 @@ function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiti
 
 function webhookLine(
   output: Output,
-  { pending, failures, retryAt, cause }: NonNullable<JudgedStatus['webhook']>,
+  { pending, failures, retryAt, cause, setAside, setAsideId }: NonNullable<JudgedStatus['webhook']>,
   now: number,
 ): string {
-  const waiting = pending === 0 ? 'every change is delivered' : `${plural(pending, 'change')} to deliver`;
+  const all = setAside === 0 ? 'every change' : 'every other change';
+  const due = pending === 0 ? `${all} is delivered` : `${plural(pending, 'change')} to deliver`;
+  const refused = `${plural(setAside, 'change')} refused and set aside, the newest with id ${setAsideId}`;
+  const waiting = setAside === 0 ? due : `${due}, ${paint(output, 'red', refused)}`;
   if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
   const failed = paint(output, 'red', `failed ${failures === 1 ? 'once' : `${thousands(failures)} times`}`);
   const next = retryAt.getTime() > now ? fromNow(retryAt, now) : 'when the daemon runs';

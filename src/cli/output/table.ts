@@ -1,9 +1,12 @@
 import Table from 'cli-table3';
+import stringWidth from 'string-width';
 import { type Output, paint } from '../../session/terminal.ts';
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
+  /** The least width, in columns of a terminal. */
+  readonly width?: number;
 }
 
 const NO_LINES = {
@@ -34,7 +37,11 @@ export function renderTable(
   rows: readonly (readonly string[])[],
 ): string {
   const table = new Table({
-    head: columns.map(({ title }) => paint(output, 'bold', title)),
+    head: columns.map(({ title, align, width = 0 }) => {
+      const room = ' '.repeat(Math.max(0, width - stringWidth(title)));
+      const shown = paint(output, 'bold', title);
+      return align === 'right' ? room + shown : shown + room;
+    }),
     colAligns: columns.map(({ align }) => align ?? 'left'),
     chars: NO_LINES,
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },

@@ -100,6 +100,11 @@ function stateGauges(registry: Registry): Update {
   const orders = gauge(registry, 'orders_waiting', 'Orders of commands that have not started.');
   const pending = gauge(registry, 'webhook_pending', 'Changes not yet delivered; 0 without a webhook.');
   const failures = gauge(registry, 'webhook_failures', 'Failed webhook deliveries in a row.');
+  const aside = gauge(
+    registry,
+    'webhook_set_aside',
+    'Changes that the webhook refused alone while it accepted others.',
+  );
   const bytes = gauge(registry, 'database_bytes', 'Bytes of the database on disk.');
   return ({ status, isActive, databaseBytes }) => {
     for (const state of GATE_WORDS) gate.set({ state }, state === status.gateWord ? 1 : 0);
@@ -109,6 +114,7 @@ function stateGauges(registry: Registry): Update {
     orders.set(status.openPasses.filter(({ ordered, startedAt }) => ordered && startedAt === null).length);
     pending.set(status.webhook?.pending ?? 0);
     failures.set(status.webhook?.failures ?? 0);
+    aside.set(status.webhook?.setAside ?? 0);
     bytes.set(databaseBytes);
   };
 }

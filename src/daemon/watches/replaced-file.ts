@@ -6,22 +6,30 @@ import type { Session } from '../../session/session.ts';
 const FILE_POLL_MS = SECOND;
 
 /**
- * The signal is aborted when the mirror's file is deleted or replaced. Writes to the old file would be lost,
- * with them the ledger's rows, and the next command would send requests beside this daemon.
+ * The signal is aborted when a file of the mirror is deleted or replaced. Writes to the old file would be
+ * lost, with them the ledger's rows, and the next command would send requests beside this daemon. The error
+ * is one that parks the daemon.
  */
 export function watchMirrorFile({ mirror, defer }: Session): AbortSignal {
   const replaced = new AbortController();
-  const opened = mirror.fileIdentity();
-  // Null: a database server, whose tables cannot be replaced unnoticed.
-  if (opened === null) return replaced.signal;
-  const poll = setInterval(() => {
-    if (mirror.fileIdentity() === opened) return;
+  const check = (): void => {
+    const path = mirror.lostFile();
+    if (path === null) return;
     clearInterval(poll);
-    const message =
-      `The database ${mirror.name} was deleted or replaced while the daemon ran. ` +
-      'The daemon exits, so that no request leaves without a row in the ledger. Start it again.';
-    replaced.abort(new MirrorError('DATABASE', message));
-  }, FILE_POLL_MS);
+    replaced.abort(new MirrorError('DATABASE', lost(path, mirror.name), { isDamage: true }));
+  };
+  const poll = setInterval(check, FILE_POLL_MS);
   defer(() => clearInterval(poll));
+  // A stand-by may have opened the file long ago.
+  check();
   return replaced.signal;
+}
+
+function lost(path: string, database: string): string {
+  const happened = `The file ${path} was deleted or replaced while the daemon ran.`;
+  const why = 'The daemon sends nothing more, because its ledger would be lost.';
+  return path === database
+    ? `${happened} ${why} Stop it, make sure that the right mirror is there, and start it again.`
+    : `${happened} ${why} Stop it: it then writes what it still holds into ${database}, unless another ` +
+        'program has opened that since. If one has, restore a backup. Then start the daemon again.';
 }

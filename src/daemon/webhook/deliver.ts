@@ -5,19 +5,18 @@ import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
-import { changeAsJson, targetOf } from '../../mirror/mirror.ts';
+import { changeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 
-/** Posts a body. `status` is null if no answer arrived; `problem` then names the reason. Never rejects. */
-export type Post = (
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-) => Promise<{
+/** `status` is null if no answer arrived; `problem` then names the reason. */
+interface Answer {
   readonly status: number | null;
   readonly retryAfter: string | undefined;
   readonly problem: string | null;
-}>;
+}
+
+/** Posts a body. Never rejects. */
+export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Answer>;
 
 export interface WebhookDeps {
   readonly mirror: {
@@ -34,12 +33,23 @@ export interface WebhookDeps {
 /** At most this many changes in one delivery. */
 const MAX_CHANGES = 100;
 
-/** The HTTP status with which a receiver refuses a body as too large. */
-const TOO_LARGE = 413;
+/** The HTTP statuses with which a receiver refuses the content of a body: it is bad, or too large. */
+const CONTENT_REFUSED: ReadonlySet<number | null> = new Set([400, 413]);
+
+/** A change that is refused alone this many times may be set aside. */
+const ATTEMPTS_ALONE = 3;
 
 /** Milliseconds between two checks for new changes, and before a retry after a failure of the database. */
 const POLL_MS = SECOND;
 const DATABASE_RETRY_MS = 30 * SECOND;
+
+/** What this process has learned about the receiver. */
+interface Learned {
+  /** Changes in one delivery. It shrinks when the receiver refuses the content of several. */
+  size: number;
+  /** The change that was refused alone last, and how often. */
+  alone: { readonly id: number; readonly times: number } | null;
+}
 
 /**
  * Delivers changes to the webhook in order, each at least once, until the signal. A delivery that was not
@@ -48,12 +58,11 @@ const DATABASE_RETRY_MS = 30 * SECOND;
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  // Shrinks for good when the receiver answers 413.
-  const size = { max: MAX_CHANGES };
+  const learned: Learned = { size: MAX_CHANGES, alone: null };
   while (!signal.aborted) {
     let wait: number;
     try {
-      wait = await deliverNext(deps, size);
+      wait = await deliverNext(deps, learned);
     } catch (error) {
       if (isMirrorError(error, 'LEASE_LOST') || signal.aborted) return;
       // A warning only: the next operation that needs the database reports its failure.
@@ -68,61 +77,117 @@ export async function deliverChanges(deps: WebhookDeps): Promise<void> {
 }
 
 /** @returns the milliseconds to wait before the next call */
-async function deliverNext(
-  { mirror, clock, log, post, webhook, signal }: WebhookDeps,
-  size: { max: number },
-): Promise<number> {
+async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number> {
+  const { mirror, clock, log, webhook, signal } = deps;
   const target = targetOf(webhook.url);
-  const before = (await mirror.deliveries.read(target)) ?? (await beginDelivery(mirror, target, clock.now()));
+  const before =
+    (await mirror.deliveries.read(target)) ??
+    (await mirror.deliveries.read(wholeTargetOf(webhook.url))) ??
+    (await beginDelivery(mirror, target, clock.now()));
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
-  const changes = await mirror.history.after(before.lastId, {}, size.max);
-  const [first] = changes;
+  const changes = await mirror.history.after(before.lastId, {}, learned.size);
   const last = changes.at(-1);
-  if (first === undefined || last === undefined) return POLL_MS;
+  if (last === undefined) return POLL_MS;
 
+  const answer = await send(deps, changes);
+  // We aborted the request while stopping: do not count it as a failed delivery.
+  if (answer.status === null && signal.aborted) return 0;
+  let after = afterAnswer(before, answer, last.id, clock.now());
+  if (CONTENT_REFUSED.has(answer.status)) {
+    if (changes.length > 1) {
+      learned.size = Math.ceil(changes.length / 2);
+      after = narrowed(before, answer, clock.now());
+    } else after = (await setAside(deps, learned, before, last.id, answer)) ?? after;
+  }
+  await mirror.deliveries.write(target, after, clock.now());
+  logOutcome(log, before, after, clock.now());
+  return after.failures === 0 ? 0 : POLL_MS;
+}
+
+/** Posts changes in one signed delivery. */
+async function send(
+  { clock, post, webhook }: WebhookDeps,
+  changes: Awaited<ReturnType<History['after']>>,
+): Promise<Answer> {
   const now = new Date(clock.now());
   const body = JSON.stringify({
     type: 'changes.observed',
     timestamp: now.toISOString(),
     data: { changes: changes.map(changeAsJson) },
   });
-  const id = `changes_${first.id}_${last.id}`;
-  const headers = {
-    'content-type': 'application/json',
-    'webhook-id': id,
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
-  };
-  const answer = await post(webhook.url, headers, body);
-  // We aborted the request while stopping: do not count it as a failed delivery.
-  if (answer.status === null && signal.aborted) return 0;
-  if (answer.status === TOO_LARGE) size.max = Math.ceil(changes.length / 2);
-  const after = afterAnswer(before, answer, last.id, clock.now());
-  await mirror.deliveries.write(target, after, clock.now());
-  logOutcome(log, before, after, clock.now());
-  return after.failures === 0 ? 0 : POLL_MS;
+  const id = `changes_${changes[0]?.id}_${changes.at(-1)?.id}`;
+  return await post(
+    webhook.url,
+    {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
+    },
+    body,
+  );
+}
+
+/** After a refused delivery of several changes, half as many follow soon, to find one that is refused. */
+function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
+  const failed = afterAnswer({ ...before, failures: 0 }, answer, before.lastId, now);
+  return { ...failed, failures: Math.max(1, before.failures) };
+}
+
+/**
+ * Sets a change aside that the receiver has refused alone several times, if it accepts the next one. A
+ * receiver that refuses both refuses every change, for example because of a wrong secret.
+ * @returns null if the change stays the next
+ */
+async function setAside(
+  deps: WebhookDeps,
+  learned: Learned,
+  before: Delivery,
+  id: number,
+  answer: Answer,
+): Promise<Delivery | null> {
+  const { mirror, log } = deps;
+  const times = learned.alone?.id === id ? learned.alone.times + 1 : 1;
+  learned.alone = { id, times };
+  if (times < ATTEMPTS_ALONE) return null;
+  const next = await mirror.history.after(id, {}, 1);
+  const [{ id: nextId } = { id: null }] = next;
+  if (nextId === null || !isAccepted((await send(deps, next)).status)) return null;
+  log.error(
+    { change: id, cause: causeOf(answer) },
+    'the webhook refuses this change alone and accepts the next: it is set aside',
+  );
+  learned.size = MAX_CHANGES;
+  return { ...accepted(before, nextId), setAside: before.setAside + 1, setAsideId: id };
 }
 
 /** A new target receives only changes from now on. */
 async function beginDelivery(mirror: WebhookDeps['mirror'], target: string, now: number): Promise<Delivery> {
-  const begun = { lastId: await mirror.history.lastId(), failures: 0, retryAt: null, cause: null };
+  const lastId = await mirror.history.lastId();
+  const begun = { lastId, failures: 0, retryAt: null, cause: null, setAside: 0, setAsideId: null };
   await mirror.deliveries.write(target, begun, now);
   return begun;
 }
 
-function afterAnswer(
-  before: Delivery,
-  { status, problem, retryAfter: hint }: Awaited<ReturnType<Post>>,
-  lastId: number,
-  now: number,
-): Delivery {
-  if (status !== null && status >= 200 && status < 300)
-    return { lastId, failures: 0, retryAt: null, cause: null };
+function afterAnswer(before: Delivery, answer: Answer, lastId: number, now: number): Delivery {
+  if (isAccepted(answer.status)) return accepted(before, lastId);
   const failures = before.failures + 1;
-  const wait = pauseAfterStrike(failures, retryAfter(hint, now), Math.random());
-  return { ...before, failures, retryAt: new Date(now + wait), cause: problem ?? `HTTP ${status}` };
+  const wait = pauseAfterStrike(failures, retryAfter(answer.retryAfter, now), Math.random());
+  return { ...before, failures, retryAt: new Date(now + wait), cause: causeOf(answer) };
+}
+
+function accepted(before: Delivery, lastId: number): Delivery {
+  return { ...before, lastId, failures: 0, retryAt: null, cause: null };
+}
+
+function isAccepted(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+function causeOf({ status, problem }: Answer): string {
+  return problem ?? `HTTP ${status}`;
 }
 
 /** Logs the first failure and the success that ends the failures; those between at debug only. */
@@ -133,7 +198,7 @@ function logOutcome(
   now: number,
 ): void {
   const failed = `webhook delivery failed; retrying ${fromNow(retryAt, now)}`;
-  if (failures === 1) log.warn({ cause }, `${failed}, then less often`);
-  else if (failures > 1) log.debug({ cause, failure: failures }, failed);
+  if (failures > 0 && before.failures === 0) log.warn({ cause }, `${failed}, then less often`);
+  else if (failures > 0) log.debug({ cause, failure: failures }, failed);
   else if (before.failures > 0) log.info({ change: lastId }, 'the webhook accepts deliveries again');
 }

@@ -21,8 +21,10 @@ export async function applyMigrations(
   if (!connection.ok) throw new Error('the schema engine has no connection', { cause: connection.error });
   const adapter = connection.value;
   const run = async (sql: string): Promise<void> => {
-    const result = await adapter.executeScript(sql);
-    if (!result.ok) throw new Error(`${sql}: ${JSON.stringify(result.error)}`);
+    const result = await adapter.executeRaw({ sql, args: [], argTypes: [] });
+    if (result.ok) return;
+    const message = result.error.originalMessage ?? JSON.stringify(result.error);
+    throw new Error(message, { cause: result.error });
   };
   // Two processes may start at once, and one may be killed half-way. The lock admits one at a time; the
   // transaction applies all migrations or none.

@@ -7,6 +7,19 @@ export interface PostgresAddress {
   readonly name: string;
 }
 
+/** The values of `sslmode` that node-postgres treats as `verify-full`, each with a warning on stderr. */
+const CHECKED_MODES: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca']);
+
+/**
+ * The `sslmode` of an address, if it promises a weaker check of the server's certificate than the driver
+ * makes; null if it says what the driver does.
+ */
+export function weakSslMode({ searchParams }: URL): string | null {
+  if (searchParams.getAll('uselibpqcompat').at(-1) === 'true') return null;
+  const mode = searchParams.getAll('sslmode').at(-1) ?? '';
+  return CHECKED_MODES.has(mode) ? mode : null;
+}
+
 /** @param url must be valid (session/config/database-url.ts) */
 export function addressOf(url: string): PostgresAddress {
   const address = new URL(url);
@@ -14,6 +27,8 @@ export function addressOf(url: string): PostgresAddress {
   const schema = parameters.get('schema') ?? 'public';
   // The driver does not know this parameter.
   parameters.delete('schema');
+  // The configuration has warned of it (`sslModeWarnings`).
+  if (weakSslMode(address) !== null) parameters.set('sslmode', 'verify-full');
   const connectionString = address.href;
   const user = address.username === '' ? '' : `${decodeURIComponent(address.username)}@`;
   const host = address.host === '' ? (parameters.get('host') ?? 'localhost') : address.host;

@@ -1,5 +1,6 @@
 import type { ColumnKind } from '../../core/lists.ts';
 import type { Dialect } from '../dialect.ts';
+import { BEGIN_MIGRATION } from './migrating.ts';
 
 const TYPES: Record<ColumnKind | 'json', string> = {
   text: 'text',
@@ -8,10 +9,14 @@ const TYPES: Record<ColumnKind | 'json', string> = {
   json: 'text',
 };
 
-/** An advisory lock applies to the whole database, so its key includes the mirror's schema. */
+/**
+ * Locks a row of `settings` until the transaction ends, and creates it if it is missing. The row is locked
+ * even though it is not updated. A role that may only read cannot lock rows; an advisory lock would be open
+ * to everyone who may connect (docs/decisions/0006).
+ */
 function lock(name: string): string {
-  const key = `hashtextextended('inbox-mirror ${name} ' || current_setting('search_path'), 0)`;
-  return `SELECT pg_advisory_xact_lock(${key})`;
+  return `INSERT INTO settings (name, value) VALUES ('lock ${name}', 'null')
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE false`;
 }
 
 export const postgresql: Dialect = {
@@ -63,7 +68,7 @@ export const postgresql: Dialect = {
     WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped
     ORDER BY relname, attnum`,
   lock,
-  beginMigration: ['BEGIN', lock('migration')],
+  beginMigration: BEGIN_MIGRATION,
   // Autovacuum does this.
   maintenance: [],
 };

@@ -8,6 +8,8 @@ import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
+import { forMigrations } from './migrating.ts';
+import { refuseTransactionPooling } from './pooler.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
@@ -30,9 +32,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const database = pooled(connection, address);
   try {
     await ensureSchema(database, schema);
-    // One connection for the engine's whole transaction: a second one would be outside of it.
-    const alone = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
-    await migrate(database, new PrismaPg(alone, quietly(address)));
+    await migrate(database, forMigrations(pool, quietly(address)));
     return database;
   } catch (error) {
     await connection.dispose();
@@ -52,11 +52,20 @@ export async function openPostgresForReading(url: string): Promise<Database> {
   return pooled(connection, address);
 }
 
-/** The options of a pool whose connections begin with these settings. */
+/** The options of a pool whose connections begin with these settings. The first one looks for a pooler. */
 function poolOf(address: PostgresAddress, settings: readonly string[]) {
+  let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
-    onConnect: async (client: ClientBase) => void (await client.query(sessionOf(address, settings))),
+    onConnect: async (client: ClientBase) => {
+      // A check that a broken connection ended is made again.
+      checked ??= refuseTransactionPooling(client, address).catch((error: unknown) => {
+        checked = undefined;
+        throw error;
+      });
+      await checked;
+      await client.query(sessionOf(address, settings));
+    },
   };
 }
 
@@ -67,16 +76,6 @@ function poolOf(address: PostgresAddress, settings: readonly string[]) {
 function quietly({ schema }: PostgresAddress) {
   const ignore = (): void => undefined;
   return { schema, onPoolError: ignore, onConnectionError: ignore };
-}
-
-/** Lets a pool open only one connection. */
-function onlyOnce(onConnect: (client: ClientBase) => Promise<void>): (client: ClientBase) => Promise<void> {
-  let opened = false;
-  return async (client) => {
-    if (opened) throw new Error('Connection terminated during the migrations');
-    opened = true;
-    await onConnect(client);
-  };
 }
 
 /** Creates only a missing schema: a user without the right to create schemas can use an existing one. */
@@ -140,7 +139,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
       );
       return row?.bytes ?? 0;
     },
-    fileIdentity: () => null,
+    lostFile: () => null,
     asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= connection.dispose()),
   };

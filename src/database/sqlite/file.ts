@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, MirrorError } from '../../core/errors.ts';
 
@@ -13,8 +13,38 @@ export function databaseBytes(path: string): number {
   return sizeOf(path) + sizeOf(`${path}-wal`);
 }
 
+/** SQLite keeps these two beside the database: its write-ahead log, and the index of it. */
+const SIDE_FILES = ['-wal', '-shm'];
+
+/** The files of an open database, as they were when it was opened. */
+export interface OpenFiles {
+  /**
+   * The path of the first file that was deleted or replaced since; null if there is none. If that is the
+   * database itself, the side files are deleted, provided that they are the old ones: SQLite would read the
+   * old log into the new database.
+   */
+  lost(): string | null;
+}
+
+/** Remembers the files of a database that is open in WAL mode. */
+export function rememberFiles(path: string): OpenFiles {
+  const opened = new Map(
+    [path, ...SIDE_FILES.map((side) => path + side)].map((file) => [file, identity(file)]),
+  );
+  const isLost = (file: string): boolean => identity(file) !== opened.get(file);
+  return {
+    lost() {
+      if (isLost(path)) {
+        for (const side of SIDE_FILES) if (!isLost(path + side)) rmSync(path + side, { force: true });
+        return path;
+      }
+      return [...opened.keys()].find(isLost) ?? null;
+    },
+  };
+}
+
 /** Differs between two files of the same name; null if there is no file. */
-export function fileIdentity(path: string): string | null {
+function identity(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false });
   return file === undefined ? null : `${file.dev}:${file.ino}`;
 }

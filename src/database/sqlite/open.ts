@@ -8,7 +8,7 @@ import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asSqliteError } from './errors.ts';
-import { databaseBytes, fileIdentity, makePrivateFile, sqlitePath } from './file.ts';
+import { databaseBytes, makePrivateFile, type OpenFiles, rememberFiles, sqlitePath } from './file.ts';
 import { keepStatements } from './kept-statements.ts';
 
 /**
@@ -23,13 +23,15 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   const factory = new PrismaBetterSqlite3({ url: path, timeout: busyTimeoutMs });
   const connection = await open(factory, path);
   keepStatements(connection);
-  const database = serialised(connection, path);
+  let files: OpenFiles | undefined;
+  const database = serialised(connection, path, () => files?.lost() ?? null);
   try {
     // WAL: other processes can read while a page is written. FULL: the ledger survives a power cut.
     await database.query('PRAGMA journal_mode = WAL');
     await database.execute('PRAGMA synchronous = FULL');
     await database.execute('PRAGMA foreign_keys = ON');
     await migrate(database, factory);
+    files = rememberFiles(path);
     return database;
   } catch (error) {
     await connection.dispose();
@@ -59,7 +61,7 @@ export async function openSqliteForReading(
   keepStatements(connection);
   keepDigits(connection);
   connection.getConnectionInfo = () => ({ maxBindValues: MOST_VARIABLES, supportsRelationJoins: false });
-  return serialised(connection, path);
+  return serialised(connection, path, () => null);
 }
 
 async function open(factory: SqlDriverAdapterFactory, name: string): Promise<SqlDriverAdapter> {
@@ -74,7 +76,7 @@ async function open(factory: SqlDriverAdapterFactory, name: string): Promise<Sql
  * Runs all work on the one connection in turn. A statement of one caller beside another's open transaction
  * would become part of that transaction: a ledger row could vanish with its roll-back.
  */
-function serialised(connection: SqlDriverAdapter, name: string): Database {
+function serialised(connection: SqlDriverAdapter, name: string, lostFile: Database['lostFile']): Database {
   const queue = serialQueue();
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> =>
     queue(work).catch((error: unknown) => {
@@ -96,8 +98,13 @@ function serialised(connection: SqlDriverAdapter, name: string): Database {
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
-    fileIdentity: () => fileIdentity(name) ?? 'deleted',
+    lostFile,
     asError: (error) => asSqliteError(error, name),
-    close: () => inTurn(() => connection.dispose()),
+    close: () =>
+      inTurn(async () => {
+        await connection.dispose();
+        // SQLite leaves the log of a replaced file beside the new one.
+        lostFile();
+      }),
   };
 }

@@ -12,11 +12,27 @@ export interface Delivery {
   readonly retryAt: Date | null;
   /** The reason of the last failure. */
   readonly cause: string | null;
+  /** How many changes the target refused alone while it accepted another, and the newest of them. */
+  readonly setAside: number;
+  readonly setAsideId: number | null;
 }
 
-/** The name of a webhook's target: a hash, because its address may hold a token. */
+/**
+ * The name of a webhook's target: a hash of its origin and path. The query may hold a token, and a renewed
+ * token leads to the same receiver.
+ */
 export function targetOf(url: string): string {
-  return createHash('sha256').update(url).digest('hex').slice(0, 16);
+  const { origin, pathname } = new URL(url);
+  return hashOf(`${origin}${pathname}`);
+}
+
+/** The name that earlier versions gave the target: a hash of its whole address. */
+export function wholeTargetOf(url: string): string {
+  return hashOf(url);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 /** The state of the webhook's deliveries. */
@@ -43,9 +59,16 @@ export class DeliveryReader {
       failures: number;
       retry_at: Date | null;
       cause: string | null;
-    }>(`SELECT last_id, failures, retry_at, cause FROM webhooks WHERE target = $1`, target);
+      set_aside: number;
+      set_aside_id: number | null;
+    }>(
+      `SELECT last_id, failures, retry_at, cause, set_aside, set_aside_id FROM webhooks WHERE target = $1`,
+      target,
+    );
     if (row === undefined) return null;
-    return { lastId: row.last_id, failures: row.failures, retryAt: row.retry_at, cause: row.cause };
+    const { failures, cause } = row;
+    const { last_id: lastId, retry_at: retryAt, set_aside: setAside, set_aside_id: setAsideId } = row;
+    return { lastId, failures, retryAt, cause, setAside, setAsideId };
   }
 }
 
@@ -59,19 +82,22 @@ export class Deliveries extends DeliveryReader {
   }
 
   async write(target: string, delivery: Delivery, now: number): Promise<void> {
-    const { lastId, failures, retryAt, cause } = delivery;
+    const { lastId, failures, retryAt, cause, setAside, setAsideId } = delivery;
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at, set_aside,
+           set_aside_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (target) DO UPDATE SET last_id = excluded.last_id, failures = excluded.failures,
-           retry_at = excluded.retry_at, cause = excluded.cause, updated_at = excluded.updated_at`,
+           retry_at = excluded.retry_at, cause = excluded.cause, updated_at = excluded.updated_at,
+           set_aside = excluded.set_aside, set_aside_id = excluded.set_aside_id`,
         target,
         lastId,
         failures,
         isoOrNull(retryAt),
         cause,
         iso(now),
+        setAside,
+        setAsideId,
       );
     });
   }

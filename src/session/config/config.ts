@@ -1,7 +1,7 @@
 import type { Budget } from '../../core/budget.ts';
 import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
-import { readDatabaseUrl } from './database-url.ts';
+import { readDatabaseUrl, sslModeWarnings } from './database-url.ts';
 import { type Endpoints, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
 import { exposedFileWarnings } from './exposed-files.ts';
@@ -41,7 +41,10 @@ export interface Config {
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
-  /** Sentences: a variable looks misspelt or sends the key astray, a file is readable for every user. */
+  /**
+   * Sentences: a variable looks misspelt or sends the key astray, a file is readable for every user, a mode
+   * of TLS does more than its name says.
+   */
   readonly warnings: readonly string[];
 }
 
@@ -112,7 +115,8 @@ export function readConfig(
         ...exposedFileWarnings(environment, folder, config.databaseUrl),
       ]
     : [];
-  return Object.freeze({ ...config, warnings: [...misspelt, ...risks] });
+  const warnings = [...misspelt, ...risks, ...sslModeWarnings(config.databaseUrl)];
+  return Object.freeze({ ...config, warnings });
 }
 
 /** The environment, and the set of the names that are read from it: the program keeps no list of names. */

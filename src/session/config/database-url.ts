@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { isPostgres } from '../../database/open.ts';
+import { weakSslMode } from '../../database/postgresql/address.ts';
 import { nearest } from '../../query/nearest.ts';
 import type { Environment } from './environment.ts';
 import { readSecret } from './secrets.ts';
@@ -41,6 +43,16 @@ function postgresFault(text: string): string | null {
   if (schema !== null && !/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/i.test(schema))
     return 'expected a schema of at most 63 letters, digits and _ that does not begin with a digit or pg_';
   return null;
+}
+
+/** A warning if the address says less about the server's certificate than the program checks. */
+export function sslModeWarnings(databaseUrl: string): string[] {
+  const mode = isPostgres(databaseUrl) ? weakSslMode(new URL(databaseUrl)) : null;
+  if (mode === null) return [];
+  return [
+    `DATABASE_URL: sslmode=${mode} checks the server’s certificate, as verify-full does. ` +
+      `Write sslmode=verify-full, or for libpq’s weaker check uselibpqcompat=true&sslmode=${mode}.`,
+  ];
 }
 
 /** It does not show the name: after an & in a password, the name is a part of the password. */

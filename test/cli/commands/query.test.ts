@@ -175,3 +175,61 @@ describe('a table on a terminal', () => {
     expect(text).toMatch(/\n\(1 row\)\n$/);
   });
 });
+
+describe('a large result', () => {
+  /** Rows with the numbers from 1 on. */
+  const rows = (columns: string, last: number): string =>
+    `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${last}) SELECT ${columns} FROM c`;
+
+  test('fills a table of 1,000 rows, and one line under it names the options that print more', async () => {
+    const { stdout, stderr, exitCode } = await program.run('query', rows('n', 400_000));
+    const lines = stdout.trimEnd().split('\n');
+    expect([lines.length, lines[1], lines[1000]?.trim()]).toEqual([1002, '   1', '1000']);
+    expect(lines[1001]).toBe('(the first 1,000 rows; --limit prints more, --format csv all)');
+    expect([stderr, exitCode]).toEqual(['', 0]);
+    expect((await program.run('query', rows('n', 1000))).stdout).toMatch(/\n1000\n\(1,000 rows\)\n$/);
+  });
+
+  test('has as many rows as --limit says, in each format', async () => {
+    const run = async (limit: string, format: string, last = 5000): Promise<string> =>
+      (await program.run('query', rows('n', last), '--limit', limit, '--format', format)).stdout;
+    expect(await run('3', 'csv')).toBe('n\n1\n2\n3\n');
+    expect(await run('2', 'ndjson')).toBe('{"n":1}\n{"n":2}\n');
+    expect(JSON.parse(await run('2', 'json'))).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(await run('2', 'table')).toBe(
+      'n\n1\n2\n(the first 2 rows; --limit prints more, --format csv all)\n',
+    );
+    expect((await run('1500', 'table')).split('\n')[1500]).toBe('1500');
+    for (const limit of ['0', '-1', 'all', '1.5'])
+      expect(await program.run('query', 'SELECT 1', `--limit=${limit}`)).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('--limit: expected'),
+      });
+    expect(await program.run('query', 'SELECT 1', '--limit', '10001')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('a table has at most 10,000 rows'),
+    });
+    expect((await program.run('query', 'SELECT 1', '--limit', '10001', '--format', 'csv')).exitCode).toBe(0);
+  });
+
+  test('ends a table early where its cells would not fit into memory', async () => {
+    const wide = rows(`n, CASE n WHEN 2 THEN printf('%.1000000c', 'x') ELSE 'short' END AS t`, 400_000);
+    const { stdout } = await program.run('query', wide, '--limit', '10000');
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^\(the first 1\d rows; --format csv prints all\)$/);
+    const onTerminal = await renderOnTerminal(program, 60, 'query', wide);
+    expect(onTerminal.trimEnd().split('\n').at(-1)).toBe(
+      '(the first 1,000 rows, cut to the width; --limit prints more, --format csv all)',
+    );
+  });
+
+  test('has aligned columns from the first row to the last', async () => {
+    const sql = rows(`n, CASE n WHEN 900 THEN 'a long text' ELSE '日本' END AS t, 'end' AS e`, 950);
+    const lines = (await program.run('query', sql)).stdout.trimEnd().split('\n');
+    expect([lines[0], lines[1], lines[900], lines[950]]).toEqual([
+      '  n  t            e',
+      '  1  日本         end',
+      '900  a long text  end',
+      '950  日本         end',
+    ]);
+  });
+});

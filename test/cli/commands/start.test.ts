@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -201,15 +201,6 @@ test('a daemon whose lease another process takes over stands by and does not tak
   expect(database.prepare(`SELECT holder FROM leases WHERE name = 'writer'`).get()).toEqual({
     holder: 'another',
   });
-});
-
-test('the daemon exits 1 and reports the cause when its mirror file is deleted', async () => {
-  const program = await testProgram({ inboxes: 1 });
-  const daemon = startDaemon(program);
-  await daemon.said(/conversations of inbox \d+ complete/);
-  for (const side of ['', '-wal', '-shm']) rmSync(`${mirrorFile(program)}${side}`);
-  expect(await daemon.ended).toBe(1);
-  expect(daemon.errors()).toContain('was deleted or replaced while the daemon ran');
 });
 
 test('the daemon keeps running when the reader of its plan closes the pipe', async () => {

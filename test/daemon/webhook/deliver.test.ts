@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -17,6 +18,9 @@ import { quickMirror } from '../../support/template.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
+/** A target that has accepted no change yet. */
+const BEGUN = { lastId: 0, failures: 0, retryAt: null, cause: null, setAside: 0, setAsideId: null };
+
 interface Taken {
   readonly id: string;
   readonly changes: number[];
@@ -24,7 +28,7 @@ interface Taken {
 
 /** A receiver that checks each signature and answers with what `answer` returns. */
 async function receiver(
-  answer: (nth: number, changes: number) => { status: number; retryAfter?: string } | 'reset' = () => ({
+  answer: (nth: number, ids: number[]) => { status: number; retryAfter?: string } | 'reset' = () => ({
     status: 204,
   }),
 ) {
@@ -34,7 +38,8 @@ async function receiver(
     void (async () => {
       const body = await text(request);
       const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
-      const outcome = answer(asked.push(String(request.headers['webhook-id'])), data.changes.length);
+      const ids = data.changes.map((change) => change.id);
+      const outcome = answer(asked.push(String(request.headers['webhook-id'])), ids);
       if (outcome === 'reset') return request.socket.destroy();
       const headers = Object.fromEntries(
         Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
@@ -44,7 +49,7 @@ async function receiver(
       expect(headers['webhook-signature']).toBe(
         new Webhook(SECRET).sign(id, new Date(Number(time) * 1000), body),
       );
-      if (outcome.status < 300) taken.push({ id, changes: data.changes.map((change) => change.id) });
+      if (outcome.status < 300) taken.push({ id, changes: ids });
       return response
         .writeHead(
           outcome.status,
@@ -166,11 +171,11 @@ test('a receiver that answers with Retry-After gets no delivery before that time
 test('a 413 makes deliveries smaller, and a retry time far in the future is ignored', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
-  const { url, taken, asked } = await receiver((_nth, changes) => ({ status: changes > 20 ? 413 : 204 }));
+  const { url, taken, asked } = await receiver((_nth, ids) => ({ status: ids.length > 20 ? 413 : 204 }));
   const ahead = new Date(mirror.clock.now() + 30 * 24 * 3_600_000);
   await mirror.writer.deliveries.write(
     targetOf(url),
-    { lastId: 0, failures: 1, retryAt: ahead, cause: null },
+    { ...BEGUN, failures: 1, retryAt: ahead },
     mirror.clock.now(),
   );
   const all = await changed(mirror, 100);
@@ -182,16 +187,78 @@ test('a 413 makes deliveries smaller, and a retry time far in the future is igno
   expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
 });
 
+test('a rotated token in the address loses no change, also of a cursor under the whole address', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver();
+  // An earlier version named the target by its whole address.
+  const whole = createHash('sha256').update(url).digest('hex').slice(0, 16);
+  await mirror.writer.deliveries.write(whole, BEGUN, mirror.clock.now());
+  const first = await changed(mirror, 10);
+  const { stop } = deliver(mirror, url);
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === first.at(-1));
+  await stop();
+  const all = await changed(mirror, 10);
+  deliver(mirror, url.replace('token=t0p', 'key=renewed&v=2'));
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+});
+
+describe('a change that the receiver refuses alone', () => {
+  test.each([400, 413])('with %i is set aside, and all others arrive in order', async (refusal) => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    let poison = Number.NaN;
+    const { url, taken } = await receiver((_nth, ids) => ({ status: ids.includes(poison) ? refusal : 204 }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    const all = await changed(mirror, 200);
+    poison = all[Math.floor(all.length / 3)]!;
+    const from = mirror.clock.now();
+    const { lines } = deliver(mirror, url);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+    expect(taken.flatMap(({ changes }) => changes)).toEqual(all.filter((id) => id !== poison));
+    expect(mirror.clock.now() - from).toBeLessThan(3_600_000);
+    const said = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(said.filter(({ level }) => Number(level) >= 50)).toEqual([
+      expect.objectContaining({
+        change: poison,
+        cause: `HTTP ${refusal}`,
+        msg: 'the webhook refuses this change alone and accepts the next: it is set aside',
+      }),
+    ]);
+    expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({
+      setAside: 1,
+      setAsideId: poison,
+    });
+    // The deliveries are large again.
+    const more = (await changed(mirror, 200)).slice(all.length);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === more.at(-1));
+    expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeGreaterThan(50);
+  });
+
+  test('waits while the receiver refuses the next one too', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    let refuses = true;
+    const { url, taken, asked } = await receiver(() => ({ status: refuses ? 400 : 204 }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    const all = await changed(mirror, 30);
+    const { lines } = deliver(mirror, url);
+    await until(mirror, () => asked.length > 9);
+    expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ lastId: 0, setAside: 0 });
+    expect(lines.length).toBe(1);
+    refuses = false;
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+    expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  });
+});
+
 test('a killed delivery resumes, and the receiver gets each change at least once, in order', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
   const { url, taken } = await receiver();
   await deliver(mirror, url).stop();
-  await mirror.writer.deliveries.write(
-    targetOf(url),
-    { lastId: 0, failures: 0, retryAt: null, cause: null },
-    mirror.clock.now(),
-  );
+  await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
   const all = await changed(mirror, 400);
   for (let kill = 0; kill < 4; kill += 1) {
     const had = taken.length;
@@ -203,7 +270,7 @@ test('a killed delivery resumes, and the receiver gets each change at least once
     if (kill < 2)
       await mirror.writer.deliveries.write(
         targetOf(url),
-        { lastId: last[0]! - 1, failures: 0, retryAt: null, cause: null },
+        { ...BEGUN, lastId: last[0]! - 1 },
         mirror.clock.now(),
       );
   }
@@ -240,8 +307,7 @@ describe('the outcome of a delivery', () => {
     const url = await answering(() => asked.resolve());
     const [stop, cut] = [new AbortController(), new AbortController()];
     const { log, lines } = testLog('trace');
-    const before = { lastId: 0, failures: 0, retryAt: null, cause: null };
-    await mirror.writer.deliveries.write(targetOf(url), before, mirror.clock.now());
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
     await changed(mirror, 5);
     const webhook = { url, secret: SECRET };
     const post: Post = (...request) => postByHttp(...request, cut.signal);
@@ -257,7 +323,7 @@ describe('the outcome of a delivery', () => {
     stop.abort();
     cut.abort();
     await ended;
-    expect(await openMirror(mirror.database).deliveries.read(targetOf(url))).toEqual(before);
+    expect(await openMirror(mirror.database).deliveries.read(targetOf(url))).toEqual(BEGUN);
     expect(lines).toEqual([]);
   });
 });
@@ -278,7 +344,8 @@ test('status and metrics report undelivered changes and the cause until they are
     );
     return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
   };
-  expect((await status()).webhook).toEqual({ pending: 0, failures: 0, retryAt: null, cause: null });
+  const { lastId: _lastId, ...begun } = BEGUN;
+  expect((await status()).webhook).toEqual({ ...begun, pending: 0 });
   const { stop } = deliver(mirror, url);
   await until(
     mirror,
@@ -293,13 +360,20 @@ test('status and metrics report undelivered changes and the cause until they are
     failures: expect.any(Number) as unknown,
     retry_at: expect.stringMatching(/Z$/) as unknown,
     cause: 'HTTP 503',
+    set_aside: 0,
+    set_aside_id: null,
   });
   expect(await gauges()).toEqual([
     `inbox_mirror_webhook_pending ${length}`,
     expect.stringMatching(/^inbox_mirror_webhook_failures [2-9]/),
+    'inbox_mirror_webhook_set_aside 0',
   ]);
   isDown = false;
   deliver(mirror, url);
   await until(mirror, async () => (await status()).webhook?.pending === 0);
-  expect(await gauges()).toEqual(['inbox_mirror_webhook_pending 0', 'inbox_mirror_webhook_failures 0']);
+  expect(await gauges()).toEqual([
+    'inbox_mirror_webhook_pending 0',
+    'inbox_mirror_webhook_failures 0',
+    'inbox_mirror_webhook_set_aside 0',
+  ]);
 });

@@ -1,0 +1,3 @@
+-- AlterTable
+ALTER TABLE "webhooks" ADD COLUMN "set_aside" INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE "webhooks" ADD COLUMN "set_aside_id" INTEGER;

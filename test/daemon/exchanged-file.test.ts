@@ -1,0 +1,88 @@
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/open.ts';
+import { startDaemon } from '../support/daemon-process.ts';
+import { temporaryFolder } from '../support/mirror.ts';
+import { mirrorFile, testProgram } from '../support/program.ts';
+
+/** A daemon that has read all lists and sends requests every second. */
+async function running() {
+  const program = await testProgram(
+    { inboxes: 1, conversations: 30 },
+    { SCHEDULE_CONVERSATIONS: '* * * * * *', SCHEDULE_INBOXES: '* * * * * *' },
+  );
+  const daemon = startDaemon(program);
+  const { address } = await daemon.said(/^answering/);
+  await daemon.said(/conversations of inbox \d+ complete/);
+  return {
+    program,
+    daemon,
+    path: mirrorFile(program),
+    health: async () => {
+      const answer = await fetch(`${String(address)}/healthz`);
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    },
+    /** Waits until the daemon is parked, and checks that it sends nothing more. @returns the cause */
+    async parked(): Promise<string> {
+      const { cause } = await daemon.said(/sends nothing more/);
+      const arrived = program.sandbox.arrivals.length;
+      const { status, body } = await this.health();
+      expect([status, body['database']]).toEqual([503, cause]);
+      const since = Number(body['uptime_seconds']);
+      await expect
+        .poll(async () => Number((await this.health()).body['uptime_seconds']), { timeout: 10_000 })
+        .toBeGreaterThan(since + 2);
+      expect(program.sandbox.arrivals.length).toBe(arrived);
+      return String(cause);
+    },
+    async restarts(): Promise<void> {
+      daemon.process.kill('SIGTERM');
+      expect(await daemon.ended).toBe(0);
+      const next = startDaemon(program);
+      await next.said(/conversations of inbox \d+ complete/);
+      next.process.kill('SIGTERM');
+      expect(await next.ended).toBe(0);
+    },
+  };
+}
+
+test('a daemon whose file is exchanged parks, and the old file’s log does not stay beside the new', async () => {
+  const house = await running();
+  const { path } = house;
+  const database = new Sqlite(path);
+  database.exec(`VACUUM INTO '${path}.backup'`);
+  database.close();
+  expect(existsSync(`${path}-wal`)).toBe(true);
+  renameSync(`${path}.backup`, path);
+  expect(await house.parked()).toMatch(/mirror\.db was deleted or replaced .* Stop it, .* start it again/);
+  expect([existsSync(`${path}-wal`), existsSync(`${path}-shm`)]).toEqual([false, false]);
+  await house.restarts();
+  const restored = new Sqlite(path);
+  expect(restored.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+  restored.close();
+});
+
+test.each(['', '-wal', '-shm'])(
+  'a daemon whose file mirror.db%s is removed parks and names it',
+  async (side) => {
+    const house = await running();
+    rmSync(`${house.path}${side}`);
+    expect(await house.parked()).toContain(`mirror.db${side} was deleted or replaced while the daemon ran`);
+    await house.restarts();
+  },
+);
+
+test('a command that closes an exchanged database leaves no log beside the new file', async () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const database = await openDatabase(`file:${path}`);
+  await database.execute(`VACUUM INTO '${path}.backup'`);
+  renameSync(`${path}.backup`, path);
+  await database.close();
+  expect([existsSync(path), existsSync(`${path}-wal`), existsSync(`${path}-shm`)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});

@@ -87,6 +87,24 @@ describe('a daemon that reads single pages', () => {
     for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
   }, 180_000);
 
+  test.each([-6, 6])(
+    'reads on at once when the clock is set by %s hours',
+    async (hours) => {
+      const house = await pagesHouse();
+      const { clock, sandbox } = house;
+      await house.start();
+      await clock.sleep(DAY);
+      clock.setWall(hours * HOUR);
+      const from = sandbox.arrivals.length;
+      await clock.sleep(3 * HOUR);
+      expect(sandbox.arrivals.length - from).toBeGreaterThan(15);
+      expect(await oldestHours(house)).toBeLessThan(26);
+      expect(await oldestHours(house)).toBeGreaterThan(0);
+      expect(wholeWalks(house)).toBe(2);
+    },
+    180_000,
+  );
+
   test('leaves a list to an order, and has new bookmarks after it', async () => {
     const house = await pagesHouse();
     const { clock, database } = house;

@@ -4,6 +4,7 @@ import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
+import { shiftReadings } from '../bookmarks/lay.ts';
 import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
@@ -102,6 +103,7 @@ async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<vo
     where: 'id = 1',
   });
   for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
+  await shiftReadings(tx, dialect, shift);
 }
 
 /** When a sweep or an open pass was last active, epoch ms; 0 if never. */

@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
  * few statements.
  */
 const CONTRACT = [
-  'test/mirror/{activity,faults,housekeeping,lease,plans}.test.ts',
+  'test/mirror/{activity,epochs,faults,housekeeping,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{account,brake,crash,equality,history,suspects,trust,unreadable,walks,witnesses}.test.ts',

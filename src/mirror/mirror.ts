@@ -1,6 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
+import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
@@ -9,6 +10,7 @@ import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
+import { beginEpoch } from './history/epochs.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
@@ -29,8 +31,10 @@ import { keepViewSettings, type ViewSettings } from './view-settings.ts';
 // Functions that need no database: the form of changes and webhooks, and checks of an access, of a lease, of
 // sweeps and of passes.
 export { accessId } from './gate/account.ts';
+export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
+export { placeAfter } from './history/read.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isOpenPass } from './passes/states.ts';
@@ -57,6 +61,11 @@ export interface Mirror {
   readonly orderSweeps: OrderSweeps;
   /** The changes, by id or newest first. */
   readonly history: History;
+  /**
+   * Begins a new epoch of the changes after the newest one, for a person who knows that changes were lost.
+   * @returns the epoch
+   */
+  beginEpoch(now: number): Promise<string>;
   /** Changes of conversations since an instant (epoch ms), by the hours between which they happened. */
   activity(since: number): Promise<ActivitySpan[]>;
   /** How far the webhook has delivered the changes to a target. */
@@ -135,6 +144,7 @@ export function openMirror(database: Database): Mirror {
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
     history: new History(database),
+    beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),

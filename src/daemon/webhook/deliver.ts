@@ -22,7 +22,7 @@ export type Post = (
 export interface WebhookDeps {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
-    readonly history: Pick<History, 'after' | 'lastId'>;
+    readonly history: Pick<History, 'after' | 'newestCursor'>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -77,7 +77,9 @@ async function deliverNext(
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
-  const changes = await mirror.history.after(before.lastId, {}, size.max);
+  // The target's place is in the same database as the changes: a backup brings both back.
+  const place = { id: before.lastId, epoch: null };
+  const changes = await mirror.history.after(place, {}, size.max);
   const [first] = changes;
   const last = changes.at(-1);
   if (first === undefined || last === undefined) return POLL_MS;
@@ -88,7 +90,8 @@ async function deliverNext(
     timestamp: now.toISOString(),
     data: { changes: changes.map(changeAsJson) },
   });
-  const id = `changes_${first.id}_${last.id}`;
+  // A dot would be ambiguous in what is signed. The epoch tells ids apart that a restored backup uses again.
+  const id = `changes_${first.id}_${last.cursor}`;
   const headers = {
     'content-type': 'application/json',
     'webhook-id': id,
@@ -107,7 +110,8 @@ async function deliverNext(
 
 /** A new target receives only changes from now on. */
 async function beginDelivery(mirror: WebhookDeps['mirror'], target: string, now: number): Promise<Delivery> {
-  const begun = { lastId: await mirror.history.lastId(), failures: 0, retryAt: null, cause: null };
+  const { id: lastId } = await mirror.history.newestCursor();
+  const begun = { lastId, failures: 0, retryAt: null, cause: null };
   await mirror.deliveries.write(target, begun, now);
   return begun;
 }

@@ -12,13 +12,23 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when the signal is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  boot(): Boot;
+  /** The run of the machine; null for a database server's time, for which no machine vouches. */
+  boot(): Boot | null;
+  /** Reads the time for the ledger and its voucher: afresh from the database's server, if there is one. */
+  ledgerTime(): Promise<LedgerTime>;
 }
 
-/** A run of a machine. */
+/** The time by which all processes of a mirror count requests. */
+export interface LedgerTime {
+  /** Epoch ms. */
+  readonly now: number;
+  readonly boot: Boot | null;
+}
+
+/** A run of a machine. Its containers share it, whatever their names. */
 export interface Boot {
-  readonly host: string;
-  readonly id: string;
+  /** Null if the system names none: a run is then known by `at` alone. */
+  readonly id: string | null;
   /** When the machine booted, epoch ms by the present wall clock: it changes only when the clock is set. */
   readonly at: number;
 }

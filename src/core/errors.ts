@@ -31,6 +31,8 @@ const ERRORS = {
   CONFIG: { exit: EXIT.usage, ends: 'pass' },
   /** The changes after an id that the mirror does not have, for example after a restored backup. */
   CURSOR_AHEAD: { exit: EXIT.usage, ends: 'pass' },
+  /** The changes after a cursor whose change is not the mirror's: a backup was restored and written to. */
+  OTHER_EPOCH: { exit: EXIT.usage, ends: 'pass' },
   /** The service shows another account than the mirror's. No row was written. */
   OTHER_ACCOUNT: { exit: EXIT.usage, ends: 'pass' },
   /** 401, or 403 for /inboxes. The gate is shut until the key changes or a person runs a command. */

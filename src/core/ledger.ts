@@ -1,4 +1,4 @@
-import type { Boot } from './clock.ts';
+import type { LedgerTime } from './clock.ts';
 import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
@@ -20,6 +20,8 @@ export interface Outcome {
   readonly durationMs: number;
   readonly items: number | null;
   readonly error: string | null;
+  /** The service's clock: the `Date` of its answer; null without one. */
+  readonly serviceAt: Date | null;
 }
 
 /** The limits that a slot must obey. */
@@ -34,6 +36,8 @@ export interface SlotLimits {
   readonly fingerprint: string;
   /** Ledger ids of this process's recent requests. The process itself keeps its distance from them. */
   readonly ownIds: readonly number[];
+  /** The boot of the machine in the time that this process gives, epoch ms; null if there is none. */
+  readonly bootAt: number | null;
 }
 
 /** A slot, or the reason for none and the milliseconds to wait before the next attempt. */
@@ -42,7 +46,8 @@ export type Grant =
   | { readonly granted: true; readonly id: number; readonly probe: boolean }
   | {
       readonly granted: false;
-      readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key';
+      /** `clock`: another process has followed another clock since. The ledger must follow again. */
+      readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key' | 'clock';
       readonly waitMs: number;
     };
 
@@ -84,6 +89,25 @@ export interface Ledger {
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
-  /** Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests. */
-  followClock(boot: Boot, now: number): Promise<void>;
+  /**
+   * Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests.
+   * After a boot, requests are as old as they were at the last call, and the time of this run.
+   * @returns true if requests may be older: an answer of the service can confirm it
+   */
+  followClock(time: LedgerTime): Promise<boolean>;
+  /**
+   * Compares the time that the machine was off, as its clock has it, with the service's clock in the answer
+   * to this request. Requests age by the shorter one.
+   * @param now when the answer arrived, epoch ms
+   * @returns null if nothing was in doubt
+   */
+  confirmClock(requestId: number, now: number): Promise<Confirmation | null>;
+}
+
+/** What the service's clock says about the time that the machine was off. */
+export interface Confirmation {
+  /** The time off in ms, by the machine's clock. */
+  readonly claimedMs: number;
+  /** The same by the service's clock; null if it gave no time before or now, or one before its last. */
+  readonly confirmedMs: number | null;
 }

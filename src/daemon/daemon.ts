@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Boot, type Clock, SECOND, wasSet } from '../core/clock.ts';
+import { type Clock, MINUTE, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access, OtherAccount } from '../mirror/gate/account.ts';
@@ -37,6 +37,9 @@ export interface DaemonDeps {
   readonly pollMs?: number;
 }
 
+/** The ledger follows the clock at least this often (ms), also while no request is sent. */
+const FOLLOW_CLOCK_MS = 10 * MINUTE;
+
 /** Milliseconds between two ticks. An order begins within two ticks. */
 const POLL_MS = SECOND;
 
@@ -71,7 +74,8 @@ export class Daemon {
   #otherAccount: OtherAccount | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
   #nextSlotAt = 0;
-  #lastBoot: Boot | null = null;
+  /** When the ledger followed the clock (monotonic ms), and the boot's time as the clock showed it then. */
+  #followed: { readonly monotonic: number; readonly at: number } | null = null;
   #wake = new AbortController();
   #fault: { readonly error: unknown } | null = null;
   #lastTickAt: number;
@@ -157,10 +161,15 @@ export class Daemon {
 
   async #followClock(): Promise<void> {
     const { clock, mirror } = this.#deps;
-    const boot = clock.boot();
-    if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return;
-    await mirror.ledger.followClock(boot, clock.now());
-    this.#lastBoot = boot;
+    const monotonic = clock.monotonic();
+    // A server's time has no boot. It was set, too, if it differs from this process's own time.
+    const at = clock.boot()?.at ?? clock.now() - monotonic;
+    const last = this.#followed;
+    const isSet = last === null || wasSet({ at }, last);
+    if (!isSet && monotonic - last.monotonic < FOLLOW_CLOCK_MS) return;
+    await mirror.ledger.followClock(await clock.ledgerTime());
+    this.#followed = { monotonic, at };
+    if (!isSet) return;
     this.#nextSlotAt = 0;
     this.#sweeps.replan();
   }

@@ -6,6 +6,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   conversations: 'The conversations of each inbox. A conversation in two inboxes has a row in each.',
   conversation_tags: 'Which tags each conversation carries. Deleted conversations keep theirs.',
   changes: 'Every difference between two sightings of one item.',
+  epochs: 'Which writer wrote a change. A restored backup begins a new epoch.',
   sweeps: 'Each walk over all pages of one list.',
   sweep_pages:
     'Which ids each page held, for the two newest complete sweeps of each list and at most two later ones.',

@@ -2,6 +2,7 @@ import { type Clock, SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { ChangeFilter, ChangeRecord, History } from '../mirror/history/read.ts';
+import { type Cursor, placeAfter, readCursor } from '../mirror/mirror.ts';
 
 /** With `follow`, the mirror is read twice a second. */
 const POLL_MS = SECOND / 2;
@@ -11,8 +12,11 @@ export type Change = ChangeRecord;
 
 /** Selects changes. Every given condition must hold. */
 export interface ChangesOptions extends ChangeFilter {
-  /** Only changes after the one with this id. `latest`: only changes that are new from now on. */
-  readonly afterId?: number | 'latest';
+  /**
+   * Only changes after this one: its `cursor`, or its `id`, with which a restored backup can stay unnoticed.
+   * `latest`: only changes that are new from now on.
+   */
+  readonly afterId?: number | string;
   /** Continues with new changes, until `signal` is aborted or the loop is left. */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
@@ -21,7 +25,7 @@ export interface ChangesOptions extends ChangeFilter {
 /**
  * The changes as an iterator, oldest first. An aborted signal ends it.
  * @param closing aborted when the mirror closes
- * @throws MirrorError `USAGE` for a wrong option, at the call
+ * @throws MirrorError `USAGE` for a wrong option, at the call; at a read `CURSOR_AHEAD` or `OTHER_EPOCH`
  */
 export function changesOf(
   history: History,
@@ -29,16 +33,17 @@ export function changesOf(
   { afterId = 0, follow = false, signal, ...filter }: ChangesOptions,
   closing: AbortSignal,
 ): AsyncGenerator<Change, void> {
-  refuseWrong(afterId, filter);
+  const begin = placeOf(afterId);
+  refuseWrong(filter);
   const stop = signal === undefined ? closing : AbortSignal.any([signal, closing]);
   async function* iterate(): AsyncGenerator<Change, void> {
-    for (let after = afterId === 'latest' ? await history.lastId() : afterId; !stop.aborted;) {
+    for (let after = begin ?? (await history.newestCursor()); !stop.aborted;) {
       for await (const batch of untilStopped(history.batchesAfter(after, filter), stop)) {
         for (const change of batch) {
           if (stop.aborted) return;
-          after = change.id;
           yield change;
         }
+        after = placeAfter(batch) ?? after;
       }
       if (!follow) return;
       await clock.sleep(POLL_MS, stop).catch(() => undefined);
@@ -62,9 +67,15 @@ async function* untilStopped<Item>(
   }
 }
 
-function refuseWrong(afterId: number | 'latest', { list, since }: ChangeFilter): void {
-  const isId = afterId === 'latest' || (Number.isSafeInteger(afterId) && afterId >= 0);
-  if (!isId) throw wrong('afterId', 'the id of a change, 0 or `latest`', afterId);
+/** The place that `afterId` names; null for the latest. */
+function placeOf(afterId: number | string): Cursor | null {
+  const place = readCursor(String(afterId));
+  if (place === null && afterId !== 'latest')
+    throw wrong('afterId', 'the cursor or the id of a change, 0 or `latest`', afterId);
+  return place;
+}
+
+function refuseWrong({ list, since }: ChangeFilter): void {
   if (list !== undefined && !LIST_NAMES.includes(list)) throw wrong('list', LIST_NAMES.join(', '), list);
   if (since !== undefined && Number.isNaN(since.getTime())) throw wrong('since', 'a valid Date', since);
 }

@@ -33,8 +33,8 @@ export interface OpenedMirror extends AsyncDisposable {
   /** How current each list is, and whether it is as fresh as its schedule promises. */
   freshness(): Promise<ListFreshness[]>;
   /**
-   * The changes, oldest first. To resume without loss or repeat, pass the last `id` as `afterId`.
-   * @throws MirrorError `USAGE` for a wrong option
+   * The changes, oldest first. To resume without loss or repeat, pass the last `cursor` as `afterId`.
+   * @throws MirrorError `USAGE` for a wrong option; `CURSOR_AHEAD` or `OTHER_EPOCH` after a restored backup
    */
   changes(options?: ChangesOptions): AsyncGenerator<Change, void>;
   /**

@@ -4,6 +4,7 @@ import { MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import { type Database, named, type Sql } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
+import { WriterEpoch } from './history/epochs.ts';
 
 /**
  * A lease is valid for this many ms after a renewal. A stand-by polls every second, so it takes over within
@@ -23,20 +24,26 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/** A transaction of the lease's holder, with the epoch of the changes that it writes. */
+export interface FencedSql extends Sql {
+  readonly epoch: WriterEpoch;
+}
+
 /** The database for the lease's holder. */
 export interface FencedDatabase {
   readonly database: Database;
   /** Runs `work` in one transaction, which begins by renewing the lease. @throws MirrorError `LEASE_LOST` */
-  write<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  write<Result>(work: (tx: FencedSql) => Promise<Result>): Promise<Result>;
 }
 
 export function fencedBy(lease: Lease, database: Database): FencedDatabase {
+  const epoch = new WriterEpoch();
   return {
     database,
     write: (work) =>
       database.transaction(async (tx) => {
         await lease.renew(tx);
-        return await work(tx);
+        return await work({ ...tx, epoch });
       }),
   };
 }

@@ -3,6 +3,7 @@ import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
 import { BookmarkReader, Bookmarks } from './bookmarks/bookmarks.ts';
 import { readRates, type StoredRate, writeRates } from './bookmarks/rates.ts';
+import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
@@ -11,6 +12,7 @@ import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
+import { beginEpoch } from './history/epochs.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
@@ -33,8 +35,10 @@ import { keepViewSettings, type ViewSettings } from './views/view-settings.ts';
 export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { accessId } from './gate/account.ts';
+export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { asNdjson, changeAsJson } from './history/json.ts';
+export { placeAfter } from './history/read.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isOpenPass } from './passes/states.ts';
@@ -65,6 +69,11 @@ export interface Mirror {
   readonly orderSweeps: OrderSweeps;
   /** The changes, by id or newest first. */
   readonly history: History;
+  /**
+   * Begins a new epoch of the changes after the newest one, for a person who knows that changes were lost.
+   * @returns the epoch
+   */
+  beginEpoch(now: number): Promise<string>;
   /** Changes of conversations since an instant (epoch ms), by the hours between which they happened. */
   activity(since: number): Promise<ActivitySpan[]>;
   /** How far the webhook has delivered the changes to a target. */
@@ -152,6 +161,7 @@ export function openMirror(database: Database): Mirror {
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
     history: new History(database),
+    beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),

@@ -5,7 +5,7 @@ import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lis
 import { Address, type AddressOptions } from './address.ts';
 import { type PageRequest, readBody, readErrorMessage, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
-import type { Answer, Http } from './http.ts';
+import { type Answer, type Http, serviceTime } from './http.ts';
 import { type ReadRows, readRows, type Reject } from './resources.ts';
 
 /** One parsed page of a list. */
@@ -145,8 +145,7 @@ class HttpClient implements Client {
   async ping(options: CallOptions): Promise<Ping> {
     const { outcome, asError } = await this.#requestInboxes({ ...options, tries: 1 });
     if (!outcome.ok) throw asError();
-    const time = Date.parse(outcome.answer.date ?? '');
-    return { ...outcome.result, serviceTime: Number.isNaN(time) ? null : new Date(time) };
+    return { ...outcome.result, serviceTime: serviceTime(outcome.answer) };
   }
 
   /** Requests the smallest page of the inboxes, which every valid key may read. */

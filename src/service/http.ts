@@ -34,6 +34,12 @@ export interface Answer {
   readonly date: string | undefined;
 }
 
+/** The service's clock in an answer; null if it has no valid date. */
+export function serviceTime({ date }: Pick<Answer, 'date'>): Date | null {
+  const time = Date.parse(date ?? '');
+  return Number.isNaN(time) ? null : new Date(time);
+}
+
 /** The request got no answer. `message` is the cause, without got's options, which contain the key. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';

@@ -10,6 +10,8 @@ export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'war
     );
   else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
+  else if (event.kind === 'clock')
+    log.warn({ cause: event.cause }, 'the time before this start is not confirmed');
   else if (event.kind === 'breaker')
     log.error({ cause: event.cause, until: event.until }, 'ALERT: repeated 429s; the breaker is open');
   else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');

@@ -202,7 +202,9 @@ async function usedMirror(place: string): Promise<TestMirror> {
   await writer.writeOutage({ since: now, until: soon, cause: 'ECONNREFUSED' });
   await writer.ledger.refuseKey('key', '401', clock.now());
   await writer.ledger.pauseGate(1, () => soon.getTime(), '429', clock.now());
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
+  clock.reboot(60 * 60_000);
+  await writer.ledger.followClock(await clock.ledgerTime());
   return mirror;
 }
 

@@ -113,6 +113,9 @@ function tablesOf(database: Sqlite.Database): string[] {
 const OLD_ENDINGS = new Set(['.991Z', '.992Z', '.992+00:00']);
 const NEW_ENDINGS = new Set(['.991+00:00', '.992+00:00']);
 
+/** Columns that a later version no longer has. */
+const DROPPED = new Set(['gate_state.clock_host']);
+
 interface Dump {
   /** Each table's columns. */
   readonly columns: Record<string, readonly string[]>;
@@ -130,7 +133,9 @@ function dump(path: string, like?: Dump): Dump {
   for (const table of like === undefined ? tablesOf(database) : Object.keys(like.columns)) {
     columns[table] =
       like?.columns[table] ??
-      (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+      (database.pragma(`table_info(${table})`) as { name: string }[])
+        .map(({ name }) => name)
+        .filter((name) => !DROPPED.has(`${table}.${name}`));
     const statement = database.prepare<[], unknown[]>(
       `SELECT ${columns[table].join(', ')} FROM ${table} ORDER BY 1, 2`,
     );

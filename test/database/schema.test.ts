@@ -31,7 +31,7 @@ sweeps             id, list, inbox_id, reason, state, next_page, pages, items, r
                    without_id, held, accepted
 sweep_pages        sweep_id, page_no, token, item_ids, fetched_at
 requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms,
-                   items, changed, error
+                   items, changed, error, service_at
 rejects            id, sweep_id, list, inbox_id, reason, raw, seen_at, item_id
 `;
 

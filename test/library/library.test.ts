@@ -9,6 +9,7 @@ import { startDaemon } from '../support/daemon-process.ts';
 import { newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { SECRET, type TestProgram, testProgram } from '../support/program.ts';
 import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
+import { backUp, restore } from '../support/restore.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -235,6 +236,42 @@ describe('changes', () => {
     expect(closings.length).toBeGreaterThan(20);
   });
 
+  test('after a cursor that a restored backup has undone end with OTHER_EPOCH, also for a follower', async () => {
+    const { mirror, program, place } = await smallAccount();
+    await mirror.sync();
+    const inbox = firstInbox(program.sandbox);
+    const ids = firstIds(inbox.conversations, 20);
+    const change = async (count: number, status: string): Promise<void> => {
+      for (const id of ids.slice(0, count)) program.sandbox.world.setStatus(inbox.id, id, status);
+      await mirror.sync({ lists: ['conversations'] });
+    };
+    const database = await temporaryDatabase(place);
+    await change(3, 'waiting');
+    const backup = await backUp(database);
+    await change(5, 'urgent');
+    const cursors: string[] = [];
+    const following = (async () => {
+      for await (const { cursor } of mirror.changes({ follow: true })) cursors.push(cursor);
+    })();
+    const refused = expect(following).rejects.toMatchObject({ code: 'OTHER_EPOCH' });
+    while (cursors.length < 8) await pause(20);
+    await database.transaction(async (tx) => {
+      await restore({ ...database, ...tx }, backup);
+      // In one transaction, so that the follower finds no shorter history: it must notice the other epoch.
+      await tx.execute(
+        `INSERT INTO epochs (after_id, epoch, begun_at) SELECT 3, 'a1b2c3d4e5f6', begun_at FROM epochs`,
+      );
+      for (let nth = 0; nth < 9; nth += 1)
+        await tx.execute(
+          `INSERT INTO changes (observed_at, list, item_id, field) SELECT observed_at, list, item_id, field FROM changes WHERE id = 1`,
+        );
+    });
+    await refused;
+    const begin = mirror.changes({ afterId: cursors[6] ?? '' });
+    await expect(begin.next()).rejects.toMatchObject({ code: 'OTHER_EPOCH' });
+    expect((await mirror.changes({ afterId: cursors[2] ?? '' }).next()).value).toMatchObject({ id: 4 });
+  });
+
   test('that come later reach a reader that follows, until its signal is aborted', async () => {
     const { mirror, program } = await smallAccount();
     await mirror.sync();
@@ -275,13 +312,16 @@ describe('changes', () => {
     expect(seen).toEqual(['after']);
   });
 
-  test.each([{ afterId: Number.NaN }, { afterId: -1 }, { since: new Date('x') }, { list: 'nope' as never }])(
-    'with the wrong option %o are refused',
-    async (options) => {
-      const { mirror } = await smallAccount();
-      expect(() => mirror.changes(options)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
-    },
-  );
+  test.each([
+    { afterId: Number.NaN },
+    { afterId: -1 },
+    { afterId: '4-x' },
+    { since: new Date('x') },
+    { list: 'nope' as never },
+  ])('with the wrong option %o are refused', async (options) => {
+    const { mirror } = await smallAccount();
+    expect(() => mirror.changes(options)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
+  });
 });
 
 describe('a pass', () => {

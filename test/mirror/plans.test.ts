@@ -118,6 +118,9 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
 /** Statements that read a whole list once a sweep: the rows that no page held, the suspects, the brake. */
 const ONCE_A_SWEEP = /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS (n|live)\b.* FROM \w+\s+WHERE/s;
 
+/** Reads one row at the end of the key's index, which PostgreSQL's plan shows as a scan without a condition. */
+const NEWEST = 'SELECT max(id) AS id FROM changes';
+
 test('no statement for a page or a suspect scans a whole table, however large the table is', async () => {
   const mirror = await mirrorOf({
     path: await freshMirrorFile(),
@@ -168,7 +171,7 @@ test('no statement for a page or a suspect scans a whole table, however large th
   if (!ON_SQLITE) await growTables(database, inbox.id);
   const wide: string[] = [];
   for (const [text, parameters] of statements) {
-    if (ONCE_A_SWEEP.test(text)) continue;
+    if (ONCE_A_SWEEP.test(text) || text === NEWEST) continue;
     const accesses = ON_SQLITE
       ? await accessesOnSqlite(database, text, parameters)
       : await accessesOnPostgres(database, text, parameters);

@@ -72,7 +72,9 @@ async function twins(options: MirrorOptions, start?: number): Promise<[TestMirro
     return await quickMirror({
       path: await freshMirrorFile(provider),
       clock,
-      gate: { clock: { monotonic, boot, sleep, now } },
+      gate: {
+        clock: { monotonic, boot, sleep, now, ledgerTime: async () => ({ now: now(), boot: boot() }) },
+      },
       ...options,
     });
   };

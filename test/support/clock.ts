@@ -12,9 +12,10 @@ interface Sleeper {
 export class TestClock implements Clock {
   #monotonic = 0;
   #wallOffset: number;
-  readonly #bootWall: number;
+  #bootWall: number;
   #bootShift = 0;
   #bootId = 'boot-1';
+  #container = 'container-1';
   #held = 0;
   #sleepers: Sleeper[] = [];
   #pumping = false;
@@ -26,8 +27,9 @@ export class TestClock implements Clock {
 
   now = (): number => Math.floor(this.#wallOffset + this.#monotonic);
   monotonic = (): number => this.#monotonic;
+  // The name of a container says nothing about the machine: no part of the program may compare it.
   boot = (): { host: string; id: string; at: number } => ({
-    host: 'test-host',
+    host: this.#container,
     id: this.#bootId,
     at: this.#bootWall + this.#bootShift,
   });
@@ -61,11 +63,20 @@ export class TestClock implements Clock {
     this.#bootShift += byMs;
   }
 
+  ledgerTime = (): Promise<{ now: number; boot: ReturnType<TestClock['boot']> }> =>
+    Promise.resolve({ now: this.now(), boot: this.boot() });
+
+  /** Simulates a new container on the same machine. */
+  replaceContainer(): void {
+    this.#container = `${this.#container}+`;
+  }
+
   /** Simulates a reboot: the machine is off for `offMs`, and its clock comes up wrong by `byMs`. */
   reboot(offMs: number, byMs = 0): void {
     this.#bootId = `${this.#bootId}+`;
     this.#monotonic += offMs;
     this.#wallOffset += byMs;
+    this.#bootWall = this.now() - this.#bootShift;
   }
 
   async hold<Result>(work: () => Promise<Result>): Promise<Result> {

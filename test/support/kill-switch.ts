@@ -56,8 +56,14 @@ export class KillSwitch {
   }
 
   clock(): Clock {
-    const { now, monotonic, boot } = this.#clock;
-    return { now, monotonic, boot, sleep: (ms, signal) => this.#answer(() => this.#sleep(ms, signal)) };
+    const { now, monotonic, boot, ledgerTime } = this.#clock;
+    return {
+      now,
+      monotonic,
+      boot,
+      ledgerTime,
+      sleep: (ms, signal) => this.#answer(() => this.#sleep(ms, signal)),
+    };
   }
 
   /**

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Clock } from '../../core/clock.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import type { Cursor } from '../../mirror/history/cursor.ts';
 import type { ChangeFilter, History } from '../../mirror/history/read.ts';
 import type { Io } from '../../session/terminal.ts';
 import { parseSince, wholeNumber } from '../arguments.ts';
@@ -13,6 +14,9 @@ const TABLE_ROWS = 100;
 
 /** `--follow` queries the mirror twice a second. */
 const POLL_MS = 500;
+
+/** The place before the first change. */
+const BEGINNING: Cursor = { id: 0, epoch: null };
 
 interface ChangesOptions {
   readonly follow?: boolean;
@@ -44,8 +48,8 @@ export function addChanges(program: Command, run: Runner): void {
       'only changes seen since then: 2026-11-21, 2026-11-21T08:00:00Z, or 30m, 2h, 7d ago',
     )
     .option(
-      '--since-id <id>',
-      'only changes after this id; store the last id to resume without loss or repeat',
+      '--since-id <cursor>',
+      'only changes after this cursor or id; store the last one to resume without loss or repeat',
     )
     .addOption(new Option('--list <list>', 'only this kind of list').choices(LIST_NAMES))
     .addOption(inboxOption())
@@ -68,14 +72,14 @@ async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   const { openReader } = await import('../../session/reader.ts');
   const { changePrinter } = await import('../output/changes.ts');
   const clock = systemClock();
-  const request = parseOptions(options, clock.now());
+  const { readCursor } = await import('../../mirror/mirror.ts');
+  const request = parseOptions(options, readCursor, clock.now());
   const { mirror } = await openReader(io);
   try {
     const { history } = mirror;
     const printer = changePrinter(io, options.format, options.raw ?? false);
-    const lastId = await printStored(history, request, printer);
-    if (options.follow)
-      await printNew({ history, clock, signal: io.signal }, request.filter, lastId, printer);
+    const last = await printStored(history, request, printer);
+    if (options.follow) await printNew({ history, clock, signal: io.signal }, request.filter, last, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -86,13 +90,17 @@ async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
 interface Request {
   readonly filter: ChangeFilter;
   /** Null: no beginning was given. */
-  readonly afterId: number | null;
+  readonly after: Cursor | null;
   readonly limit: number | null;
   readonly onlyNew: boolean;
   readonly inTable: boolean;
 }
 
-function parseOptions(options: ChangesOptions, now: number): Request {
+function parseOptions(
+  options: ChangesOptions,
+  readCursor: (text: string) => Cursor | null,
+  now: number,
+): Request {
   const { follow = false, since, sinceId, limit, list, inbox, item, field, format } = options;
   if (follow && format === 'json')
     throw new MirrorError(
@@ -107,31 +115,42 @@ function parseOptions(options: ChangesOptions, now: number): Request {
       field,
       since: since === undefined ? undefined : parseSince(since, now),
     },
-    afterId: sinceId === undefined ? (since === undefined ? null : 0) : wholeNumber('--since-id', sinceId),
+    after: sinceId === undefined ? (since === undefined ? null : BEGINNING) : placeIn(sinceId, readCursor),
     limit: limit === undefined ? null : wholeNumber('--limit', limit),
     onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
     inTable: format === 'table',
   };
 }
 
-/** Prints the changes that the mirror has now. @returns the id after which `--follow` continues */
+function placeIn(text: string, readCursor: (text: string) => Cursor | null): Cursor {
+  const place = readCursor(text);
+  if (place !== null) return place;
+  throw new MirrorError(
+    'USAGE',
+    `--since-id: expected a whole number or the cursor of a change, but got ${JSON.stringify(text)}.`,
+  );
+}
+
+/** Prints the changes that the mirror has now. @returns the place at which `--follow` continues */
 async function printStored(
   history: History,
-  { filter, afterId, limit, onlyNew, inTable }: Request,
+  { filter, after: first, limit, onlyNew, inTable }: Request,
   printer: ChangePrinter,
-): Promise<number> {
-  // Read the last id first, so that `--follow` also prints the changes that arrive meanwhile.
-  const lastId = await history.lastId();
-  if (onlyNew) return lastId;
-  if (afterId === null && (limit !== null || inTable)) {
+): Promise<Cursor> {
+  const { placeAfter } = await import('../../mirror/mirror.ts');
+  // Read the last place first, so that `--follow` also prints the changes that arrive meanwhile.
+  const last = await history.newestCursor();
+  if (onlyNew) return last;
+  if (first === null && (limit !== null || inTable)) {
     const newest = await history.newest(filter, limit ?? TABLE_ROWS);
     await printer.print(newest);
-    return Math.max(lastId, newest.at(-1)?.id ?? 0);
+    const printed = placeAfter(newest) ?? last;
+    return printed.id > last.id ? printed : last;
   }
-  let after = afterId ?? 0;
+  let after = first ?? BEGINNING;
   for await (const changes of history.batchesAfter(after, filter, limit ?? undefined)) {
     await printer.print(changes);
-    after = changes.at(-1)?.id ?? after;
+    after = placeAfter(changes) ?? after;
   }
   return after;
 }
@@ -140,14 +159,15 @@ async function printStored(
 async function printNew(
   { history, clock, signal }: { history: History; clock: Clock; signal: AbortSignal },
   filter: ChangeFilter,
-  afterId: number,
+  first: Cursor,
   printer: ChangePrinter,
 ): Promise<void> {
-  let after = afterId;
+  const { placeAfter } = await import('../../mirror/mirror.ts');
+  let after = first;
   while (!signal.aborted) {
     for await (const changes of history.batchesAfter(after, filter)) {
       await printer.print(changes);
-      after = changes.at(-1)?.id ?? after;
+      after = placeAfter(changes) ?? after;
       if (signal.aborted) return;
     }
     await clock.sleep(POLL_MS, signal).catch(() => undefined);

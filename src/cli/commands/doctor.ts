@@ -12,6 +12,7 @@ const CLOCK_TOLERANCE_MS = 5 * SECOND;
 
 interface DoctorOptions {
   readonly resetGate?: boolean;
+  readonly newEpoch?: boolean;
   readonly json?: boolean;
 }
 
@@ -31,12 +32,19 @@ export function addDoctor(program: Command, run: Runner): void {
       'Checks everything that a sync needs, with one request, and prints how to correct each fault.',
     )
     .option('--reset-gate', 'open the gate: end its pause or breaker')
+    .option(
+      '--new-epoch',
+      'refuse the cursors of later changes from now on: for a restore that went unnoticed',
+    )
     .addOption(jsonOption())
     .action((options: DoctorOptions) => run((io) => runDoctor(io, options)));
 }
 
 /** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
-async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOptions): Promise<number> {
+async function runDoctor(
+  io: Io,
+  { resetGate = false, newEpoch = false, json = false }: DoctorOptions,
+): Promise<number> {
   const { openSession } = await import('../../session/session.ts');
   const { findMirror } = await import('../../session/reader.ts');
   const checks: Check[] = [];
@@ -60,6 +68,7 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
         : { name: 'database', verdict: 'warning', message: found.standIn.reason },
     );
     checks.push(await checkGate(session, resetGate));
+    if (newEpoch) checks.push(await startEpoch(session));
     checks.push(await checkBudget(session));
     const { ping, tookMs } = await pingService(session, io.signal);
     checks.push(checkService(ping, tookMs), checkClock(session, ping, tookMs));
@@ -99,6 +108,13 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
     verdict: 'warning',
     message: `paused for ${left} more: ${cause}; --reset-gate ends the pause`,
   };
+}
+
+/** For a restore that the program cannot notice (docs/history.md). */
+async function startEpoch({ mirror, clock }: Session): Promise<Check> {
+  const { id } = await mirror.history.newestCursor();
+  const epoch = await mirror.beginEpoch(clock.now());
+  return { name: 'feed', verdict: 'ok', message: `epoch ${epoch} begins after change ${id}` };
 }
 
 async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {

@@ -4,8 +4,8 @@ import { changeAsJson } from '../../mirror/mirror.ts';
 import { asCell, type Output, paint } from '../../session/terminal.ts';
 import { renderTable } from './table.ts';
 
-/** The names of a change's fields in every format. */
-export const CHANGE_COLUMNS = [
+/** The names of a change's fields in a table; the other formats also have the cursor. */
+const TABLE_COLUMNS = [
   'id',
   'observed_at',
   'previously_seen_at',
@@ -17,17 +17,23 @@ export const CHANGE_COLUMNS = [
   'new_value',
 ] as const;
 
-type Fields = Record<(typeof CHANGE_COLUMNS)[number], string>;
+/** The names of a change's fields in JSON and CSV. */
+export const CHANGE_COLUMNS = [...TABLE_COLUMNS, 'cursor'] as const;
+
+type Fields = Record<(typeof TABLE_COLUMNS)[number], string>;
 
 /**
  * Changes as an aligned table. On a terminal too narrow for nine columns, each change fills two lines.
  * @param titled whether to print the column titles: only above the first changes
  */
 export function changeTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
-  const rows = changes.map((change) =>
-    Object.values(changeAsJson(change)).map((value) => (value === null ? '' : asCell(String(value)))),
-  );
-  const titles = CHANGE_COLUMNS.map((title) => ({ title }));
+  const rows = changes.map((change) => {
+    const fields = changeAsJson(change);
+    return TABLE_COLUMNS.map((name) => fields[name] ?? null).map((value) =>
+      value === null ? '' : asCell(String(value)),
+    );
+  });
+  const titles = TABLE_COLUMNS.map((title) => ({ title }));
   // Measure without colours.
   const plain = renderTable({ write: () => undefined }, titles, rows);
   if (
@@ -40,7 +46,7 @@ export function changeTable(output: Output, changes: readonly ChangeRecord[], ti
 }
 
 function onTwoLines(output: Output, row: readonly string[]): string {
-  const fields = Object.fromEntries(CHANGE_COLUMNS.map((name, index) => [name, row[index] ?? ''])) as Fields;
+  const fields = Object.fromEntries(TABLE_COLUMNS.map((name, index) => [name, row[index] ?? ''])) as Fields;
   // Ids are long: short list names and whole seconds make the line fit into 80 columns.
   const list = fields.inbox_id === '' ? fields.list : `${fields.list}/${fields.inbox_id}`;
   const values = `${fields.old_value || '(none)'} → ${fields.new_value || '(none)'}`;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
-import { asNdjson } from '../../mirror/mirror.ts';
+import { asNdjson, type Cursor, cursorText, placeAfter, readCursor } from '../../mirror/mirror.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import type { TokenGuard } from './token.ts';
 
@@ -21,9 +21,9 @@ const MAX_WAITING = 50;
 
 export interface ChangesEndpointOptions {
   readonly clock: Pick<Clock, 'sleep' | 'monotonic'>;
-  readonly changes: (afterId: number, filter: ChangeFilter, limit: number) => Promise<ChangeRecord[]>;
-  /** The id of the newest change. All waiting clients share its reads. */
-  readonly newest: () => Promise<number>;
+  readonly changes: (after: Cursor, filter: ChangeFilter, limit: number) => Promise<ChangeRecord[]>;
+  /** The place after the newest change. All waiting clients share its reads. */
+  readonly newest: () => Promise<Cursor>;
   /** If the database does not answer within this many ms of real time, the answer is a 503. */
   readonly patienceMs: number;
   readonly tokens: TokenGuard;
@@ -36,8 +36,17 @@ const whole = (least: number, most: number): z.ZodType<number, string> =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected a whole number from ${least} to ${most}`);
 
+const BEGINNING: Cursor = { id: 0, epoch: null };
+
+const cursor = z.string().transform((text, { issues }): Cursor => {
+  const read = readCursor(text);
+  if (read !== null) return read;
+  issues.push({ code: 'custom', message: 'expected the id or the cursor of a change, or 0', input: text });
+  return BEGINNING;
+});
+
 const QUERY = z.strictObject({
-  since_id: whole(0, Number.MAX_SAFE_INTEGER).optional(),
+  since_id: cursor.optional(),
   limit: whole(1, MAX_LIMIT).optional(),
   wait: whole(0, MAX_WAIT_S).optional(),
   list: z.enum(LIST_NAMES).optional(),
@@ -47,8 +56,8 @@ const QUERY = z.strictObject({
 });
 
 /**
- * Adds `GET /changes?since_id=`: the changes after that id, one JSON object a line (docs/http.md). If there
- * are none, the request waits for up to `wait` seconds; the answer may be empty.
+ * Adds `GET /changes?since_id=`: the changes after that place, one JSON object a line (docs/http.md). If
+ * there are none, the request waits for up to `wait` seconds; the answer may be empty.
  */
 export function addChangesEndpoint(
   server: FastifyInstance,
@@ -63,7 +72,7 @@ export function addChangesEndpoint(
       return await reply.code(400).send({ error: `Invalid query: ${faults.join('; ')}.` });
     }
     const {
-      since_id: sinceId = 0,
+      since_id: since = BEGINNING,
       limit = 1000,
       wait = 0,
       list,
@@ -73,10 +82,10 @@ export function addChangesEndpoint(
     } = read.data;
     const closed = new AbortController();
     request.raw.once('close', () => closed.abort());
-    const after = (id: number): Promise<ChangeRecord[]> =>
-      reads.next(closed.signal, () => changes(id, { list, inboxId, itemId, field }, limit));
+    const after = (place: Cursor): Promise<ChangeRecord[]> =>
+      reads.next(closed.signal, () => changes(place, { list, inboxId, itemId, field }, limit));
     const until = clock.monotonic() + wait * SECOND;
-    let seen = sinceId;
+    let seen = since;
     let found = await after(seen);
     if (found.length === 0 && wait > 0 && waiting >= MAX_WAITING)
       return await reply
@@ -89,16 +98,18 @@ export function addChangesEndpoint(
         await clock.sleep(Math.min(POLL_MS, until - clock.monotonic()), closed.signal).catch(() => undefined);
         if (closed.signal.aborted) break;
         const last = await newest();
-        if (last <= seen) continue;
+        if (last.id <= seen.id) continue;
         found = await after(seen);
-        // The query ran after this id was read, so it missed no change up to it.
+        // The query ran after this place was read, so it missed no change up to it.
         seen = last;
       }
     } finally {
       waiting -= 1;
     }
+    const reached = placeAfter(found) ?? seen;
     return await reply
-      .header('x-last-id', String(found.at(-1)?.id ?? seen))
+      .header('x-last-id', String(reached.id))
+      .header('x-cursor', cursorText(reached))
       .type('application/x-ndjson; charset=utf-8')
       .send(asNdjson(found));
   });

@@ -41,8 +41,8 @@ export async function openEndpoints(
         const self = { ...thisProcess(), isWriter: role() === 'active' };
         return readJudgedStatus(mirror, { now: clock.now(), config, self });
       },
-      changes: (afterId, filter, limit) => mirror.history.after(afterId, filter, limit),
-      newestChange: () => mirror.history.lastId(),
+      changes: (after, filter, limit) => mirror.history.after(after, filter, limit),
+      newestChange: () => mirror.history.newestCursor(),
       databaseBytes: () => mirror.bytes(),
     });
     const address = await endpoints.listen();

@@ -57,7 +57,7 @@ export interface EndpointsOptions {
   readonly status: () => Promise<JudgedStatus>;
   readonly databaseBytes: () => number | Promise<number>;
   readonly changes: ChangesEndpointOptions['changes'];
-  readonly newestChange: () => Promise<number>;
+  readonly newestChange: ChangesEndpointOptions['newest'];
 }
 
 export interface Endpoints {
@@ -126,7 +126,7 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
     // The shared read has already logged this.
     if (isMirrorError(error, 'DATABASE'))
       return await reply.code(503).type(JSON_TYPE).send({ error: error.message });
-    if (isMirrorError(error, 'CURSOR_AHEAD'))
+    if (isMirrorError(error, 'CURSOR_AHEAD', 'OTHER_EPOCH'))
       return await reply.code(410).type(JSON_TYPE).send({ error: error.message });
     log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'an endpoint failed');
     return await reply

@@ -21,7 +21,7 @@ export type Post = (url: string, headers: Record<string, string>, body: string) 
 export interface WebhookDeps {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
-    readonly history: Pick<History, 'after' | 'lastId'>;
+    readonly history: Pick<History, 'after' | 'newestCursor'>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -87,7 +87,9 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
-  const changes = await mirror.history.after(before.lastId, {}, learned.size);
+  // The target's place is in the same database as the changes: a backup brings both back.
+  const place = { id: before.lastId, epoch: null };
+  const changes = await mirror.history.after(place, {}, learned.size);
   const last = changes.at(-1);
   if (last === undefined) return POLL_MS;
 
@@ -117,7 +119,8 @@ async function send(
     timestamp: now.toISOString(),
     data: { changes: changes.map(changeAsJson) },
   });
-  const id = `changes_${changes[0]?.id}_${changes.at(-1)?.id}`;
+  // A dot would be ambiguous in what is signed. The epoch tells ids apart that a restored backup uses again.
+  const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;
   return await post(
     webhook.url,
     {
@@ -152,7 +155,7 @@ async function setAside(
   const times = learned.alone?.id === id ? learned.alone.times + 1 : 1;
   learned.alone = { id, times };
   if (times < ATTEMPTS_ALONE) return null;
-  const next = await mirror.history.after(id, {}, 1);
+  const next = await mirror.history.after({ id, epoch: null }, {}, 1);
   const [{ id: nextId } = { id: null }] = next;
   if (nextId === null || !isAccepted((await send(deps, next)).status)) return null;
   log.error(
@@ -165,7 +168,7 @@ async function setAside(
 
 /** A new target receives only changes from now on. */
 async function beginDelivery(mirror: WebhookDeps['mirror'], target: string, now: number): Promise<Delivery> {
-  const lastId = await mirror.history.lastId();
+  const { id: lastId } = await mirror.history.newestCursor();
   const begun = { lastId, failures: 0, retryAt: null, cause: null, setAside: 0, setAsideId: null };
   await mirror.deliveries.write(target, begun, now);
   return begun;

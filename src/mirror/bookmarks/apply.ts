@@ -4,7 +4,7 @@ import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
 import type { Suspect } from '../items/suspects.ts';
 import { applyItems, type ItemCounts } from '../items/upsert.ts';
-import type { FencedDatabase } from '../lease.ts';
+import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
@@ -105,7 +105,7 @@ function presentIds({ items, rejects }: PageToApply, direction: Direction): stri
 
 /** Writes the rows of a page, and counts it for its round. */
 async function applyRows(
-  tx: Sql,
+  tx: FencedSql,
   database: Database,
   round: Sweep,
   page: PageToApply,

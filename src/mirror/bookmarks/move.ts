@@ -43,9 +43,13 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   const covered = later.filter((_, index) => isCovered(direction, later[index + 1]?.afterId, reach));
   await keepSightings(tx, move, [own, ...later]);
   const next = later[covered.length];
+  const hasRest = reach !== null && (next === undefined || isBeyond(direction, next.afterId, reach));
+  // Rows that the page no longer reaches, because it had reached into the next one.
+  if (reach !== null && !hasRest)
+    await keepSighting(tx, move.round, restOf(own, { direction, reach }).ids, own.readAt);
   const rows: BookmarkRow[] = [rowOf({ afterId, ids, readAt: new Date(now), kinds }, token)];
   const removed = [...covered];
-  if (reach !== null && (next === undefined || isBeyond(direction, next.afterId, reach))) {
+  if (reach !== null && hasRest) {
     const rest = restOf(own, { direction, reach });
     const joins = next !== undefined && rest.ids.length + next.ids.length <= ids.length;
     rows.push(rowOf(joins ? await join(tx, move.round, rest, next) : rest, move.page.next));

@@ -1,67 +1,152 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
-import { type Boot, CLOCK_TOLERANCE_MS, wasSet } from '../../core/clock.ts';
-import { TABLES } from '../../core/lists.ts';
+import { type Boot, CLOCK_TOLERANCE_MS, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import type { Confirmation } from '../../core/ledger.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
-import { shiftReadings } from '../bookmarks/lay.ts';
-import { OPEN_PASS } from '../passes/states.ts';
+import { iso, isoOrNull } from '../../database/instants.ts';
+import { lastHeartbeat, shiftRequests, shiftSweeps } from './shift.ts';
 
-const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
-const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
-const SLOT_TIMES = ['due_since', 'due_before'];
+/** A time off of up to this many ms is not confirmed: requests only seem that much younger. */
+const SHORT_OFF_MS = MINUTE;
 
-/** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
-const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
-  OR id > (SELECT max(id) FROM sweeps) - 1000)`;
-const OPEN_PASSES = `state IN ${OPEN_PASS}`;
+/** Hosts read a server's time before they get its locks: a row up to this many ms ahead is no wrong one. */
+const SERVER_TOLERANCE_MS = MINUTE;
+
+/** The `Date` header has whole seconds, rounded down. */
+const DATE_ROUNDING_MS = SECOND;
+
+/** At most this many requests back, one is sought whose answer had a date. */
+const DATED_WITHIN = 1000;
 
 interface ClockRow {
-  clock_host: string | null;
   clock_boot: string | null;
   clock_boot_at: Date | null;
+  clock_seen_at: Date | null;
+  clock_off_from: Date | null;
+  clock_off_to: Date | null;
   paused_at: Date | null;
   paused_until: Date | null;
 }
 
+/** A time in which the machine was off: by the clock before it, and by the clock after it; epoch ms. */
+interface Off {
+  readonly from: number;
+  readonly to: number;
+}
+
 /**
- * Shifts stored instants along with a wall clock that was set (docs/decisions/0003): the time of the last
- * boot, as the clock shows it, has then changed. The ledger's recent rows, the newest sweeps and all instants
- * that are compared with them shift by the same amount: a row that was 20 hours old stays 20 hours old.
+ * Follows the wall clock (docs/decisions/0003). If it was set during a run of the machine, the time of the
+ * boot as the clock shows it has changed: the ledger's recent rows, the newest sweeps and all instants that
+ * are compared with them shift by the same amount. A row that was 20 hours old stays 20 hours old.
  *
- * If the clock is behind after the machine was off, the amount is unknown. The latest heartbeat then shifts
- * to just before `now`. Requests in the future are set to `now`, so that they count for a day and not for
- * ever. A pause that began in the future begins now.
+ * In a new run nothing vouches for the time off. Requests age by the time of the new run alone, until the
+ * service confirms more ({@link confirmClock}). If the clock is behind, the latest heartbeat shifts to just
+ * before `now`, and a pause that began in the future begins now.
+ *
+ * Without a run the time is a server's, and no host moves its rows, except from the future to the present.
+ * @returns whether a time off is in doubt
  */
-export async function followClock(tx: Sql, dialect: Dialect, boot: Boot, now: number): Promise<void> {
+export async function followClock(tx: Sql, dialect: Dialect, { now, boot }: LedgerTime): Promise<boolean> {
   await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
-  const [stored] = await tx.query<ClockRow>(
-    `SELECT clock_host, clock_boot, clock_boot_at, paused_at, paused_until FROM gate_state`,
-  );
-  const sameRun = stored?.clock_host === boot.host && stored.clock_boot === boot.id;
-  const last = { at: stored?.clock_boot_at?.getTime() ?? boot.at };
-  const shift = sameRun && wasSet(boot, last) ? boot.at - last.at : 0;
+  const stored = await readClock(tx);
+  const sameRun = boot === null || isSameRun(boot, stored);
+  const shift = boot !== null && sameRun ? setBy(boot, stored) : 0;
   if (shift !== 0) {
-    const recent = `sent_at > '${iso(now - shift - BUDGET_WINDOW_MS)}'`;
-    await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where: recent });
+    // If the clock was set back, older rows would lie in the future too.
+    await shiftRequests(tx, dialect, shift, { since: Math.min(now - shift, now) - BUDGET_WINDOW_MS });
     await shiftSweeps(tx, dialect, shift);
   }
+  const off = sameRun ? movedOff(stored, shift) : await ageByRun(tx, dialect, boot, stored);
+  const tolerance = boot === null ? SERVER_TOLERANCE_MS : CLOCK_TOLERANCE_MS;
   const behind = (await lastHeartbeat(tx)) - now;
-  if (behind > CLOCK_TOLERANCE_MS) await shiftSweeps(tx, dialect, -behind - 1);
+  if (behind > tolerance) await shiftSweeps(tx, dialect, -behind - 1);
+  await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + tolerance));
+  await shiftPause(tx, stored, shift, now);
+  const isDoubted =
+    off !== null && Math.abs(off.to - off.from) > SHORT_OFF_MS && off.to > now - BUDGET_WINDOW_MS;
   await tx.execute(
-    `UPDATE requests SET sent_at = $1 WHERE sent_at > $2`,
+    `UPDATE gate_state SET clock_boot = $1, clock_boot_at = $2, clock_seen_at = $3, clock_off_from = $4,
+       clock_off_to = $5`,
+    boot?.id ?? null,
+    isoOrNull(boot === null ? null : new Date(boot.at)),
     iso(now),
-    iso(now + CLOCK_TOLERANCE_MS),
+    isoOrNull(isDoubted ? new Date(off.from) : null),
+    isoOrNull(isDoubted ? new Date(off.to) : null),
   );
-  if (stored !== undefined) await shiftPause(tx, stored, shift, now);
-  if (!sameRun || shift !== 0) {
-    await tx.execute(
-      `UPDATE gate_state SET clock_host = $1, clock_boot = $2, clock_boot_at = $3`,
-      boot.host,
-      boot.id,
-      iso(boot.at),
-    );
-  }
+  return isDoubted;
+}
+
+async function readClock(tx: Sql): Promise<ClockRow> {
+  const [row] = await tx.query<ClockRow>(
+    `SELECT clock_boot, clock_boot_at, clock_seen_at, clock_off_from, clock_off_to, paused_at, paused_until
+     FROM gate_state`,
+  );
+  if (row === undefined) throw new Error('gate_state has no row');
+  return row;
+}
+
+/** True if the clock was last followed in the same run of the machine, or never. */
+function isSameRun(boot: Boot, { clock_boot: id, clock_boot_at: at }: ClockRow): boolean {
+  if (at === null) return true;
+  return id === boot.id && (id !== null || !wasSet(boot, { at: at.getTime() }));
+}
+
+/** The milliseconds by which the clock was set in this run. */
+function setBy(boot: Boot, { clock_boot_at: at }: ClockRow): number {
+  const last = { at: at?.getTime() ?? boot.at };
+  return wasSet(boot, last) ? boot.at - last.at : 0;
+}
+
+function movedOff({ clock_off_from: from, clock_off_to: to }: ClockRow, shift: number): Off | null {
+  return from === null || to === null ? null : { from: from.getTime(), to: to.getTime() + shift };
+}
+
+/**
+ * Shifts requests to the present run: at its beginning they are as old as they were when the clock was last
+ * seen. @returns the time off that they have not aged by; null if there are no requests
+ */
+async function ageByRun(tx: Sql, dialect: Dialect, boot: Boot, stored: ClockRow): Promise<Off | null> {
+  const [last] = await tx.query<{ sent_at: Date }>(
+    `SELECT sent_at FROM requests ORDER BY sent_at DESC LIMIT 1`,
+  );
+  if (last === undefined) return null;
+  const seen = Math.max(last.sent_at.getTime(), stored.clock_seen_at?.getTime() ?? 0);
+  // Requests of this run are later.
+  const begin = Math.floor(boot.at) - 1;
+  const shift = begin - seen;
+  await shiftRequests(tx, dialect, shift, { since: Math.min(seen, begin) - BUDGET_WINDOW_MS });
+  return movedOff(stored, shift) ?? { from: seen, to: begin };
+}
+
+/** See `Ledger.confirmClock`. */
+export async function confirmClock(
+  tx: Sql,
+  dialect: Dialect,
+  requestId: number,
+  now: number,
+): Promise<Confirmation | null> {
+  const off = movedOff(await readClock(tx), 0);
+  if (off === null) return null;
+  const claimedMs = off.to - off.from;
+  const [answer] = await tx.query<{ service_at: Date | null }>(
+    `SELECT service_at FROM requests WHERE id = $1`,
+    requestId,
+  );
+  const [before] = await tx.query<{ service_at: Date; sent_at: Date }>(
+    `SELECT service_at, sent_at FROM (SELECT * FROM requests ORDER BY id DESC LIMIT ${DATED_WITHIN}) AS recent
+     WHERE service_at IS NOT NULL AND sent_at <= $1 ORDER BY id DESC LIMIT 1`,
+    iso(off.to),
+  );
+  const at = answer?.service_at ?? null;
+  if (at === null || before === undefined) return { claimedMs, confirmedMs: null };
+  const byService = at.getTime() - before.service_at.getTime() - DATE_ROUNDING_MS;
+  const confirmedMs = byService - (now - before.sent_at.getTime());
+  if (confirmedMs < -SHORT_OFF_MS) return { claimedMs, confirmedMs: null };
+  const ageMs = Math.min(confirmedMs, claimedMs);
+  if (ageMs > 0)
+    await shiftRequests(tx, dialect, -ageMs, { since: off.to - BUDGET_WINDOW_MS, until: off.to });
+  await tx.execute(`UPDATE gate_state SET clock_off_from = NULL, clock_off_to = NULL`);
+  return { claimedMs, confirmedMs: Math.max(0, confirmedMs) };
 }
 
 /** Shifts the gate's pause; one that would begin in the future begins now and keeps its length. */
@@ -80,92 +165,4 @@ async function shiftPause(
     shifted(paused_at),
     shifted(paused_until),
   );
-}
-
-/** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, another
- * account, suspicions. */
-async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
-  await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'sync_requests',
-    columns: PASS_TIMES,
-    where: OPEN_PASSES,
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'schedules',
-    key: 'list',
-    columns: SLOT_TIMES,
-    where: 'due_since IS NOT NULL',
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'gate_state',
-    columns: ['outage_since', 'outage_until', 'account_since', 'account_until'],
-    where: 'id = 1',
-  });
-  for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
-  await shiftReadings(tx, dialect, shift);
-}
-
-/** When a sweep or an open pass was last active, epoch ms; 0 if never. */
-async function lastHeartbeat(tx: Sql): Promise<number> {
-  const [last] = await tx.query<{ heartbeat_at: Date }>(
-    `SELECT heartbeat_at FROM sweeps WHERE ${RECENT_SWEEPS}
-     UNION ALL SELECT heartbeat_at FROM sync_requests WHERE ${OPEN_PASSES} AND heartbeat_at IS NOT NULL
-     ORDER BY heartbeat_at DESC LIMIT 1`,
-  );
-  return last?.heartbeat_at.getTime() ?? 0;
-}
-
-interface Instants {
-  readonly table: string;
-  readonly key?: string;
-  readonly columns: readonly string[];
-  /** A condition on the rows. */
-  readonly where: string;
-}
-
-/** Shifts instants by `shift` ms. Null stays null. */
-async function shiftInstants(
-  tx: Sql,
-  dialect: Dialect,
-  shift: number,
-  { table, key = 'id', columns, where }: Instants,
-): Promise<void> {
-  const found = await tx.query<Record<string, Date | null> & { row_key: string }>(
-    `SELECT CAST(${key} AS TEXT) AS row_key, ${columns.join(', ')} FROM ${table} WHERE ${where}`,
-  );
-  const rows = found.map(({ row_key, ...instants }) => ({
-    row_key,
-    ...Object.fromEntries(
-      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + shift)]),
-    ),
-  }));
-  const kinds = Object.fromEntries(columns.map((column) => [column, 'instant' as const]));
-  const rowKey = key === 'id' ? 'CAST(shifted.row_key AS INTEGER)' : 'shifted.row_key';
-  await tx.execute(
-    `UPDATE ${table} SET ${columns.map((column) => `${column} = shifted.${column}`).join(', ')}
-     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')}
-     WHERE ${table}.${key} = ${rowKey}`,
-    JSON.stringify(rows),
-  );
-}
-
-/**
- * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in
- * the future gets no second witness until the clock reaches it again.
- */
-async function shiftSuspicions(tx: Sql, shift: number, table: string): Promise<void> {
-  const found = await tx.query<{ missing_since: Date }>(
-    `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
-  );
-  const instants = found
-    .map(({ missing_since: since }) => since.getTime())
-    .toSorted((a, b) => (shift < 0 ? a - b : b - a));
-  // In this order no instant is shifted onto one that is still to be shifted.
-  for (const since of instants)
-    await tx.execute(
-      `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
-      iso(since),
-      iso(since + shift),
-    );
 }

@@ -1,10 +1,10 @@
-import type { Boot } from '../../core/clock.ts';
+import type { LedgerTime } from '../../core/clock.ts';
 import { type GateState, nextStrike } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
-import { iso } from '../../database/instants.ts';
+import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
-import { followClock } from './clock.ts';
+import { confirmClock, followClock } from './clock.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -40,15 +40,17 @@ export class DatabaseLedger implements Ledger {
     return this.#use.budgetLeft(cap, now);
   }
 
-  async settle(id: number, { status, durationMs, items, error }: Outcome): Promise<void> {
+  async settle(id: number, { status, durationMs, items, error, serviceAt }: Outcome): Promise<void> {
     await this.#database.execute(
-      `UPDATE requests SET status = $2, duration_ms = $3, items = $4, changed = $5, error = $6 WHERE id = $1`,
+      `UPDATE requests SET status = $2, duration_ms = $3, items = $4, changed = $5, error = $6,
+         service_at = $7 WHERE id = $1`,
       id,
       status,
       Math.ceil(durationMs),
       items,
       items === null ? null : 0,
       error,
+      isoOrNull(serviceAt),
     );
   }
 
@@ -114,9 +116,14 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async followClock(boot: Boot, now: number): Promise<void> {
+  async followClock(time: LedgerTime): Promise<boolean> {
     const { dialect } = this.#database;
-    await this.#database.transaction((tx) => followClock(tx, dialect, boot, now), GATE);
+    return await this.#database.transaction((tx) => followClock(tx, dialect, time), GATE);
+  }
+
+  async confirmClock(requestId: number, now: number) {
+    const { dialect } = this.#database;
+    return await this.#database.transaction((tx) => confirmClock(tx, dialect, requestId, now), GATE);
   }
 }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { BUDGET_WINDOW_MS, REQUEST_TIMEOUT_MS } from '../../core/budget.ts';
-import { SECOND } from '../../core/clock.ts';
+import { CLOCK_TOLERANCE_MS, SECOND } from '../../core/clock.ts';
 import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
+import { iso, isoOrNull } from '../../database/instants.ts';
 
 /** No request takes longer than this, in ms: the time-out of a whole request, and 5 s to spare. */
 const LONGEST_REQUEST_MS = REQUEST_TIMEOUT_MS + 5 * SECOND;
@@ -45,6 +45,9 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
   // After a pause one request leaves alone: the half-open probe.
   const probeOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
+  // The ledger's instants belong to another setting of the clock. Null without a boot, which refuses nothing.
+  const otherClock = `SELECT 1 FROM gate_state
+    WHERE ABS(${millisecondsBetween('clock_boot_at', ':bootAt')}) > ${CLOCK_TOLERANCE_MS}`;
   return {
     insert: `
       INSERT INTO requests (sent_at, method, path, list, inbox_id, reason)
@@ -54,6 +57,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         AND NOT EXISTS (${othersTurn})
         AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
         AND NOT EXISTS (${probeOut})
+        AND NOT EXISTS (${otherClock})
       RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS probe`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
@@ -62,6 +66,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${probeOut}) AS probe_out,
+        EXISTS (${otherClock}) AS other_clock,
         (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
          WHERE sent_at > :windowStart ORDER BY sent_at DESC LIMIT 1 OFFSET :cap - 1) AS frees`,
   };
@@ -83,6 +88,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     fingerprint: limits.fingerprint,
     holder,
     turnEnds: iso(now + TURN_MS),
+    bootAt: isoOrNull(limits.bootAt),
   };
 }
 
@@ -147,11 +153,13 @@ interface Explanation {
   readonly key_refused: boolean | number;
   readonly others_turn: boolean | number;
   readonly probe_out: boolean | number;
+  readonly other_clock: boolean | number;
   /** Ms from now to the sending of the request that must leave the window first; negative. */
   readonly frees: number | null;
 }
 
 function refusalOf(limits: Explanation | undefined): Grant & { granted: false } {
+  if (limits?.other_clock) return { granted: false, because: 'clock', waitMs: 0 };
   if (limits?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
   if (limits?.pause) return { granted: false, because: 'pause', waitMs: limits.pause };
   if (typeof limits?.frees === 'number')

@@ -15,6 +15,7 @@ export function changeAsJson(change: ChangeRecord): Record<string, string | numb
     field: change.field,
     old_value: change.oldValue,
     new_value: change.newValue,
+    cursor: change.cursor,
   };
 }
 

@@ -2,6 +2,8 @@ import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { type Cursor, cursorText, readCursor } from './cursor.ts';
+import { epochOf } from './epochs.ts';
 
 /** At most 1,000 changes a query. */
 const BATCH = 1000;
@@ -9,6 +11,8 @@ const BATCH = 1000;
 /** One row of `changes`. */
 export interface ChangeRecord {
   readonly id: number;
+  /** The place after this change, with its epoch: a reader that stores it notices a restored backup. */
+  readonly cursor: string;
   readonly observedAt: Date;
   readonly previouslySeenAt: Date | null;
   readonly list: ListName;
@@ -31,6 +35,7 @@ export interface ChangeFilter {
 
 interface ChangeRow {
   id: number;
+  epoch: string | null;
   observed_at: Date;
   previously_seen_at: Date | null;
   list: ListName;
@@ -50,28 +55,30 @@ export class History {
   }
 
   /**
-   * The first `limit` changes after the one with this id, in the order of writing. Only one process writes,
-   * so ids rise in that order: a reader that keeps its last id misses no change and reads none twice.
-   * @throws MirrorError `CURSOR_AHEAD` for an id beyond the newest change. No change is ever deleted, so the
-   *   id is of another history, such as the one that a restored backup has replaced.
+   * The first `limit` changes after this place, in the order of writing. Only one process writes, so ids rise
+   * in that order: a reader that keeps its last cursor misses no change and reads none twice.
+   * @throws MirrorError `CURSOR_AHEAD` for an id beyond the newest change, `OTHER_EPOCH` if the change with
+   *   this id is of another epoch than the cursor. No change is ever deleted, so the cursor is of another
+   *   history, such as the one that a restored backup has replaced.
    */
-  async after(afterId: number, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-    const changes = await select(this.#sql, filter, { afterId, order: 'id', limit });
-    if (changes.length === 0 && afterId > 0) await this.#refuseBeyond(afterId);
+  async after(after: Cursor, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
+    if (after.epoch !== null) await this.#refuseOther(after);
+    const changes = await select(this.#sql, filter, { afterId: after.id, order: 'id', limit });
+    if (changes.length === 0 && after.epoch === null) await this.#refuseOther(after);
     return changes;
   }
 
-  /** The first `limit` changes after the one with this id, at most 1,000 at a time. */
+  /** The first `limit` changes after this place, at most 1,000 at a time. */
   async *batchesAfter(
-    afterId: number,
+    first: Cursor,
     filter: ChangeFilter,
     limit = Number.POSITIVE_INFINITY,
   ): AsyncGenerator<ChangeRecord[], void> {
-    for (let [after, left] = [afterId, limit]; left > 0;) {
+    for (let [after, left] = [first, limit]; left > 0;) {
       const most = Math.min(BATCH, left);
       const changes = await this.after(after, filter, most);
       if (changes.length > 0) yield changes;
-      after = changes.at(-1)?.id ?? after;
+      after = placeAfter(changes) ?? after;
       left -= changes.length;
       if (changes.length < most) return;
     }
@@ -83,22 +90,57 @@ export class History {
     return newest.toReversed();
   }
 
-  /** The id of the newest change; 0 if there is none. */
-  async lastId(): Promise<number> {
-    const [row] = await this.#sql.query<{ id: number | null }>(`SELECT max(id) AS id FROM changes`);
-    return row?.id ?? 0;
+  /** The place after the newest change. */
+  async newestCursor(): Promise<Cursor> {
+    const [row] = await this.#sql.query<{ id: number | null; epoch: string | null }>(
+      `SELECT id, ${epochOf('newest.id')} AS epoch FROM (SELECT max(id) AS id FROM changes) AS newest`,
+    );
+    return { id: row?.id ?? 0, epoch: row?.epoch ?? null };
   }
 
-  async #refuseBeyond(afterId: number): Promise<void> {
-    const lastId = await this.lastId();
-    if (afterId <= lastId) return;
-    throw new MirrorError(
-      'CURSOR_AHEAD',
-      `The mirror has no change ${afterId}: the newest is ${lastId}. The id is from another mirror, ` +
-        'or this one was restored from a backup: new changes get ids that were used before. Copy the rows ' +
-        `that you need from the tables again, then read on after ${lastId}; or read all changes after 0.`,
+  async #refuseOther(after: Cursor): Promise<void> {
+    if (after.id === 0) return;
+    const newest = await this.newestCursor();
+    if (after.id > newest.id) throw await this.#refusal('CURSOR_AHEAD', after, newest);
+    if (after.epoch === null) return;
+    const [stored] = await this.#sql.query<{ epoch: string | null }>(
+      `SELECT ${epochOf('CAST($1 AS BIGINT)')} AS epoch`,
+      after.id,
+    );
+    if (stored?.epoch !== after.epoch) throw await this.#refusal('OTHER_EPOCH', after, newest);
+  }
+
+  async #refusal(code: 'CURSOR_AHEAD' | 'OTHER_EPOCH', after: Cursor, newest: Cursor): Promise<MirrorError> {
+    const common = await this.#commonPlace(after, newest);
+    const finding =
+      code === 'CURSOR_AHEAD'
+        ? `The mirror has no change ${after.id}: the newest is ${newest.id}.`
+        : `The mirror's change ${after.id} is another one than that of the cursor ${cursorText(after)}.`;
+    const again = common.id === 0 ? 'all changes after 0' : `the changes after ${cursorText(common)} again`;
+    return new MirrorError(
+      code,
+      `${finding} The cursor is from another mirror, or this one was restored from a backup: new changes` +
+        ' get ids that were used before. Copy the rows that you need from the tables again, then read on ' +
+        `after ${cursorText(newest)}; or read ${again}.`,
     );
   }
+
+  /** The last place that is the same in the cursor's history and in this one; id 0 if that is unknown. */
+  async #commonPlace({ id, epoch }: Cursor, newest: Cursor): Promise<Cursor> {
+    const rows = await this.#sql.query<{ ends: number | null }>(
+      `SELECT (SELECT min(after_id) FROM epochs AS later WHERE later.after_id > epochs.after_id) AS ends
+       FROM epochs WHERE epoch = $1`,
+      epoch,
+    );
+    const [own] = rows;
+    return own === undefined ? { id: 0, epoch: null } : { id: Math.min(id, own.ends ?? newest.id), epoch };
+  }
+}
+
+/** The place after the last of these changes; undefined if there are none. */
+export function placeAfter(changes: readonly ChangeRecord[]): Cursor | undefined {
+  const last = changes.at(-1);
+  return last === undefined ? undefined : (readCursor(last.cursor) ?? undefined);
 }
 
 async function select(
@@ -115,7 +157,8 @@ async function select(
   }
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
   const rows = await sql.query<ChangeRow>(
-    `SELECT id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value
+    `SELECT id, ${epochOf('changes.id')} AS epoch, observed_at, previously_seen_at, list, inbox_id, item_id,
+       field, old_value, new_value
      FROM changes WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
     ...parameters,
   );
@@ -123,6 +166,7 @@ async function select(
 }
 
 function asRecord({
+  epoch,
   observed_at,
   previously_seen_at,
   inbox_id,
@@ -133,6 +177,7 @@ function asRecord({
 }: ChangeRow): ChangeRecord {
   return {
     ...row,
+    cursor: cursorText({ id: row.id, epoch }),
     observedAt: observed_at,
     previouslySeenAt: previously_seen_at,
     inboxId: inbox_id,

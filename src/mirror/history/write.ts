@@ -1,7 +1,7 @@
 import type { Difference } from '../../core/diff.ts';
 import type { ListKey } from '../../core/lists.ts';
-import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import type { FencedSql } from '../lease.ts';
 
 /** One difference of an item. `previouslySeenAt` is ISO 8601; null if no earlier sighting is stored. */
 export interface Change extends Difference {
@@ -17,9 +17,9 @@ const FIELDS = {
   previously_seen_at: 'instant',
 } as const;
 
-/** Writes changes in their order, with one statement. */
+/** Writes changes in their order, with one statement, in the writer's epoch. */
 export async function writeChanges(
-  sql: Sql,
+  tx: FencedSql,
   dialect: Dialect,
   { list, inboxId }: ListKey,
   changes: readonly Change[],
@@ -33,15 +33,17 @@ export async function writeChanges(
     new_value: to,
     previously_seen_at: previouslySeenAt,
   }));
-  await sql.execute(
-    `INSERT INTO changes (observed_at, list, inbox_id, sweep_id,
-       item_id, field, old_value, new_value, previously_seen_at)
-     SELECT $1, $2, $3, $4, item_id, field, old_value, new_value, previously_seen_at
-     FROM ${dialect.records('$5', FIELDS, 'new_changes')}`,
-    observedAt,
-    list,
-    inboxId,
-    sweepId,
-    JSON.stringify(rows),
-  );
+  await tx.epoch.around(tx, observedAt, async () => {
+    await tx.execute(
+      `INSERT INTO changes (observed_at, list, inbox_id, sweep_id,
+         item_id, field, old_value, new_value, previously_seen_at)
+       SELECT $1, $2, $3, $4, item_id, field, old_value, new_value, previously_seen_at
+       FROM ${dialect.records('$5', FIELDS, 'new_changes')}`,
+      observedAt,
+      list,
+      inboxId,
+      sweepId,
+      JSON.stringify(rows),
+    );
+  });
 }

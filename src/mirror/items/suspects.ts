@@ -1,7 +1,7 @@
 import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import type { FencedDatabase } from '../lease.ts';
+import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
 import { itemSql } from './statements.ts';
@@ -147,7 +147,7 @@ export class Suspects extends SuspectReader {
 
 /** Writes an item that the service returned for a suspect. @returns how many rows changed, 0 or 1 */
 async function applySighting(
-  tx: Sql,
+  tx: FencedSql,
   { dialect }: Database,
   sweep: Sweep,
   found: Item,

@@ -3,6 +3,7 @@ import { LIST_NAMES, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { writeChanges } from '../history/write.ts';
+import type { FencedSql } from '../lease.ts';
 import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings, sightingsBeforeSuspicion } from './sightings.ts';
@@ -16,7 +17,7 @@ export const COVERED_TABLES = LIST_NAMES.filter((list) => list !== 'inboxes').ma
 
 /** Writes tombstones and their changes, in batches. */
 export async function tombstone(
-  tx: Sql,
+  tx: FencedSql,
   database: Database,
   sweep: Sweep,
   ids: readonly string[],
@@ -28,7 +29,7 @@ export async function tombstone(
 }
 
 async function tombstoneBatch(
-  tx: Sql,
+  tx: FencedSql,
   { dialect }: Database,
   sweep: Sweep,
   ids: readonly string[],

@@ -3,6 +3,7 @@ import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.t
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { type Change, writeChanges } from '../history/write.ts';
+import type { FencedSql } from '../lease.ts';
 import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
 import { type ItemSql, itemSql, type KnownRow } from './statements.ts';
 import { readTags, writeTags } from './tags.ts';
@@ -27,7 +28,7 @@ export interface ApplyContext extends ListKey {
 
 /** Writes the items that are new or different, with one statement per table, and their changes. */
 export async function applyItems(
-  tx: Sql,
+  tx: FencedSql,
   dialect: Dialect,
   context: ApplyContext,
   items: readonly Item[],
@@ -90,7 +91,7 @@ function asValue(value: unknown): Value {
 }
 
 async function recordChanges(
-  tx: Sql,
+  tx: FencedSql,
   dialect: Dialect,
   context: ApplyContext,
   written: readonly Item[],

@@ -1,7 +1,8 @@
 import type { Budget } from '../../core/budget.ts';
+import { MINUTE } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import type { RequestEntry } from '../../core/ledger.ts';
+import type { Confirmation, RequestEntry } from '../../core/ledger.ts';
 
 /** `cap`: the requests in 24 hours that this work may use; for scheduled work, all but the reserve. */
 export function budgetSpent(
@@ -37,6 +38,24 @@ export function keyRefused(cause: string, status?: number): MirrorError {
     `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; ` +
       'the daemon sends nothing until it is changed or a person runs a command. Check INBOX_API_KEY.',
     { status },
+  );
+}
+
+/** The clocks may differ by this many ms. */
+const CLOCKS_DIFFER_MS = MINUTE;
+
+/** A sentence if the service does not confirm how long the machine was off; null if it does. */
+export function clockDoubt({ claimedMs, confirmedMs }: Confirmation): string | null {
+  const claimed = `By this machine's clock it was off for ${duration(Math.max(0, claimedMs))}`;
+  if (confirmedMs === null)
+    return (
+      `${claimed}. The service's answers do not confirm that (no usable Date header), so requests sent ` +
+      'before count as if it had not been off.'
+    );
+  if (Math.abs(claimedMs - confirmedMs) <= CLOCKS_DIFFER_MS) return null;
+  return (
+    `${claimed}, by the service's for ${duration(confirmedMs)}. The shorter time counts for the day's ` +
+    "budget. Check this machine's clock."
   );
 }
 

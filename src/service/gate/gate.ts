@@ -2,9 +2,9 @@ import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
-import { type Answer, NoAnswer } from '../http.ts';
+import { type Answer, NoAnswer, serviceTime } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
-import { gaveUp, keyRefused } from './errors.ts';
+import { clockDoubt, gaveUp, keyRefused } from './errors.ts';
 import { type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
@@ -23,7 +23,9 @@ export type GateEvent =
   | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
   | { readonly kind: 'opened' }
   | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
-  | { readonly kind: 'key-refused'; readonly cause: string };
+  | { readonly kind: 'key-refused'; readonly cause: string }
+  /** The machine's clock and the service's disagree about the time that the machine was off. */
+  | { readonly kind: 'clock'; readonly cause: string };
 
 /** A finished request. `status` is null without an answer; `waitedMs` is its time at the gate. */
 export interface RequestEnd {
@@ -74,6 +76,7 @@ class LedgerGate implements Gate {
   readonly #random: () => number;
   /** Monotonic ms of the last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;
+  #hasDoubtedClock = false;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -155,13 +158,25 @@ class LedgerGate implements Gate {
       durationMs: at - slot.recordedAt,
       items: ended.kind === 'good' ? ended.reading.items : null,
       error: ended.kind === 'good' ? null : ended.cause,
+      serviceAt: ended.kind === 'lost' ? null : serviceTime(ended.answer),
     });
+    if (ended.kind !== 'lost') await this.#confirmClock(slot.id);
     onEnded?.({ status, waitedMs, durationMs: at - slot.start });
     if (wasServed(ended)) {
       this.#lastGoodAt = at;
       if (slot.probe && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
     }
     return ended;
+  }
+
+  /** Lets the service confirm how long the machine was off, and reports once if it does not. */
+  async #confirmClock(requestId: number): Promise<void> {
+    const confirmation = await this.#turnstile.confirmClock(requestId);
+    if (confirmation === null || this.#hasDoubtedClock) return;
+    const cause = clockDoubt(confirmation);
+    if (cause === null) return;
+    this.#hasDoubtedClock = true;
+    this.#options.onEvent?.({ kind: 'clock', cause });
   }
 
   /** Pauses the gate after a 429. */

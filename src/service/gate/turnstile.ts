@@ -1,9 +1,9 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { type Boot, type Clock, HOUR, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
-import type { Ledger, RequestEntry } from '../../core/ledger.ts';
+import type { Confirmation, Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
@@ -30,6 +30,12 @@ const FILL_MS = { least: 10 * MINUTE, most: HOUR };
  * wall clock and rounds to whole milliseconds.
  */
 const LEDGER_MARGIN_MS = 50;
+
+/**
+ * The ledger follows the clock at least this often (ms). After a boot, requests are as old as they were at
+ * the last time.
+ */
+const FOLLOW_CLOCK_MS = 10 * MINUTE;
 
 export interface TurnstileOptions {
   readonly ledger: Ledger;
@@ -71,7 +77,9 @@ export class Turnstile {
    * requests away from them.
    */
   readonly #spacedUntil = new Map<number, number>();
-  #lastBoot: Boot | null = null;
+  /** The time that the ledger followed last, with its monotonic ms. */
+  #followed: (LedgerTime & { readonly at: number }) | null = null;
+  #isDoubted = false;
   /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
   #fillAt = 0;
 
@@ -118,16 +126,34 @@ export class Turnstile {
     this.#keepOthersAway(slot, at);
   }
 
-  /** Reads the wall clock. If the clock was set, the ledger follows first (docs/decisions/0003). */
+  /** Reads the ledger's clock. If the clock was set, the ledger follows first (docs/decisions/0003). */
   async wallClock(): Promise<number> {
     const { clock, ledger } = this.#options;
     for (;;) {
-      const boot = clock.boot();
-      const now = clock.now();
-      if (this.#lastBoot !== null && !wasSet(boot, this.#lastBoot)) return now;
-      await ledger.followClock(boot, now);
-      this.#lastBoot = boot;
+      const time = await clock.ledgerTime();
+      if (!this.#mustFollow(time)) return time.now;
+      this.#isDoubted = await ledger.followClock(time);
+      this.#followed = { ...time, at: clock.monotonic() };
     }
+  }
+
+  #mustFollow({ boot }: LedgerTime): boolean {
+    const last = this.#followed;
+    if (last === null || this.#options.clock.monotonic() - last.at >= FOLLOW_CLOCK_MS) return true;
+    return boot !== null && last.boot !== null && wasSet(boot, last.boot);
+  }
+
+  /**
+   * Compares the clock with the service's in the answer to a request, if the time off is in doubt.
+   * @returns null if it was not
+   */
+  async confirmClock(requestId: number): Promise<Confirmation | null> {
+    if (!this.#isDoubted) return null;
+    const confirmation = await this.#options.ledger.confirmClock(requestId, await this.wallClock());
+    this.#isDoubted = confirmation?.confirmedMs === null;
+    // Requests may have left the window.
+    this.#fillAt = 0;
+    return confirmation;
   }
 
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
@@ -150,7 +176,8 @@ export class Turnstile {
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
-      const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
+      const bootAt = this.#followed?.boot?.at ?? null;
+      const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds(), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const { start, end } = this.#throttle.depart(launch);
@@ -160,6 +187,10 @@ export class Turnstile {
       if (grant.because === 'budget') {
         this.#fillAt = 0;
         throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+      }
+      if (grant.because === 'clock') {
+        this.#followed = null;
+        continue;
       }
       if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
@@ -177,6 +208,8 @@ export class Turnstile {
     const reserve = budget.perDay - cap;
     const inReservoir = await this.#throttle.remaining();
     if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
+    // Another process may have followed a clock that was set for a moment.
+    this.#followed = null;
     const now = await this.wallClock();
     const { left, freesInMs } = await ledger.budgetLeft(cap, now);
     this.#throttle.fill(left + reserve);

@@ -1,16 +1,19 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { type TestProgram, testProgram } from '../../support/program.ts';
+import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
 import { parseLines } from '../../support/rows.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/inbox-mirror.cjs');
 
 interface Line {
   readonly id: number;
+  readonly cursor: string;
   readonly field: string;
   readonly list: string;
   readonly observed_at: string;
@@ -96,6 +99,48 @@ test('the changes command refuses an id beyond the newest change, with exit code
       `The mirror has no change ${beyond}: the newest is ${last}.`,
     );
   }
+});
+
+test('after a restored backup the changes command refuses a lost cursor, also once its id is used again', async () => {
+  const program = await withHistory();
+  const file = mirrorFile(program);
+  const known = (await linesOf(program)).at(-1);
+  copyFileSync(file, `${file}.backup`);
+  program.sandbox.applyEvents(25);
+  await program.run('sync');
+  const lost = (await linesOf(program)).at(-1);
+  expect(lost?.cursor).toMatch(new RegExp(`^${String(lost?.id)}-[0-9a-f]{12}$`));
+  for (const side of ['-wal', '-shm']) rmSync(`${file}${side}`, { force: true });
+  renameSync(`${file}.backup`, file);
+  program.sandbox.applyEvents(80);
+  await program.run('sync');
+  expect((await linesOf(program)).at(-1)?.id).toBeGreaterThan(lost?.id ?? 0);
+
+  const { exitCode, stderr, stdout } = await program.run('changes', '--since-id', String(lost?.cursor));
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr.replaceAll(/\s+/g, ' ')).toMatch(
+    /read on after \d+-[0-9a-f]{12}; or read all changes after 0/,
+  );
+  const again = await linesOf(program, '--since-id', String(known?.cursor));
+  expect(again[0]?.id).toBe((known?.id ?? 0) + 1);
+});
+
+test('doctor --new-epoch makes the changes command refuse the cursors of later changes', async () => {
+  const program = await withHistory();
+  const file = mirrorFile(program);
+  const known = (await linesOf(program)).at(-1);
+  const { stdout } = await program.run('doctor', '--new-epoch');
+  expect(stdout).toMatch(new RegExp(`feed +epoch [0-9a-f]{12} begins after change ${String(known?.id)}`));
+  const declared = new DatabaseSync(file);
+  const [epoch] = declared.prepare('SELECT epoch FROM epochs ORDER BY after_id DESC LIMIT 1').all();
+  // The same writer could go on in a machine that was set back with its memory: its changes get the new epoch.
+  declared.exec(
+    `INSERT INTO changes (observed_at, list, item_id, field) VALUES ('2026-03-02T08:00:00.000+00:00', 'tags', '1', 'name')`,
+  );
+  declared.close();
+  expect((await linesOf(program, '--since-id', String(known?.cursor))).map(({ cursor }) => cursor)).toEqual([
+    `${(known?.id ?? 0) + 1}-${String(epoch?.['epoch'])}`,
+  ]);
 });
 
 test('before the first sync the changes command exits 2 and reports that there is no mirror', async () => {

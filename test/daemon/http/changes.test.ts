@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Cursor } from '../../../src/mirror/history/cursor.ts';
 import { parseLines } from '../../support/rows.ts';
+import { backUp, restore } from '../../support/restore.ts';
 import { type Served, served } from './served.ts';
 
 interface Line {
@@ -58,6 +60,7 @@ test('GET /changes waits for the next change and answers as soon as there is one
 test.each([
   '?since_id=-1',
   '?since_id=x',
+  '?since_id=4-x',
   '?limit=10001',
   '?limit=0',
   '?wait=26',
@@ -71,11 +74,12 @@ test.each([
 
 test('GET /changes reports in x-last-id how far it searched, and searches no change twice', async () => {
   const asked: number[] = [];
-  const changes = async (afterId: number): Promise<[]> => (asked.push(afterId), []);
-  const all = await served({}, { changes, newestChange: async () => (asked.length > 1 ? 9 : 7) });
+  const changes = async ({ id }: Cursor): Promise<[]> => (asked.push(id), []);
+  const newestChange = async () => ({ id: asked.length > 1 ? 9 : 7, epoch: 'a1b2c3d4e5f6' });
+  const all = await served({}, { changes, newestChange });
   const { headers } = await all.ask('/changes?since_id=4&field=status&wait=20');
   expect(asked).toEqual([4, 4, 7]);
-  expect(headers['x-last-id']).toBe('9');
+  expect([headers['x-last-id'], headers['x-cursor']]).toEqual(['9', '9-a1b2c3d4e5f6']);
 });
 
 test('GET /changes answers 503 to a 51st waiting client, to keep room for health checks', async () => {
@@ -92,6 +96,31 @@ test('GET /changes answers 503 to a 51st waiting client, to keep room for health
   );
   const refused = answers.filter(({ status }) => status === 503);
   expect([refused.length, refused[0]?.headers['retry-after']]).toEqual([10, '5']);
+});
+
+test('GET /changes gives cursors with an epoch, and answers 410 to one whose change a backup has undone', async () => {
+  const all = await withHistory();
+  const { database } = all.mirror;
+  const backup = await backUp(database);
+  const known = (await all.ask('/changes')).headers['x-cursor'];
+  all.mirror.sandbox.applyEvents(20);
+  await all.sync();
+  const later = await all.ask('/changes');
+  const lost = String(later.headers['x-cursor']);
+  expect(lost).toBe(parseLines<{ cursor: string }>(later.body).at(-1)?.cursor);
+  expect(lost).toMatch(/^\d+-[0-9a-f]{12}$/);
+  expect((await all.ask(`/changes?since_id=${lost}`)).headers['x-cursor']).toBe(lost);
+  await restore(database, backup);
+  all.mirror.sandbox.applyEvents(60);
+  await all.sync();
+
+  const { status, json } = await all.ask(`/changes?since_id=${lost}&wait=20`);
+  expect([status, json]).toEqual([
+    410,
+    { error: expect.stringContaining(`is another one than that of the cursor ${lost}`) },
+  ]);
+  expect(json['error']).toContain(`read the changes after ${String(known)} again`);
+  expect((await lines(all, `?since_id=${String(known)}`)).length).toBeGreaterThan(20);
 });
 
 test('GET /changes answers 410 to a cursor beyond the newest change, also while it waits', async () => {

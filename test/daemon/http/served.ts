@@ -79,8 +79,8 @@ export async function served(
     damage: () => null,
     ping: () => readLease(database),
     status,
-    changes: (afterId, filter, limit) => openMirror(database).history.after(afterId, filter, limit),
-    newestChange: () => openMirror(database).history.lastId(),
+    changes: (after, filter, limit) => openMirror(database).history.after(after, filter, limit),
+    newestChange: () => openMirror(database).history.newestCursor(),
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,
   });

@@ -281,7 +281,7 @@ test.each([
     status,
     databaseBytes: () => 0,
     changes: async () => [],
-    newestChange: async () => 0,
+    newestChange: async () => ({ id: 0, epoch: null }),
   });
   await expect(second.listen()).rejects.toMatchObject({
     code: 'CONFIG',
@@ -393,7 +393,7 @@ test('after close the port refuses connections', async () => {
     status: async () => Promise.reject(new Error('none')),
     databaseBytes: () => 0,
     changes: async () => [],
-    newestChange: async () => 0,
+    newestChange: async () => ({ id: 0, epoch: null }),
   });
   const url = await endpoints.listen();
   expect((await fetch(`${url}/healthz`)).status).toBe(200);

@@ -14,6 +14,8 @@ import { statusAsJson } from '../../../src/status/json.ts';
 import { readJudgedStatus } from '../../../src/status/observe.ts';
 import { testLog } from '../../support/log.ts';
 import type { TestMirror } from '../../support/mirror.ts';
+import { backUp, restore } from '../../support/restore.ts';
+import { firstIds, nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
@@ -121,6 +123,34 @@ test('a new webhook gets each later change once, in order, signed, at most 100 a
   expect(taken.flatMap(({ changes }) => changes)).toEqual(expected);
   expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeLessThanOrEqual(100);
   expect(lines).toEqual([]);
+});
+
+test('after a restored backup a delivery with the same ids of changes has another webhook-id', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver();
+  const at0 = { lastId: 0, failures: 0, retryAt: null, cause: null, setAside: 0, setAsideId: null };
+  const backup = await backUp(mirror.database);
+  const deliverAll = async (): Promise<Taken | undefined> => {
+    mirror.sandbox.world.setStatus(inbox, id, status);
+    await mirror.sync();
+    await mirror.writer.deliveries.write(targetOf(url), at0, mirror.clock.now());
+    const had = taken.length;
+    const { stop } = deliver(mirror, url);
+    await until(mirror, () => taken.length > had);
+    await stop();
+    return taken.at(-1);
+  };
+  const { id: inbox, conversations } = nthInbox(mirror.sandbox, 0);
+  const [id = ''] = firstIds(conversations, 1);
+  let status = 'first';
+  const first = await deliverAll();
+  await restore(mirror.database, backup);
+  status = 'second';
+  const second = await deliverAll();
+  expect(second?.changes).toEqual(first?.changes);
+  for (const taking of [first, second]) expect(taking?.id).toMatch(/^changes_1_1-[0-9a-f]{12}$/);
+  expect(second?.id).not.toBe(first?.id);
 });
 
 test('a failing receiver is retried less and less often and gets every change, in order', async () => {

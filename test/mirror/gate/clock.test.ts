@@ -34,7 +34,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
     dueBefore: new Date(now - HOUR),
   });
   await writer.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
 
   const held = [
     `SELECT sent_at FROM requests ORDER BY id`,
@@ -46,7 +46,7 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   ];
   const before = await Promise.all(held.map((text) => instants(database, text)));
   clock.setWall(jump);
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
   const after = await Promise.all(held.map((text) => instants(database, text)));
   expect(before.every((times) => times.some((at) => at !== null))).toBe(true);
   expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
@@ -71,9 +71,9 @@ test('after a reboot with the clock behind, no sweep and no new pass has a time 
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, writer } = mirror;
   await mirror.sync();
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
   clock.reboot(MINUTE, JUMP);
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
   const now = clock.now();
   const times = await instants(database, `SELECT started_at, heartbeat_at, finished_at FROM sweeps`);
   expect(Math.max(...times.map((at) => at ?? 0))).toBeLessThanOrEqual(now);
@@ -85,10 +85,10 @@ test('after a reboot with the clock ahead, the times of sweeps stay unchanged', 
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, writer } = mirror;
   await mirror.sync();
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
   const text = `SELECT started_at, heartbeat_at, finished_at FROM sweeps ORDER BY id`;
   const before = await instants(database, text);
   clock.reboot(MINUTE, -JUMP);
-  await writer.ledger.followClock(clock.boot(), clock.now());
+  await writer.ledger.followClock(await clock.ledgerTime());
   expect(await instants(database, text)).toEqual(before);
 });

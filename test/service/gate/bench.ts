@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as turnOfTheLoop } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/core/clock.ts';
 import type { Ledger, Reason } from '../../../src/core/ledger.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
@@ -69,6 +70,7 @@ function virtualHttp(
   clock: PatientClock,
   way: Way = () => [0, 0],
   key: () => string = () => KEY,
+  date: () => string | undefined = () => undefined,
 ): Http {
   return {
     async get(path, query) {
@@ -93,7 +95,7 @@ function virtualHttp(
           body,
           retryAfter: given['retry-after'],
           location: given['location'],
-          date: undefined,
+          date: date(),
         };
       } catch (error) {
         throw new NoAnswer(error instanceof Error ? error.message : 'broken');
@@ -118,6 +120,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),
+    confirmClock: (...given) => clock.work(() => ledger.confirmClock(...given)),
   };
 }
 
@@ -154,6 +157,10 @@ export interface Bench {
 export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent' | 'budget'>> {
   readonly budget?: Partial<GateOptions['budget']>;
   readonly way?: Way;
+  /** The machine's clock, if it is not that of the bench. It must pass time on the bench's clock. */
+  readonly clock?: Clock;
+  /** The `Date` of the answers. Default: none. */
+  readonly date?: () => string | undefined;
   /** Each grant returns this many milliseconds late, as if another process locked the database. */
   readonly lockedMs?: number;
   /** Called when the ledger has recorded a request's end, before anything else runs. */
@@ -182,7 +189,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
     clock,
     sandbox,
     arrived: (count) => until(() => sandbox.arrivals.length >= count),
-    async start(path, { way, lockedMs = 0, onSettled, budget, ...options } = {}) {
+    async start(path, { way, date, lockedMs = 0, onSettled, budget, clock: own = clock, ...options } = {}) {
       const database = await clock.work(() => openDatabase(urlOf(path)));
       onTestFinished(() => database.close());
       const held = heldLedger(new DatabaseLedger(database), clock);
@@ -202,7 +209,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
       const key = options.key ?? ((): string => KEY);
       const gate = createGate({
         ledger,
-        clock,
+        clock: own,
         budget: { perSecond: 1, perDay: 5000, reserved: 0, ...budget },
         onEvent(event) {
           events.push(event);
@@ -227,7 +234,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
             return await gate.request(
               { entry: { ...ENTRY, path: asked, reason }, signal },
               {
-                send: () => virtualHttp(whenItArrives, clock, ownWay ?? way, key).get(asked, {}),
+                send: () => virtualHttp(whenItArrives, clock, ownWay ?? way, key, date).get(asked, {}),
                 read: ({ body }) => ({ result: readBody(body), items: 1 }),
               },
             );

@@ -218,6 +218,7 @@ test.each([
         cap: 5000,
         fingerprint: keyFingerprint(KEY),
         ownIds: [id],
+        bootAt: null,
       };
       grants.push(await ledger.grant(ENTRY, limits, bench.clock.now()));
     },

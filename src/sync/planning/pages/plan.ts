@@ -27,7 +27,7 @@ const CERTAIN = 0.8;
 const MOST_FOR_COVER = 0.5;
 
 /**
- * Chooses which page of conversations is read next (docs/decisions/0018). Most requests go to the page of the
+ * Chooses which page of conversations is read next (docs/decisions/0019). Most requests go to the page of the
  * greatest value. The schedule gets as many of them as it needs, so that the last page is read in time.
  */
 export class PagePlan {

@@ -1,0 +1,115 @@
+import { TABLES } from '../../core/lists.ts';
+import type { Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+import { shiftReadings } from '../bookmarks/lay.ts';
+import { OPEN_PASS } from '../passes/states.ts';
+
+const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
+const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
+const SLOT_TIMES = ['due_since', 'due_before'];
+
+/** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
+const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
+  OR id > (SELECT max(id) FROM sweeps) - 1000)`;
+const OPEN_PASSES = `state IN ${OPEN_PASS}`;
+
+/** Shifts the times of requests after `since` and up to `until` (epoch ms) by `shift` ms. */
+export async function shiftRequests(
+  tx: Sql,
+  dialect: Dialect,
+  shift: number,
+  { since, until }: { since: number; until?: number },
+): Promise<void> {
+  const end = until === undefined ? '' : ` AND sent_at <= '${iso(until)}'`;
+  const where = `sent_at > '${iso(since)}'${end}`;
+  await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where });
+}
+
+/** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, another
+ * account, suspicions. */
+export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
+  await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'sync_requests',
+    columns: PASS_TIMES,
+    where: OPEN_PASSES,
+  });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'schedules',
+    key: 'list',
+    columns: SLOT_TIMES,
+    where: 'due_since IS NOT NULL',
+  });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'gate_state',
+    columns: ['outage_since', 'outage_until', 'account_since', 'account_until'],
+    where: 'id = 1',
+  });
+  for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
+  await shiftReadings(tx, dialect, shift);
+}
+
+/** When a sweep or an open pass was last active, epoch ms; 0 if never. */
+export async function lastHeartbeat(tx: Sql): Promise<number> {
+  const [last] = await tx.query<{ heartbeat_at: Date }>(
+    `SELECT heartbeat_at FROM sweeps WHERE ${RECENT_SWEEPS}
+     UNION ALL SELECT heartbeat_at FROM sync_requests WHERE ${OPEN_PASSES} AND heartbeat_at IS NOT NULL
+     ORDER BY heartbeat_at DESC LIMIT 1`,
+  );
+  return last?.heartbeat_at.getTime() ?? 0;
+}
+
+interface Instants {
+  readonly table: string;
+  readonly key?: string;
+  readonly columns: readonly string[];
+  /** A condition on the rows. */
+  readonly where: string;
+}
+
+/** Shifts instants by `shift` ms. Null stays null. */
+async function shiftInstants(
+  tx: Sql,
+  dialect: Dialect,
+  shift: number,
+  { table, key = 'id', columns, where }: Instants,
+): Promise<void> {
+  const found = await tx.query<Record<string, Date | null> & { row_key: string }>(
+    `SELECT CAST(${key} AS TEXT) AS row_key, ${columns.join(', ')} FROM ${table} WHERE ${where}`,
+  );
+  const rows = found.map(({ row_key, ...instants }) => ({
+    row_key,
+    ...Object.fromEntries(
+      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + shift)]),
+    ),
+  }));
+  const kinds = Object.fromEntries(columns.map((column) => [column, 'instant' as const]));
+  const rowKey = key === 'id' ? 'CAST(shifted.row_key AS INTEGER)' : 'shifted.row_key';
+  await tx.execute(
+    `UPDATE ${table} SET ${columns.map((column) => `${column} = shifted.${column}`).join(', ')}
+     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')}
+     WHERE ${table}.${key} = ${rowKey}`,
+    JSON.stringify(rows),
+  );
+}
+
+/**
+ * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in
+ * the future gets no second witness until the clock reaches it again.
+ */
+async function shiftSuspicions(tx: Sql, shift: number, table: string): Promise<void> {
+  const found = await tx.query<{ missing_since: Date }>(
+    `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
+  );
+  const instants = found
+    .map(({ missing_since: since }) => since.getTime())
+    .toSorted((a, b) => (shift < 0 ? a - b : b - a));
+  // In this order no instant is shifted onto one that is still to be shifted.
+  for (const since of instants)
+    await tx.execute(
+      `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
+      iso(since),
+      iso(since + shift),
+    );
+}

@@ -9,6 +9,7 @@ import { addQuery } from './commands/query.ts';
 import { addResync } from './commands/resync.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addStart } from './commands/start.ts';
+import { addPlan } from './commands/plan.ts';
 import { addStatus } from './commands/status.ts';
 import { addSync } from './commands/sync.ts';
 import { addTables } from './commands/tables.ts';
@@ -49,6 +50,7 @@ export async function runProgram(
     addSync,
     addResync,
     addStatus,
+    addPlan,
     addQuery,
     addTables,
     addChanges,

@@ -33,7 +33,7 @@ export async function serve(
   const { config, clock, log, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
-  const plan = await loadOf(mirror, crons, budget, clock.now());
+  const plan = await loadOf(mirror, crons, { budget, readPages: config.readPages }, clock.now());
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
   const onEvent = (event: PassEvent): void => {
@@ -61,7 +61,7 @@ export async function serve(
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
-    void watchFit({ mirror, crons, budget, ...beside }, plan);
+    void watchFit({ mirror, crons, budget, readPages: config.readPages, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
     void housekeepDaily(mirror, config, beside);
     const post: Post = (url, headers, body) => {

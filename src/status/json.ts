@@ -1,5 +1,5 @@
 import { BUDGET_WINDOW_MS, requestsLeft } from '../core/budget.ts';
-import { HOUR } from '../core/clock.ts';
+import { HOUR, SECOND } from '../core/clock.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { JudgedList, JudgedStatus } from './judge.ts';
 
@@ -38,6 +38,7 @@ function statusRecord(status: JudgedStatus): unknown {
     database: status.databaseName,
     lists: status.judged.map((list) => listRecord(list, now)),
     budget: budgetRecord(status),
+    measured_delay: delayRecord(status),
     gate: {
       state: status.gateWord,
       strikes: status.gate.strikes,
@@ -63,6 +64,12 @@ function budgetRecord({ budget, sent, oldestLeavesAt }: JudgedStatus): unknown {
     left: requestsLeft(budget, sent),
     oldest_leaves_at: instant(oldestLeavesAt),
   };
+}
+
+function delayRecord({ delay }: JudgedStatus): unknown {
+  if (delay === null) return null;
+  const { changes, medianMs, p95Ms } = delay;
+  return { changes, median_seconds: Math.round(medianMs / SECOND), p95_seconds: Math.round(p95Ms / SECOND) };
 }
 
 function leaseRecord({ lease, leaseHeld }: JudgedStatus): unknown {

@@ -38,6 +38,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly orderWait: Wait | null;
   /** Due lists whose sweep has not begun, because other sweeps have every place. */
   readonly waiting: Waiting | null;
+  /** How late the changes of conversations in the last 24 hours were seen at most; null: there were none. */
+  readonly delay: { readonly changes: number; readonly medianMs: number; readonly p95Ms: number } | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Omit<Delivery, 'lastId'> & { readonly pending: number }) | null;
   /**
@@ -48,7 +50,7 @@ export interface JudgedStatus extends MirrorStatus {
 }
 
 /** A status without the parts that need further queries. */
-export type Judgement = Omit<JudgedStatus, 'orderWait' | 'waiting' | 'webhook'>;
+export type Judgement = Omit<JudgedStatus, 'delay' | 'orderWait' | 'waiting' | 'webhook'>;
 
 /**
  * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an

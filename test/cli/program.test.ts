@@ -28,6 +28,7 @@ test('--help names every command, and an unknown command or list exits 2', async
     'sync',
     'resync',
     'status',
+    'plan',
     'query',
     'tables',
     'changes',

@@ -32,7 +32,12 @@ test('schedules beyond the day budget spare the reserve and keep lists within fo
   const daemon = await house.start();
   await clock.sleep(5 * MINUTE);
   const begin = clock.now();
-  const plan = await loadOf(daemon.writer, cronsOf(house.schedules, 'UTC'), limits, begin);
+  const plan = await loadOf(
+    daemon.writer,
+    cronsOf(house.schedules, 'UTC'),
+    { budget: limits, readPages: null },
+    begin,
+  );
   expect(plan.wanted).toBeGreaterThan(20 * plan.available);
   await clock.sleep(4 * DAY);
   expect(sandbox.arrivals.filter(({ status }) => status === 429)).toEqual([]);

@@ -11,7 +11,7 @@ import { mirrorFile, testProgram } from '../support/program.ts';
 async function running() {
   const program = await testProgram(
     { inboxes: 1, conversations: 30 },
-    { SCHEDULE_CONVERSATIONS: '* * * * * *', SCHEDULE_INBOXES: '* * * * * *' },
+    { SCHEDULE_CONVERSATIONS: '* * * * * *', SCHEDULE_INBOXES: '* * * * * *', READ_PAGES: 'off' },
   );
   const daemon = startDaemon(program);
   const { address } = await daemon.said(/^answering/);

@@ -45,10 +45,12 @@ describe('a daemon that reads single pages', () => {
     expect(await house.late()).toEqual([]);
     const complete = await count(database, `sweeps WHERE list = 'conversations' AND state = 'complete'`);
     expect(complete, 'a round for each slot and list').toBeGreaterThanOrEqual(2 + 2);
-    const [read] = await database.query<{ pages: number; lists: number }>(
-      `SELECT count(*) AS pages, count(DISTINCT inbox_id) AS lists FROM bookmarks`,
-    );
-    expect(read!.lists).toBe(2);
+    const { lists } = await house.status();
+    for (const { list, inboxId, rows } of lists.filter((one) => one.list === 'conversations'))
+      expect({ list, rows }).toEqual({
+        list,
+        rows: await count(database, `conversations WHERE deleted_at IS NULL AND inbox_id = $1`, inboxId),
+      });
   }, 180_000);
 
   test('is equal to the service soon after it has become quiet', async () => {

@@ -67,7 +67,7 @@ test('over three busy days the daemon stays within its limits, promises, plan an
     const plan = await loadOf(
       daemon.writer,
       cronsOf(house.schedules, 'UTC'),
-      { ...LIMITS, pageSize: 50 },
+      { budget: { ...LIMITS, pageSize: 50 }, readPages: null },
       clock.now(),
     );
     expect(plan.complete).toBe(true);

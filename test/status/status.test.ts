@@ -31,7 +31,7 @@ async function judged(database: Database, now: number, self: Partial<Observer> =
   const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
   const circumstances = { now, config: CONFIG, databaseName: 'mirror.db', self: observer };
   const judgement = judge(await readStatus(database, now), circumstances);
-  return { ...judgement, orderWait: null, waiting: null, webhook: null };
+  return { ...judgement, delay: null, orderWait: null, waiting: null, webhook: null };
 }
 
 function outageUntil(now: number, until: number) {

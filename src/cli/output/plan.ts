@@ -39,7 +39,8 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
   for (const line of verdict(output, load)) printLine(output, wrapped(output, line));
 }
 
-function verdict(output: Output, { kinds, wanted, available, complete }: Load): string[] {
+function verdict(output: Output, load: Load): string[] {
+  const { kinds, wanted, available, complete } = load;
   const needed = thousands(Math.round(wanted));
   const sum = `${needed} requests a day of the ${thousands(available)} that scheduled work may use`;
   const unknown = complete
@@ -47,7 +48,7 @@ function verdict(output: Output, { kinds, wanted, available, complete }: Load): 
     : ['Some lists were never read to their end; their cost is known after the first pass.'];
   if (wanted <= available && !complete)
     return [`As far as is known, the schedules need about ${sum}.`, ...unknown];
-  if (wanted <= available) return [`The schedules need about ${sum}: they fit.`];
+  if (wanted <= available) return [`The schedules need about ${sum}: they fit.`, ...pagesOf(load)];
   const ages = kinds.filter(({ worstAgeMs }) => worstAgeMs !== null).map(ageInWords);
   return [
     `${paint(output, 'yellow', 'The schedules do not fit:')} they need about ${sum}, ` +
@@ -56,6 +57,18 @@ function verdict(output: Output, { kinds, wanted, available, complete }: Load): 
     'Nothing breaks: the most urgent lists are read first. ' +
       'Longer intervals (SCHEDULE_…) are promises that the budget can keep.',
     ...unknown,
+  ];
+}
+
+function pagesOf({ pages }: Load): string[] {
+  if (pages === null) return [];
+  const rest = thousands(Math.round(pages.requests));
+  const stretched =
+    `One reading of every page of conversations is spread over ${pages.days} days: one a day would take ` +
+    'more than half of the budget.';
+  return [
+    `The other ${rest} read single pages of conversations, where most changes are expected.`,
+    ...(pages.days > 1 ? [stretched] : []),
   ];
 }
 

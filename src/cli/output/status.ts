@@ -15,6 +15,7 @@ export function statusAsText(output: Output, status: JudgedStatus): string {
   const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
   if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
+  if (status.delay !== null) sections.push(delayLine(status.delay));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
@@ -127,6 +128,11 @@ function accountLine(
   const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, now)}`;
   const next = until.getTime() > now ? fromNow(until, now) : 'now';
   return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
+}
+
+function delayLine({ changes, medianMs, p95Ms }: NonNullable<JudgedStatus['delay']>): string {
+  const seen = `half were seen within ${duration(medianMs)}, 95 % within ${duration(p95Ms)}`;
+  return `delay    ${plural(changes, 'change')} in the last 24 h: ${seen}`;
 }
 
 function nextLine({ schedules, now }: JudgedStatus): string {

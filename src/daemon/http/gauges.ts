@@ -20,7 +20,7 @@ export const PREFIX = 'inbox_mirror_';
 
 /** Adds the gauges of the status. @returns a function that sets them all and drops lists that are gone */
 export function createStatusGauges(registry: Registry): Update {
-  const updates = [budgetGauges, listGauges, stateGauges].map((create) => create(registry));
+  const updates = [budgetGauges, delayGauges, listGauges, stateGauges].map((create) => create(registry));
   return (scrape) => {
     for (const update of updates) update(scrape);
   };
@@ -49,6 +49,21 @@ function budgetGauges(registry: Registry): Update {
     reserved.set(budget.reserved);
     used.set(sent);
     left.set(requestsLeft(budget, sent));
+  };
+}
+
+function delayGauges(registry: Registry): Update {
+  const delay = gauge(
+    registry,
+    'change_delay_seconds',
+    'How late the changes of conversations in the last 24 hours were seen at most; absent without changes.',
+    ['quantile'],
+  );
+  return ({ status }) => {
+    delay.reset();
+    if (status.delay === null) return;
+    delay.set({ quantile: '0.5' }, status.delay.medianMs / SECOND);
+    delay.set({ quantile: '0.95' }, status.delay.p95Ms / SECOND);
   };
 }
 

@@ -7,6 +7,7 @@ import type { Log } from '../../session/log.ts';
 import type { PlanningMirror } from '../../sync/planning/agenda.ts';
 import type { Cron } from '../../sync/planning/cron.ts';
 import { type Load, loadOf } from '../../sync/planning/load.ts';
+import type { ReadPages } from '../sweeps/pages.ts';
 
 /** Milliseconds between two checks: until every list has been read once, and from then on. */
 const WHILE_UNKNOWN_MS = 10 * MINUTE;
@@ -16,6 +17,7 @@ export interface FitDeps {
   readonly mirror: PlanningMirror;
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
+  readonly readPages: ReadPages | null;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -27,13 +29,13 @@ export interface FitDeps {
  * rejects.
  */
 export async function watchFit(
-  { mirror, crons, budget, clock, log, signal }: FitDeps,
+  { mirror, crons, budget, readPages, clock, log, signal }: FitDeps,
   printed: Load,
 ): Promise<void> {
   for (let last = printed; ;) {
     try {
       await clock.sleep(last.complete ? EVERY_MS : WHILE_UNKNOWN_MS, signal);
-      const load = await loadOf(mirror, crons, budget, clock.now());
+      const load = await loadOf(mirror, crons, { budget, readPages }, clock.now());
       if (fits(load) !== fits(last) || (load.complete && !last.complete)) logFit(log, load);
       last = load;
     } catch (error) {

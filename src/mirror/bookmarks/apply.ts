@@ -149,7 +149,8 @@ async function readRange(
     ranges
       .map(
         (range) =>
-          `SELECT id, missing_since FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL AND ${range}`,
+          `SELECT id, missing_since FROM conversations
+           WHERE inbox_id = $1 AND deleted_at IS NULL AND ${range}`,
       )
       .join(' UNION ALL '),
     inboxId,

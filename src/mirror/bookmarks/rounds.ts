@@ -48,16 +48,19 @@ async function readRound(tx: Sql, inboxId: string): Promise<Sweep | null> {
 }
 
 /**
- * Completes the list's round if every page has been read since `slot`. The round then counts as complete as
- * of the oldest of these readings.
+ * Completes the list's round if every page has been read since `slot` and no other sweep has done that. The
+ * round then counts as complete as of the oldest of these readings.
  */
 export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promise<boolean> {
   const done = await tx.execute(
     `UPDATE sweeps SET state = 'complete', finished_at = read.oldest,
        started_at = CASE WHEN started_at < read.oldest THEN started_at ELSE read.oldest END,
-       pages = read.pages
+       pages = read.pages,
+       items = (SELECT count(*) FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL)
      FROM (SELECT min(read_at) AS oldest, count(*) AS pages FROM bookmarks WHERE inbox_id = $1) AS read
-     WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' AND read.oldest >= $2`,
+     WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' AND read.oldest >= $2
+       AND NOT EXISTS (SELECT 1 FROM sweeps AS other WHERE other.list = 'conversations'
+         AND other.inbox_id = $1 AND other.state = 'complete' AND other.finished_at >= $2)`,
     inboxId,
     iso(slot),
   );

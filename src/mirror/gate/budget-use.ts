@@ -11,6 +11,12 @@ export interface WindowByHour {
   readonly leaving: readonly number[];
 }
 
+/** Requests of one kind: of a list (`conversations`), for suspects, or of a person's command. */
+export interface SpentKind {
+  readonly what: string;
+  readonly requests: number;
+}
+
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
 /**
@@ -61,6 +67,16 @@ export class BudgetReader {
       iso(since),
     );
     return row?.sent ?? 0;
+  }
+
+  /** Counts the requests in the window that ends at `now` (epoch ms) by what they were for; most first. */
+  async byKind(now: number): Promise<SpentKind[]> {
+    return await this.#sql.query<{ what: string; requests: number }>(
+      `SELECT CASE WHEN reason = 'schedule' THEN list WHEN reason = 'probe' THEN 'suspects'
+           ELSE reason END AS what, count(*) AS requests
+       FROM requests WHERE sent_at > $1 GROUP BY 1 ORDER BY 2 DESC, 1`,
+      iso(now - BUDGET_WINDOW_MS),
+    );
   }
 
   /**

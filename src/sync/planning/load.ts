@@ -3,6 +3,7 @@ import { DAY } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListName } from '../../core/lists.ts';
 import { observations, type PlanningMirror, remainingCost, sweepableLists } from './agenda.ts';
 import type { Cron } from './cron.ts';
+import { daysOfCover } from './pages/plan.ts';
 import { changeRate } from './planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
 
@@ -15,6 +16,11 @@ export interface Load {
   /** Requests a day that the schedules need, and requests a day that scheduled work may use. */
   readonly wanted: number;
   readonly available: number;
+  /**
+   * Requests a day that the schedules leave for single pages of conversations, and the days over which one
+   * reading of every page is spread; null: only whole lists are read.
+   */
+  readonly pages: { readonly requests: number; readonly days: number } | null;
   /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
 }
@@ -43,10 +49,12 @@ const SLOTS_COUNTED = 300;
 export async function loadOf(
   mirror: PlanningMirror,
   crons: Readonly<Record<ListName, Cron>>,
-  budget: Budget,
+  { budget, readPages }: { readonly budget: Budget; readonly readPages: { stretches: boolean } | null },
   now: number,
 ): Promise<Load> {
   const lists = await plannedLists(mirror, budget, now);
+  const cover = lists.reduce((sum, { key, cost }) => (key.list === 'conversations' ? sum + cost : sum), 0);
+  const days = readPages?.stretches === true ? daysOfCover(cover, budget) : 1;
   const kinds = LIST_NAMES.map((list) => {
     const ofKind = lists.filter(({ key }) => key.list === list);
     const requestsPerPass = ofKind.reduce((sum, { cost }) => sum + cost, 0);
@@ -55,7 +63,7 @@ export async function loadOf(
       cron: crons[list],
       lists: ofKind.length,
       requestsPerPass,
-      passesPerDay: slotsPerDay(crons[list], now),
+      passesPerDay: slotsPerDay(crons[list], now) / (list === 'conversations' ? days : 1),
       next: nextSlots(crons[list], now),
     };
   });
@@ -69,6 +77,7 @@ export async function loadOf(
     kinds: kinds.map((kind) => ({ ...kind, worstAgeMs: ages?.[kind.list] ?? null })),
     wanted,
     available,
+    pages: readPages === null ? null : { requests: Math.max(0, available - wanted), days },
     complete: lists.every(({ known }) => known),
   };
 }

@@ -79,7 +79,7 @@ describe('start', () => {
   test('prints by how much the schedules exceed the budget, and the worst age of each list', async () => {
     const program = await testProgram(
       { inboxes: 1, conversations: 900 },
-      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000' },
+      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000', READ_PAGES: 'off' },
     );
     await program.run('sync');
     const daemon = startDaemon(program);

@@ -17,7 +17,11 @@ import { GONE_AFTER_MS, KEY, type MirrorOptions, type TestMirror } from '../../s
 import { passSpec } from '../../support/pass-spec.ts';
 import { quickMirror } from '../../support/template.ts';
 
-const CONFIG = readConfig({ REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250' }, '/', { service: false });
+const CONFIG = readConfig(
+  { REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250', SCHEDULE_CONVERSATIONS: '*/15 * * * *' },
+  '/',
+  { service: false },
+);
 
 export interface Answered {
   readonly status: number;

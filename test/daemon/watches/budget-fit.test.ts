@@ -21,9 +21,12 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
 
-  const initial = await loadOf(writer, crons, budget, clock.now());
+  const initial = await loadOf(writer, crons, { budget, readPages: null }, clock.now());
   expect(initial.complete).toBe(false);
-  const watched = watchFit({ mirror: writer, crons, budget, clock, log, signal: stop.signal }, initial);
+  const watched = watchFit(
+    { mirror: writer, crons, budget, readPages: null, clock, log, signal: stop.signal },
+    initial,
+  );
   await mirror.sync();
   await clock.sleep(7 * HOUR);
   expect(logged()).toMatchObject([

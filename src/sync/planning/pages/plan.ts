@@ -53,6 +53,15 @@ export class PagePlan {
     return [...this.#pages.values()].flat();
   }
 
+  /** Takes a page for read at an instant (epoch ms), to look further ahead. */
+  touch(page: PlannedPage, readAt: number): void {
+    const list = this.#pages.get(page.inboxId) ?? [];
+    this.#pages.set(
+      page.inboxId,
+      list.map((one) => (one.bookmark === page.bookmark ? { ...one, readAt } : one)),
+    );
+  }
+
   /**
    * The page to read next; null if there is none.
    * @param isBusy true for an inbox whose conversations are being read

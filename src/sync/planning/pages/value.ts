@@ -33,6 +33,21 @@ export function valueOf(
   return value;
 }
 
+/** How many rows of the page have changed or appeared since its last reading, by what was learned. */
+export function expectedChanges(
+  { inboxId, kinds, readAt, place, isEnd }: PageView,
+  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+): number {
+  let changes = isEnd ? rates.arrivals(inboxId) * timeline.activeHours(readAt, now) : 0;
+  for (const { kind, state, age } of KIND_LIST) {
+    const rows = kinds[kind] ?? 0;
+    if (rows === 0) continue;
+    for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
+      changes += rows * rates.ofKind(state + part.age, place) * timeline.activeHours(part.from, part.to);
+  }
+  return changes;
+}
+
 /** The spans between two instants in which a row, `ageMs` old at the first, has one age after another. */
 function partsOf(
   age: number,

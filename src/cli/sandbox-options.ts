@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { SANDBOX_DEFAULTS as DEFAULTS, type SandboxOptions } from '../../sandbox/options.ts';
-import { notEmpty } from '../options.ts';
+import { SANDBOX_DEFAULTS as DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
+import { notEmpty } from './options.ts';
 
 /** The parsed options of `sandbox`. */
 export interface SandboxFlags {

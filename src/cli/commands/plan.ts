@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { DAY } from '../../core/clock.ts';
+import { EXIT } from '../../core/errors.ts';
+import { type Io, printJson, printLine } from '../../session/terminal.ts';
+import { jsonOption, type Runner } from '../options.ts';
+
+export function addPlan(program: Command, run: Runner): void {
+  program
+    .command('plan')
+    .summary('print which pages are read next, and why')
+    .description(
+      'Prints which pages of conversations the daemon reads in the next hour, and why, what was learned of ' +
+        'the delays, and what another budget would bring. Sends no request.',
+    )
+    .addOption(jsonOption())
+    .action(({ json = false }: { json?: boolean }) => run((io) => printOutlook(io, json)));
+}
+
+async function printOutlook(io: Io, json: boolean): Promise<number> {
+  const { sharedClock, systemClock } = await import('../../session/clock.ts');
+  const { openReader } = await import('../../session/reader.ts');
+  const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
+  const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
+  const { config, mirror } = await openReader(io);
+  try {
+    const { clock } = await sharedClock(mirror, systemClock());
+    const now = clock.now();
+    const { budget, readPages, reportTimezone: timezone } = config;
+    const stretches = readPages?.stretches === true;
+    const report = {
+      now,
+      readsPages: readPages !== null,
+      outlook: await readOutlook(mirror, { budget, stretches, timezone, now }),
+      delays: await mirror.delays(now - DAY),
+      spent: await mirror.budget.byKind(now),
+      lost: await mirror.bookmarks.lost(),
+      names: new Map((await mirror.inboxes()).map(({ id, name }) => [id, name])),
+    };
+    if (json) printJson(io.stdout, outlookAsJson(report));
+    else printLine(io.stdout, outlookAsText(io.stdout, report));
+    return EXIT.done;
+  } finally {
+    await mirror.close();
+  }
+}

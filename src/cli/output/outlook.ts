@@ -1,0 +1,155 @@
+import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
+import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
+import type { SpentKind } from '../../mirror/gate/budget-use.ts';
+import { asCell, type Output, wrapped } from '../../session/terminal.ts';
+import { quantileOf } from '../../status/delay.ts';
+import type { Outlook, PlannedReading } from '../../sync/planning/pages/outlook.ts';
+import { renderTable } from './table.ts';
+
+/** All that `plan` prints. */
+export interface OutlookReport {
+  readonly now: number;
+  readonly readsPages: boolean;
+  readonly outlook: Outlook;
+  /** How late changes of the last day were seen at most, in ms, ascending. */
+  readonly delays: readonly number[];
+  readonly spent: readonly SpentKind[];
+  readonly lost: readonly LostBookmarks[];
+  /** The names of the inboxes by their ids. */
+  readonly names: ReadonlyMap<string, string | null>;
+}
+
+/** The table has at most this many readings. */
+const MOST_ROWS = 15;
+
+/** The width of the words before each line. */
+const HANGING = 10;
+
+const WHY = { schedule: 'schedule', value: 'changes expected' } as const;
+
+const LOST: Record<LostBookmarks['cause'], string> = {
+  order: 'its ids are in no order',
+  doubt: 'a page was not as expected',
+  positions: 'its page tokens lead to other rows after a while',
+  expiry: 'its page tokens expire',
+};
+
+/** The outlook as a table of the next readings, and a line for each other fact. */
+export function outlookAsText(output: Output, report: OutlookReport): string {
+  const { now, outlook, lost, names } = report;
+  const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
+  if (outlook.pages > 0) lines.push(scheduleLine(outlook), budgetLine(outlook));
+  lines.push(delayLine(report.delays), spentLine(report.spent));
+  for (const { inboxId, cause, lostAt } of lost) {
+    const name = asCell(names.get(inboxId) ?? 'no name');
+    lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
+  }
+  return wrapped(output, lines.join('\n'), HANGING);
+}
+
+function nextTable(output: Output, { now, outlook, names, readsPages }: OutlookReport): string {
+  if (!readsPages) return 'READ_PAGES=off: only whole lists are read, by their schedules.';
+  if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
+  const columns = [
+    { title: 'in' },
+    { title: 'inbox' },
+    { title: 'page', align: 'right' as const },
+    { title: 'why' },
+    { title: 'last read' },
+    { title: 'changes to expect', align: 'right' as const },
+  ];
+  const rows = outlook.next
+    .slice(0, MOST_ROWS)
+    .map((reading) => [
+      duration(reading.at - now),
+      `${asCell(names.get(reading.inboxId) ?? 'no name')} (${reading.inboxId})`,
+      `${reading.page} of ${reading.pages}`,
+      WHY[reading.why],
+      `${duration(reading.ageMs)} before`,
+      reading.expected.toFixed(2),
+    ]);
+  const all = plural(outlook.next.length, 'page');
+  const more = outlook.next.length > MOST_ROWS ? `, the first ${MOST_ROWS} of them` : '';
+  return `${all} in the next hour${more}; page 1 is the newest\n\n${renderTable(output, columns, rows)}`;
+}
+
+function pagesLine({ pages, rows, current, oldestReading }: Outlook, now: number): string {
+  if (pages === 0) return 'pages     none';
+  const oldest = fromNow(oldestReading === null ? null : new Date(oldestReading), now);
+  const share = `${(100 * current).toFixed(1)} %`;
+  return (
+    `pages     ${plural(pages, 'page')} of ${plural(rows, 'conversation')}; ${share} of them are probably ` +
+    `as the service has them; the oldest was read ${oldest}`
+  );
+}
+
+function scheduleLine({ cover }: Outlook): string {
+  const spread = cover.days === 1 ? 'once a day' : `spread over ${cover.days} days`;
+  return `schedule  every page costs ${plural(cover.requests, 'request')}, by default ${spread}`;
+}
+
+function budgetLine({ delays }: Outlook): string {
+  const words = delays.map(({ factor, ms }) => {
+    const times = factor === 1 ? 'this budget' : factor === 0.5 ? 'half of it' : `${factor} times as much`;
+    return `${times} ${ms === null ? 'unknown' : `about ${duration(ms)}`}`;
+  });
+  return `budget    mean delay of a change, as learned: ${words.join(', ')}`;
+}
+
+function delayLine(delays: readonly number[]): string {
+  if (delays.length === 0) return 'measured  no change was seen in the last 24 h';
+  const [median, most] = [0.5, 0.95].map((share) => duration(quantileOf(delays, share) ?? 0));
+  const changes = plural(delays.length, 'change');
+  return `measured  ${changes} of the last 24 h: half were seen within ${median}, 95 % within ${most}`;
+}
+
+function spentLine(spent: readonly SpentKind[]): string {
+  if (spent.length === 0) return 'spent     no request in the last 24 h';
+  const kinds = spent.map(({ what, requests }) => `${what} ${thousands(requests)}`);
+  return `spent     requests of the last 24 h: ${kinds.join(', ')}`;
+}
+
+/** The text of `plan --json` (docs/commands.md). Fields may be added, never renamed. */
+export function outlookAsJson(report: OutlookReport): string {
+  const { now, outlook, delays, spent, lost, readsPages } = report;
+  const record = {
+    generated_at: new Date(now).toISOString(),
+    reads_pages: readsPages,
+    pages: outlook.pages,
+    rows: outlook.rows,
+    current_share: outlook.current,
+    oldest_reading: outlook.oldestReading === null ? null : new Date(outlook.oldestReading).toISOString(),
+    requests_next_hour: outlook.anHour,
+    next: outlook.next.map((reading) => readingRecord(reading)),
+    cover: outlook.cover,
+    delay_by_budget: outlook.delays.map(({ factor, ms }) => ({ factor, seconds: seconds(ms) })),
+    measured_delay: {
+      changes: delays.length,
+      median_seconds: seconds(quantileOf(delays, 0.5)),
+      p95_seconds: seconds(quantileOf(delays, 0.95)),
+    },
+    spent: spent.map(({ what, requests }) => ({ what, requests })),
+    read_whole: lost.map(({ inboxId, lostAt, cause }) => ({
+      inbox_id: inboxId,
+      since: lostAt.toISOString(),
+      cause,
+    })),
+  };
+  return JSON.stringify(record, null, 2);
+}
+
+function readingRecord({ at, inboxId, page, pages, why, ageMs, expected }: PlannedReading): unknown {
+  return {
+    at: new Date(at).toISOString(),
+    inbox_id: inboxId,
+    page,
+    pages,
+    why,
+    age_seconds: seconds(ageMs),
+    expected_changes: expected,
+  };
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms / 1000);
+}

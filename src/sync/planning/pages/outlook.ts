@@ -1,0 +1,130 @@
+import { type Budget, scheduledCap } from '../../../core/budget.ts';
+import { DAY, HOUR } from '../../../core/clock.ts';
+import type { Mirror } from '../../../mirror/mirror.ts';
+import { paceOf, supplyOf } from '../pace.ts';
+import { activityOf, intensityOf, profileOf, weightsAt } from '../profile.ts';
+import { type Cover, daysOfCover, PagePlan, type PlannedPage, type Why } from './plan.ts';
+import { Rates } from './rates.ts';
+import { Timeline } from './timeline.ts';
+import { expectedChanges } from './value.ts';
+
+/** The profile is learned from the changes of this many ms, as the pacer does. */
+const LEARN_FROM_MS = 28 * DAY;
+
+/** At most this many readings are planned ahead. */
+const MOST_AHEAD = 1000;
+
+/** The budgets that are compared, as multiples of the present one. */
+const FACTORS = [0.5, 1, 2, 4];
+
+/** A reading that is planned. */
+export interface PlannedReading {
+  readonly at: number;
+  readonly inboxId: string;
+  /** Its number in the list, from the newest row: 1 is the newest page. */
+  readonly page: number;
+  readonly pages: number;
+  readonly why: Why;
+  readonly ageMs: number;
+  /** Changes and new rows that it will probably find. */
+  readonly expected: number;
+}
+
+/** What will be read, and what the budget is worth. */
+export interface Outlook {
+  readonly pages: number;
+  readonly rows: number;
+  /** The share of these rows that has probably not changed since it was read, 0 to 1. */
+  readonly current: number;
+  readonly oldestReading: number | null;
+  /** Requests in the next hour at the present pace. */
+  readonly anHour: number;
+  readonly next: readonly PlannedReading[];
+  /** Requests that one reading of every page costs, and over how many days it is spread. */
+  readonly cover: { readonly requests: number; readonly days: number };
+  /** The mean delay of a change in ms for multiples of the budget, by what was learned; null: not enough. */
+  readonly delays: readonly { readonly factor: number; readonly ms: number | null }[];
+}
+
+interface OutlookOptions {
+  readonly budget: Budget;
+  readonly stretches: boolean;
+  readonly timezone: string;
+  readonly now: number;
+}
+
+/** Looks an hour ahead with what the daemon has learned. Sends no request. */
+export async function readOutlook(
+  mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
+  { budget, stretches, timezone, now }: OutlookOptions,
+): Promise<Outlook> {
+  const since = now - LEARN_FROM_MS;
+  const activity = activityOf(await mirror.activity(since), { since, now, timezone });
+  const timeline = new Timeline(now, timezone, intensityOf(activity));
+  const rates = new Rates(await mirror.rates());
+  const plan = new PagePlan();
+  plan.load(await mirror.bookmarks.all());
+  const pages = plan.all();
+  const days = stretches ? daysOfCover(pages.length, budget) : 1;
+  const schedule = (await mirror.schedules.all()).find(({ list }) => list === 'conversations');
+  const cover =
+    schedule?.dueSince == null
+      ? null
+      : { since: schedule.dueSince.getTime() - (days - 1) * DAY, deadline: schedule.nextAt.getTime() };
+  const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
+  const anHour = paceOf(supply, weightsAt(profileOf(activity), timezone, now));
+  const moment = { rates, timeline, now };
+  const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
+  const changed = pages.reduce((sum, page) => sum + expectedChanges(page, moment), 0);
+  return {
+    pages: pages.length,
+    rows,
+    current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
+    oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
+    anHour,
+    next: nextReadings(plan, moment, { cover, budget, anHour }),
+    cover: { requests: pages.length, days },
+    delays: FACTORS.map((factor) => ({ factor, ms: delayOf(pages, moment, { budget, days, factor }) })),
+  };
+}
+
+function nextReadings(
+  plan: PagePlan,
+  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+  { cover, budget, anHour }: { cover: Cover | null; budget: Budget; anHour: number },
+): PlannedReading[] {
+  const places = new Map<object, { page: number; pages: number }>();
+  for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
+    for (const [index, page] of list.entries())
+      places.set(page.bookmark, { page: index + 1, pages: list.length });
+  const readings: PlannedReading[] = [];
+  for (let nth = 1; nth <= Math.min(MOST_AHEAD, anHour); nth += 1) {
+    const at = now + (nth * HOUR) / anHour;
+    const moment = { rates, timeline, now: at };
+    const next = plan.next(moment, cover, budget, () => false);
+    if (next === null) break;
+    const { page, why } = next;
+    const place = places.get(page.bookmark) ?? { page: 1, pages: 1 };
+    const expected = expectedChanges(page, moment);
+    readings.push({ at, inboxId: page.inboxId, ...place, why, ageMs: at - page.readAt, expected });
+    plan.touch(page, at);
+  }
+  return readings;
+}
+
+/**
+ * The mean delay at an even pace: each page is read in proportion to the root of its rate, which ends most
+ * waiting. With rates l an hour and B requests an hour, less those of the schedule, it is (sum of the roots
+ * of l)² / (2 B · sum of l).
+ */
+function delayOf(
+  pages: readonly PlannedPage[],
+  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+  { budget, days, factor }: { budget: Budget; days: number; factor: number },
+): number | null {
+  const hour = { rates, timeline, now };
+  const perHour = pages.map((page) => expectedChanges({ ...page, readAt: now - HOUR }, hour));
+  const [roots, sum] = perHour.reduce(([a, b], rate) => [a + Math.sqrt(rate), b + rate], [0, 0]);
+  const requests = (factor * scheduledCap(budget) - pages.length / days) / 24;
+  return sum <= 0 || requests <= 0 ? null : (HOUR * roots ** 2) / (2 * requests * sum);
+}

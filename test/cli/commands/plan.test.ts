@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { testProgram } from '../../support/program.ts';
+
+test('plan names the pages to read next, the cost of the schedule and what other budgets would bring', async () => {
+  const program = await testProgram({ inboxes: 2, conversations: [250, 40] });
+  await program.run('sync');
+  const { exitCode, stdout } = await program.run('plan');
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
+  expect(stdout).toMatch(/Support \(20117\) +1 of 3  changes expected/);
+  expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
+  expect(stdout).toMatch(/schedule +every page costs 4 requests, by default once a day/);
+  expect(stdout).toMatch(/budget +mean delay .* half of it about .*, this budget about .*, 4 times as much/);
+  expect(stdout).toMatch(/spent +requests of the last 24 h: manual \d+/);
+  const json = JSON.parse((await program.run('plan', '--json')).stdout) as Record<string, unknown>;
+  expect(json).toMatchObject({ reads_pages: true, pages: 4, rows: 290, cover: { requests: 4, days: 1 } });
+  expect(json['next']).toHaveLength(Math.floor(Number(json['requests_next_hour'])));
+});
+
+test('plan says why nothing can be read singly', async () => {
+  const off = await testProgram({ inboxes: 1, conversations: 20 }, { READ_PAGES: 'off' });
+  await off.run('sync');
+  expect((await off.run('plan')).stdout).toMatch(/READ_PAGES=off: only whole lists are read/);
+  const mixed = await testProgram({ inboxes: 1, conversations: 20, listOrder: 'mixed' });
+  await mixed.run('sync');
+  const { stdout } = await mixed.run('plan');
+  expect(stdout).toMatch(/No page can be read singly yet/);
+  expect(stdout).toMatch(/whole +Support \(20117\), since .*: its ids are in no order/);
+});
+
+test('READ_PAGES that is neither auto nor off is refused', async () => {
+  const program = await testProgram({ inboxes: 1 }, { READ_PAGES: 'yes' });
+  const { exitCode, stderr } = await program.run('plan');
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/READ_PAGES.*auto or off/);
+});

@@ -1,0 +1,140 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../../../src/core/clock.ts';
+import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
+import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
+import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
+import {
+  expectedChanges,
+  learnFrom,
+  type PageView,
+  valueOf,
+} from '../../../../src/sync/planning/pages/value.ts';
+
+const NOW = Date.parse('2026-11-19T12:00:00Z');
+const OPEN_NEVER = AGES + NEVER;
+
+/** A page of 100 open conversations that were never seen to change. */
+function pageOf(more: Partial<PageView> = {}): PageView {
+  const kinds = Array.from({ length: KINDS }, () => 0);
+  kinds[OPEN_NEVER] = 100;
+  return { inboxId: '1', kinds, readAt: NOW - HOUR, place: 'new', isEnd: false, ...more };
+}
+
+const instants = fc.integer({ min: 0, max: 20 * 24 * 60 }).map((minutes) => NOW - minutes * MINUTE);
+const intensity = fc.array(fc.double({ min: 0.02, max: 5, noNaN: true }), { minLength: 168, maxLength: 168 });
+
+describe('the timeline', () => {
+  test('adds up: what lies between two instants is the sum of its parts', () => {
+    fc.assert(
+      fc.property(intensity, instants, instants, instants, (profile, ...at) => {
+        const [a, b, c] = at.sort((x, y) => x - y);
+        const line = new Timeline(NOW, 'UTC', profile);
+        expect(line.activeHours(a, b) + line.activeHours(b, c)).toBeCloseTo(line.activeHours(a, c), 6);
+        const parts = line.waitingHours(a, b, NOW) + line.waitingHours(b, c, NOW);
+        expect(parts).toBeCloseTo(line.waitingHours(a, c, NOW), 4);
+      }),
+    );
+  });
+
+  test('lets one change an hour wait T²/2 in T hours at mean activity, and a tenth of that at a tenth', () => {
+    const flat = new Timeline(NOW);
+    expect(flat.waitingHours(NOW - 6 * HOUR, NOW, NOW)).toBeCloseTo(18, 6);
+    const quiet = new Timeline(
+      NOW,
+      'UTC',
+      Array.from({ length: 168 }, () => 0.1),
+    );
+    expect(quiet.waitingHours(NOW - 6 * HOUR, NOW, NOW)).toBeCloseTo(1.8, 6);
+  });
+
+  test('goes on after the day on which it was made', () => {
+    const line = new Timeline(NOW);
+    expect(line.activeHours(NOW, NOW + 3 * DAY)).toBeCloseTo(72, 6);
+  });
+});
+
+describe('the value of a reading', () => {
+  const timeline = new Timeline(NOW + DAY);
+
+  test('is the rate times T²/2 for rows of a constant rate', () => {
+    const rates = new Rates();
+    const rate = 100 * rates.ofKind(OPEN_NEVER, 'new');
+    for (const hours of [0.1, 1, 7, 24]) {
+      const page = pageOf({ readAt: NOW - hours * HOUR });
+      expect(valueOf(page, { rates, timeline, now: NOW })).toBeCloseTo((rate * hours ** 2) / 2, 6);
+      expect(expectedChanges(page, { rates, timeline, now: NOW })).toBeCloseTo(rate * hours, 6);
+    }
+  });
+
+  test('grows with time, with more rows and with new rows that may have come', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(50), { minLength: KINDS, maxLength: KINDS }),
+        fc.nat(KINDS - 1),
+        fc.integer({ min: 1, max: 3 * 24 * 60 }),
+        (kinds, more, minutes) => {
+          const moment = { rates: new Rates(), timeline, now: NOW };
+          const page = pageOf({ kinds, readAt: NOW - minutes * MINUTE });
+          const value = valueOf(page, moment);
+          expect(value).toBeGreaterThanOrEqual(0);
+          const older = valueOf({ ...page, readAt: page.readAt - HOUR }, moment);
+          expect(older).toBeGreaterThanOrEqual(value);
+          const fuller = kinds.map((rows, kind) => (kind === more ? rows + 1 : rows));
+          expect(valueOf({ ...page, kinds: fuller }, moment)).toBeGreaterThan(value);
+          expect(valueOf({ ...page, isEnd: true }, moment)).toBeGreaterThan(value);
+        },
+      ),
+    );
+  });
+
+  test('is great for a row that has just changed, and less as the row ages without a change', () => {
+    const moment = { rates: new Rates(), timeline, now: NOW };
+    const of = (kind: number): number => {
+      const kinds = Array.from({ length: KINDS }, (_, index) => (index === kind ? 1 : 0));
+      return valueOf(pageOf({ kinds }), moment);
+    };
+    for (let age = 1; age < NEVER; age += 1) expect(of(AGES + age)).toBeLessThan(of(AGES + age - 1));
+    expect(of(0), 'a closed one changes less often').toBeLessThan(of(AGES));
+  });
+});
+
+describe('the rates', () => {
+  /** A reading an hour after the one before, in which so many of 100 old rows had changed. */
+  function observe(rates: Rates, changed: number, now: number): void {
+    const before = Array.from({ length: 100 }, (_, index) => ({
+      id: String(index),
+      status: 'open',
+      changedAt: now - 30 * DAY,
+      firstSeenAt: now - 30 * DAY,
+    }));
+    const changedIds = new Set(before.slice(0, changed).map(({ id }) => id));
+    const view = pageOf({ readAt: now - HOUR });
+    const moment = { timeline: new Timeline(now), now };
+    learnFrom(rates, { view, baselineAt: now, before, changedIds, inserted: 0 }, moment);
+  }
+
+  test('become what was seen, whatever they were before', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), (changed) => {
+        const rates = new Rates();
+        for (let hour = 0; hour < 200; hour += 1) observe(rates, changed, NOW + hour * HOUR);
+        // A row that changed was watched for half an hour on average.
+        const seen = changed / (100 - changed / 2);
+        expect(rates.ofKind(OPEN_NEVER, 'new') / seen).toBeGreaterThan(0.9);
+        expect(rates.ofKind(OPEN_NEVER, 'new') / seen).toBeLessThan(1.1);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('survive a restart, and forget within weeks', () => {
+    const rates = new Rates();
+    for (let hour = 0; hour < 100; hour += 1) observe(rates, 10, NOW + hour * HOUR);
+    const again = new Rates(rates.unsaved());
+    expect(again.ofKind(OPEN_NEVER, 'new')).toBe(rates.ofKind(OPEN_NEVER, 'new'));
+    expect(rates.unsaved()).toEqual([]);
+    for (let hour = 0; hour < 100; hour += 1) observe(again, 0, NOW + 39 * DAY + hour * HOUR);
+    expect(again.ofKind(OPEN_NEVER, 'new')).toBeLessThan(0.2 * rates.ofKind(OPEN_NEVER, 'new'));
+  });
+});

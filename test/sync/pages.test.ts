@@ -143,7 +143,7 @@ async function expectChain({ database, sightings }: PageMirror): Promise<void> {
       expect({ column, old: change.old_value }).toEqual({ column, old: last.get(column) });
     last.set(column, change.new_value);
     if (change.field === 'presence' && change.new_value === 'present') continue;
-    const before = (sightings.get(row) ?? []).filter((at) => at < observed).at(-1);
+    const before = (sightings.get(row) ?? []).findLast((at) => at < observed);
     expect({ column, observed, seen: change.previously_seen_at?.getTime() }).toEqual({
       column,
       observed,

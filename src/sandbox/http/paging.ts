@@ -79,7 +79,7 @@ function mixed(sorted: readonly string[]): string[] {
 
 /** The last digits first: an order that new rows enter anywhere. */
 function mixedKey(id: string): string {
-  return [...id].toReversed().join('');
+  return Array.from(id).toReversed().join('');
 }
 
 // The form of the published sample (docs/service.md): "after id X", twice encoded. The outer base64 is padded

@@ -31,10 +31,11 @@ function sectionOf(report: Report): string {
   const columns = COLUMNS.filter(({ title }) => title !== 'unread');
   return [
     `## Account ${account.name}\n`,
-    `${account.inboxes} inboxes, ${count(account.conversations)} conversations, ${account.newADay} new on`,
-    `a working day; ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}.`,
-    `${count(changes)} changes in ${days} days, after ${warm} days that do not count.`,
-    `The bound D\\* is ${show(bound)} minutes.\n`,
+    `- ${account.inboxes} inboxes, ${count(account.conversations)} conversations, ${account.newADay} new on a` +
+      ` working day`,
+    `- ${numbered(days, 'measured day')} after ${numbered(warm, 'day')} that do not count; ` +
+      `${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}; ${count(changes)} changes`,
+    `- the bound D\\*: ${show(bound)} minutes\n`,
     tableOf([
       columns.map(({ title }) => title),
       ...results.map((result) => columns.map((column) => column.of(result))),
@@ -54,7 +55,7 @@ function aimsOf({ account, results, bound }: Report): string {
     return aim === null ? [] : [verdict(name === 'p95' ? '95 %' : name, planner[name], aim, ' min')];
   });
   lines.push(verdict('mean / D\\*', planner.mean / bound, TIMES_BOUND, ''));
-  return `Aims for the planner: ${lines.join('; ')}.\n`;
+  return ['Aims for the planner:\n', ...lines.map((line) => `- ${line}`), ''].join('\n');
 }
 
 function verdict(name: string, is: number, atMost: number, unit: string): string {
@@ -80,6 +81,10 @@ function tableOf(rows: readonly (readonly string[])[]): string {
   const [head, ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
   const rule = `|${rows[0]!.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`;
   return [head, rule, ...body].join('\n');
+}
+
+function numbered(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function count(value: number): string {

@@ -59,7 +59,12 @@ export function plotOf(reports: readonly Report[]): string {
       ` role="img" aria-label="Delay of a change by policy and account">`,
     `<style>${STYLE}</style>`,
     text(16, 26, 'title', 'How long a change waits until the mirror reads it'),
-    text(16, 46, 'note', 'Dot: median. Ring: mean. Line: to the 95th percentile. Dashed: the bound D*.'),
+    text(
+      16,
+      46,
+      'note',
+      'Dot: median. Ring and number: mean. Line: to the 95th percentile. Dashed: the bound D*.',
+    ),
     ...panels,
     '</svg>\n',
   ].join('\n');

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Budget } from '../src/core/budget.ts';
 import { DAY, HOUR, SECOND } from '../src/core/clock.ts';
 import type { ListName } from '../src/core/lists.ts';
 import { Daemon } from '../src/daemon/daemon.ts';
@@ -16,44 +17,30 @@ import { createLog } from '../src/session/log.ts';
 import { cronsOf } from '../src/sync/planning/cron.ts';
 import { TestClock } from '../test/support/clock.ts';
 import { KillSwitch } from '../test/support/kill-switch.ts';
-import { type Account, People } from './freshness-account.ts';
+import { type Account, START } from './freshness-account.ts';
+import { People } from './freshness-people.ts';
+import { type Measured, type Outcome, Staleness } from './freshness-staleness.ts';
+import type { Trace } from './freshness-trace.ts';
 
 const KEY = 'sandbox-key';
-const BUDGET = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
+export const BUDGET: Budget = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
 /** Milliseconds between two ticks of the daemon. */
 const POLL_MS = 10 * SECOND;
-const START = Date.parse('2026-03-02T00:00:00Z');
-
 /** The mirror may need this many days after the measured ones to read the last of their changes. */
-const DAYS_AFTER = 2;
-
-export interface Run {
-  /** Milliseconds from each change at the service until its row is next read. */
-  readonly delays: readonly number[];
-  /** Changes that were never read. */
-  readonly unread: number;
-  /** Requests in each hour of the measured days. */
-  readonly byHour: readonly number[];
-}
+export const DAYS_AFTER = 2;
 
 export interface RunOptions {
   readonly account: Account;
+  readonly trace: Trace;
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly readPages: boolean;
-  readonly warmDays: number;
-  readonly days: number;
+  readonly measured: Measured;
   readonly seed: number;
 }
 
-/** Runs the daemon for some days of virtual time on an account that people work in. */
-export async function measure({
-  account,
-  schedules,
-  readPages,
-  warmDays,
-  days,
-  seed,
-}: RunOptions): Promise<Run> {
+/** Runs the daemon from {@link START} on an account that people work in. */
+export async function measure(options: RunOptions): Promise<Outcome> {
+  const { account, trace, schedules, readPages, measured, seed } = options;
   const clock = new TestClock(START);
   const sandbox = createSandbox({
     inboxes: account.inboxes,
@@ -62,35 +49,42 @@ export async function measure({
     key: KEY,
     now: clock.now,
   });
-  const people = new People(sandbox, account, { from: START, days: warmDays + days, seed });
-  const from = START + warmDays * DAY;
-  const pending = new Map<string, number[]>();
-  const delays: number[] = [];
-  const catchUp = (): void => {
-    for (const { at, row } of people.upTo(clock.now()))
-      if (at >= from) pending.set(row, [...(pending.get(row) ?? []), at]);
-  };
+  const people = new People(sandbox, trace, seed);
+  const staleness = new Staleness(measured, account.conversations);
+  const catchUp = (): void =>
+    people.upTo(clock.now(), (row, { at, kind }) => staleness.changed(row, at, kind === 'open'));
   const onRead = (inboxId: string | null, ids: readonly string[], now: number): void => {
-    for (const id of ids) {
-      const row = `${inboxId}/${id}`;
-      for (const at of pending.get(row) ?? []) delays.push(now - at);
-      pending.delete(row);
-    }
+    for (const id of ids) staleness.read(`${inboxId}/${id}`, now);
   };
   const http = inMemory(sandbox, catchUp);
   const daemon = await startDaemon({ clock, http, schedules, readPages, onRead });
-  await clock.sleep((warmDays + days) * DAY);
-  const until = clock.now();
-  catchUp();
-  for (let hours = 0; hours < DAYS_AFTER * 24 && pending.size > 0; hours += 1) await clock.sleep(HOUR);
+  await clock.sleep(measured.until - START);
+  for (let hours = 0; hours < DAYS_AFTER * 24 && staleness.unread > 0; hours += 1) await clock.sleep(HOUR);
   await clock.hold(daemon.stop);
-  return { delays, unread: [...pending.values()].flat().length, byHour: hourly(sandbox, from, until) };
+  const { delays, unread } = staleness;
+  const violations = violationsIn(sandbox);
+  return {
+    delays,
+    unread,
+    currentShare: staleness.currentShare(),
+    byHour: hourly(sandbox, measured),
+    violations,
+  };
 }
 
-function hourly({ arrivals }: Sandbox, from: number, until: number): number[] {
+function hourly({ arrivals }: Sandbox, { from, until }: Measured): number[] {
   const counts = Array.from({ length: (until - from) / HOUR }, () => 0);
   for (const { at } of arrivals) if (at >= from && at < until) counts[Math.floor((at - from) / HOUR)]! += 1;
   return counts;
+}
+
+/** Counts the requests that broke a limit, in the whole run. */
+function violationsIn({ arrivals }: Sandbox): { refused: number; overCap: number } {
+  const overCap = arrivals.filter(({ at }, nth) => {
+    const before = arrivals[nth - BUDGET.perDay];
+    return before !== undefined && at - before.at < DAY;
+  });
+  return { refused: arrivals.filter(({ status }) => status === 429).length, overCap: overCap.length };
 }
 
 /** HTTP to the sandbox without a socket. */

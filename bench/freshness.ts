@@ -1,27 +1,43 @@
 /** `npm run bench:freshness`: how far the mirror lies behind the service. See README.md. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { MINUTE } from '../src/core/clock.ts';
-import { ACCOUNTS } from './freshness-account.ts';
-import { measure, type Run } from './freshness-run.ts';
-import { aligned, median, quantile, show } from './figures.ts';
+import { scheduledCap } from '../src/core/budget.ts';
+import { DAY } from '../src/core/clock.ts';
+import { type Account, ACCOUNTS, START } from './freshness-account.ts';
+import { boundOf } from './freshness-bound.ts';
+import { documentOf } from './freshness-document.ts';
+import { factsOf } from './freshness-facts.ts';
+import { plotOf } from './freshness-plot.ts';
+import { SIMULATED, simulate } from './freshness-policies.ts';
+import { mean, meanFacts, PLANNER, type Report, resultOf, textOf } from './freshness-report.ts';
+import { BUDGET, DAYS_AFTER, measure } from './freshness-run.ts';
+import type { Outcome } from './freshness-staleness.ts';
+import { TRACE_DAYS, traceOf } from './freshness-trace.ts';
 
 const { values } = parseArgs({
   options: {
     accounts: { type: 'string', default: 'S,M' },
-    warm: { type: 'string', default: '1' },
-    days: { type: 'string', default: '2' },
+    seeds: { type: 'string', default: '1,2,3' },
+    warm: { type: 'string', default: '2' },
+    days: { type: 'string', default: '5' },
     conversations: { type: 'string' },
     pages: { type: 'string', default: 'auto' },
-    seed: { type: 'string', default: '1' },
+    from: { type: 'string' },
     json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
 });
 const wanted = values.accounts.split(',');
 const accounts = ACCOUNTS.filter(({ name }) => wanted.includes(name));
-if (accounts.length === 0) {
-  process.stderr.write(`No account is named ${values.accounts}. There are: S, M, L.\n`);
-  process.exit(2);
-}
+if (accounts.length === 0) refuse(`No account is named ${values.accounts}. There are: S, M, L.`);
+const seeds = values.seeds.split(',').map(Number);
+const [warm, days] = [Number(values.warm), Number(values.days)];
+if (![...seeds, warm, days].every(Number.isInteger) || days < 1)
+  refuse('--seeds, --warm and --days are whole numbers; at least one day is measured.');
+if (warm + days + DAYS_AFTER > TRACE_DAYS)
+  refuse(`A trace has ${TRACE_DAYS} days; ${DAYS_AFTER} of them follow the measured ones.`);
+const measured = { from: START + warm * DAY, until: START + (warm + days) * DAY };
 
 /** The defaults of `.env.example`, except for the option `--conversations`. */
 const schedules = {
@@ -31,58 +47,49 @@ const schedules = {
   conversations: values.conversations ?? (values.pages === 'auto' ? '0 3 * * *' : '*/15 * * * *'),
 };
 
-const reports = [];
-for (const account of accounts) {
-  const began = performance.now();
-  const run = await measure({
-    account,
-    schedules,
-    readPages: values.pages === 'auto',
-    seed: Number(values.seed),
-    warmDays: Number(values.warm),
-    days: Number(values.days),
-  });
-  process.stderr.write(`${account.name}: ${Math.round((performance.now() - began) / 1000)} s\n`);
-  reports.push({ account: account.name, ...figures(run) });
+const reports: Report[] = [];
+if (values.from === undefined) for (const account of accounts) reports.push(await reportOf(account));
+else
+  for (const file of values.from.split(','))
+    reports.push(...(JSON.parse(readFileSync(file, 'utf8')) as Report[]));
+
+process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : reports.map(textOf).join('\n'));
+if (values.write) {
+  const folder = join(import.meta.dirname, '../docs');
+  writeFileSync(join(folder, 'freshness.md'), documentOf(reports));
+  writeFileSync(join(folder, 'freshness.svg'), plotOf(reports));
 }
 
-if (values.json) {
-  process.stdout.write(`${JSON.stringify(reports, null, 2)}\n`);
-} else {
-  const table = aligned([
-    ['account', 'changes', 'unread', 'mean, min', 'median', '95 %', 'requests', 'silent hours'],
-    ...reports.map((report) => [
-      report.account,
-      show(report.changes),
-      show(report.unread),
-      show(report.meanMinutes),
-      show(report.medianMinutes),
-      show(report.p95Minutes),
-      show(report.requests),
-      show(report.silentHours),
-    ]),
-  ]);
-  const hours = aligned([
-    ['requests in hour', ...Array.from({ length: 24 }, (_, hour) => String(hour))],
-    ...reports.flatMap(({ account, byHour }) =>
-      Array.from({ length: byHour.length / 24 }, (_, day) => [
-        `${account}, day ${day + 1}`,
-        ...byHour.slice(24 * day, 24 * (day + 1)).map(String),
-      ]),
-    ),
-  ]);
-  process.stdout.write(`${table}\n\n${hours}\n`);
-}
-
-function figures({ delays, unread, byHour }: Run) {
+/** Measures all policies on the same traces. */
+async function reportOf(account: Account): Promise<Report> {
+  const outcomes = new Map<string, Outcome[]>();
+  const add = (policy: string, outcome: Outcome): unknown =>
+    outcomes.set(policy, [...(outcomes.get(policy) ?? []), outcome]);
+  const [facts, bounds] = [[], []] as [ReturnType<typeof factsOf>[], number[]];
+  for (const seed of seeds) {
+    const began = performance.now();
+    const trace = traceOf(account, seed);
+    facts.push(factsOf(trace));
+    bounds.push(boundOf(trace, { firstDay: warm, days, budget: scheduledCap(BUDGET) }));
+    for (const [name, policy] of Object.entries(SIMULATED))
+      add(name, simulate(policy(BUDGET), trace, measured, measured.until + DAYS_AFTER * DAY));
+    const readPages = values.pages === 'auto';
+    add(PLANNER, await measure({ account, trace, schedules, readPages, measured, seed }));
+    const seconds = Math.round((performance.now() - began) / 1000);
+    process.stderr.write(`${account.name}, seed ${seed}: ${seconds} s\n`);
+  }
   return {
-    changes: delays.length + unread,
-    unread,
-    meanMinutes: delays.reduce((sum, delay) => sum + delay, 0) / delays.length / MINUTE,
-    medianMinutes: median(delays) / MINUTE,
-    p95Minutes: quantile(delays, 0.95) / MINUTE,
-    requests: byHour.reduce((sum, requests) => sum + requests, 0),
-    silentHours: byHour.filter((requests) => requests === 0).length,
-    byHour,
+    account,
+    seeds,
+    warm,
+    days,
+    facts: meanFacts(facts),
+    bound: mean(bounds),
+    results: [...outcomes].map(([policy, ofPolicy]) => resultOf(policy, ofPolicy)),
   };
+}
+
+function refuse(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(2);
 }

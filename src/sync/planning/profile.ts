@@ -17,6 +17,9 @@ const LEAST_WEIGHT = 0.1;
 /** A change that two sightings do not place within 24 hours says nothing about its hour. */
 const WIDEST_SPAN = HOURS_A_DAY;
 
+/** The changes are divided among the hours this many times again, by what the time before has shown. */
+const REFINEMENTS = 3;
+
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** The profile before anything is learned. */
@@ -63,26 +66,47 @@ function smoothed({ changes, times }: Activity): number[] {
 }
 
 /**
- * The activity in each hour of the local week. A change happened between two sightings, so it counts evenly
- * for the hours between them: otherwise an hour in which the daemon reads much would look busy.
+ * The activity in each hour of the local week. A change happened between two sightings. It counts evenly for
+ * the hours between them at first: otherwise an hour in which the daemon reads much would look busy. Then
+ * it counts more for those of these hours in which other changes fall, so that a long gap between two readings
+ * does not make the night look busy (the method of Richardson and Lucy).
  * @param since the instant from which the spans count their hours, epoch ms
  */
 export function activityOf(
   spans: readonly ActivitySpan[],
   { since, now, timezone }: { since: number; now: number; timezone: string },
 ): Activity {
-  const byHour = new Map<number, number>();
-  for (const { first, last, changes } of spans) {
-    const hours = last - first + 1;
-    if (hours > WIDEST_SPAN) continue;
-    for (let hour = Math.max(0, first); hour <= last; hour += 1)
-      byHour.set(hour, (byHour.get(hour) ?? 0) + changes / hours);
-  }
   const local = localTime(timezone);
-  const activity = { changes: emptyWeek(), times: emptyWeek() };
   const end = Math.floor((now - since) / HOUR);
+  const hoursOfWeek = Array.from(
+    { length: end + 1 },
+    (_, hour) => local(since + (hour + 0.5) * HOUR).hourOfWeek,
+  );
+  const narrow = spans.filter(({ first, last }) => last - first < WIDEST_SPAN);
+  let activity = spread(narrow, FLAT, hoursOfWeek);
+  for (let round = 0; round < REFINEMENTS; round += 1)
+    activity = spread(narrow, intensityOf(activity), hoursOfWeek);
+  return activity;
+}
+
+/** Divides the changes of each span among its hours, in proportion to the intensity of each. */
+function spread(
+  spans: readonly ActivitySpan[],
+  intensity: Profile,
+  hoursOfWeek: readonly number[],
+): Activity {
+  const byHour = new Map<number, number>();
+  const weightOf = (hour: number): number => intensity[hoursOfWeek[hour] ?? 0] ?? 1;
+  for (const { first, last, changes } of spans) {
+    let sum = 0;
+    for (let hour = Math.max(0, first); hour <= last; hour += 1) sum += weightOf(hour);
+    for (let hour = Math.max(0, first); hour <= last; hour += 1)
+      byHour.set(hour, (byHour.get(hour) ?? 0) + (changes * weightOf(hour)) / sum);
+  }
+  const activity = { changes: emptyWeek(), times: emptyWeek() };
+  const end = hoursOfWeek.length - 1;
   for (let hour = Math.min(end, ...byHour.keys()); hour < end; hour += 1) {
-    const { hourOfWeek } = local(since + (hour + 0.5) * HOUR);
+    const hourOfWeek = hoursOfWeek[hour]!;
     activity.changes[hourOfWeek]! += byHour.get(hour) ?? 0;
     activity.times[hourOfWeek]! += 1;
   }

@@ -130,6 +130,23 @@ describe('the profile', () => {
     expect([times[9], times[10], times[47], times[48]]).toEqual([0, 1, 1, 0]);
   });
 
+  test('counts a change of a long gap for those of its hours in which other changes fall', () => {
+    const days = 14;
+    const spans = Array.from({ length: days }, (_, nth) => [
+      { first: nth * 24 + 12, last: nth * 24 + 12, changes: 20 },
+      { first: nth * 24 + 9, last: nth * 24 + 20, changes: 12 },
+    ]).flat();
+    const { changes } = activityOf(spans, {
+      since: MONDAY,
+      now: MONDAY + days * 24 * HOUR,
+      timezone: 'UTC',
+    });
+    const [noon, evening] = [changes[12]! / 2, changes[20]! / 2];
+    expect(noon).toBeGreaterThan(28);
+    expect(evening).toBeLessThan(0.4);
+    expect(changes.reduce((sum, value) => sum + value, 0)).toBeCloseTo(days * 32);
+  });
+
   test('reads the hours of the week in the time zone of the reports', () => {
     const profile = hoursOf(168, (hour) => hour);
     const kathmandu = weightsAt(profile, 'Asia/Kathmandu', MONDAY);

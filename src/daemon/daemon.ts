@@ -95,6 +95,7 @@ export class Daemon {
       isOtherAccount: () => this.#otherAccount !== null,
       onError: (error) => this.#handleError(error),
       onEnd: () => this.#wakeUp(),
+      onRead: () => this.#wake.abort(),
     });
     this.#orders = new OrderRunner({
       ...deps,

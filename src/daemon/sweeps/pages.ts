@@ -36,6 +36,8 @@ export interface PageReadsDeps extends ReadPages {
   readonly onFailure: (key: ListKey, error: unknown, isFinal: boolean) => void;
   /** A list has lost its bookmarks. */
   readonly onLost: () => void;
+  /** A page was read, so the next one may wait for its token. */
+  readonly onRead: () => void;
 }
 
 /** Pages that wait for their token, or are being read, side by side. */
@@ -86,32 +88,39 @@ export class PageReads {
     const stopped = [...this.#reads].filter(isWanted);
     for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
-    await this.#save();
+    // A minute of learning is no reason for a stop to fail.
+    await this.#save().catch(() => undefined);
   }
 
   #start(): void {
     const stop = new AbortController();
     const read: PageRead = { inboxId: null, stop, ended: Promise.resolve() };
     this.#reads.add(read);
-    read.ended = this.#read(read, stop.signal).finally(() => this.#reads.delete(read));
+    read.ended = this.#read(read, stop.signal).then((isRead) => {
+      this.#reads.delete(read);
+      if (isRead) this.#deps.onRead();
+    });
   }
 
-  async #read(read: PageRead, signal: AbortSignal): Promise<void> {
+  /** @returns true if a page was read. Never rejects */
+  async #read(read: PageRead, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#deps.pacer.take(false, signal);
       await this.#load();
     } catch (error) {
       if (!signal.aborted) this.#deps.onFailure({ list: 'conversations', inboxId: null }, error, false);
-      return;
+      return false;
     }
     const next = this.#next();
-    if (next === null) return;
+    if (next === null) return false;
     const { page } = next;
     read.inboxId = page.inboxId;
     try {
       await this.#readPage(page, signal);
+      return true;
     } catch (error) {
       await this.#afterError(page, error, signal);
+      return false;
     }
   }
 
@@ -163,9 +172,11 @@ export class PageReads {
         this.#plan.replace(inboxId, []);
         onLost();
       }
-    } finally {
-      onFailure({ list: 'conversations', inboxId }, error, isFinal);
+    } catch (failure) {
+      onFailure({ list: 'conversations', inboxId }, failure, false);
+      return;
     }
+    onFailure({ list: 'conversations', inboxId }, error, isFinal);
   }
 
   #next() {

@@ -36,6 +36,8 @@ export interface ScheduledSweepsDeps {
   readonly onError: (error: unknown) => void;
   /** A sweep has ended. */
   readonly onEnd: () => void;
+  /** A page was read by its bookmark. */
+  readonly onRead: () => void;
 }
 
 /** While lists are due, the agenda is read again after this many ms. */

@@ -24,7 +24,7 @@ export interface Outcome {
 
 /** The limits that a slot must obey. */
 export interface SlotLimits {
-  /** Least number of milliseconds between two arrivals at the service. */
+  /** Least number of milliseconds between two arrivals at the service, at the full rate. */
   readonly gapMs: number;
   /** Milliseconds to wait after the start of an unanswered request, because its arrival is unknown. */
   readonly unansweredMs: number;
@@ -38,8 +38,11 @@ export interface SlotLimits {
 
 /** A slot, or the reason for none and the milliseconds to wait before the next attempt. */
 export type Grant =
-  /** `probe`: a pause has expired but not ended. A good answer to this request ends it. */
-  | { readonly granted: true; readonly id: number; readonly probe: boolean }
+  /**
+   * `probe`: a pause has expired but not ended. A good answer to this request ends it. `slowdown`: as in
+   * `GateState`.
+   */
+  | { readonly granted: true; readonly id: number; readonly probe: boolean; readonly slowdown: number }
   | {
       readonly granted: false;
       readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key';
@@ -52,6 +55,11 @@ export interface BudgetLeft {
   readonly left: number;
   /** Milliseconds until the ledger allows one request more than now, or the first one if none is left. */
   readonly freesInMs: number;
+}
+
+/** The gate's state after a 429. `alone`: only this path is refused, while the account's limits are kept. */
+export interface Paused extends GateState {
+  readonly alone: boolean;
 }
 
 /** The durable record that all processes of a mirror share. The mirror stores it, the gate writes to it. */
@@ -72,13 +80,18 @@ export interface Ledger {
     until: (strikes: number) => number,
     cause: string,
     now: number,
-  ): Promise<GateState | null>;
+  ): Promise<Paused | null>;
   /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
    * @returns whether it did so
    */
   endPause(requestId: number): Promise<boolean>;
-  /** Ends pause and breaker, forgets the strikes, allows a refused key: for a person who resets the gate. */
+  /**
+   * Shortens the gap between requests after a good answer, unless a pause has not ended. `now` in epoch ms.
+   * @returns the slowdown, as in `GateState`
+   */
+  ease(now: number): Promise<number>;
+  /** Ends pause and breaker, forgets the strikes and the slowdown, allows a refused key: for a person who resets the gate. */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;

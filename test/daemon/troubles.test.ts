@@ -13,6 +13,7 @@ const OPEN = {
   cause: null,
   refusedKey: null,
   refusedAt: null,
+  slowdown: 1,
 };
 const later = (ms: number): Date => new Date(NOW + ms);
 

@@ -118,9 +118,10 @@ class LedgerGate implements Gate {
     const now = clock.now();
     const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    if (attempts >= tries || asked > patienceMs) {
+    const alone = kind === 'throttled' && ended.alone === true;
+    if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      const everything = failedSince > this.#lastGoodAt;
+      const everything = !alone && failedSince > this.#lastGoodAt;
       throw gaveUp(entry, { tries: attempts, cause, everything, resumeAt, now });
     }
     if (kind === 'throttled') return;
@@ -139,12 +140,12 @@ class LedgerGate implements Gate {
     { send, read, forbids }: Exchange<Result>,
   ): Promise<Attempt<Result>> {
     const { ledger, clock, onEvent, onEnded } = this.#options;
-    const ended = await attempt(send, read, forbids);
+    let ended = await attempt(send, read, forbids);
     const at = clock.monotonic();
     if (ended.kind === 'lost') this.#turnstile.lost(slot, at);
     else this.#turnstile.answered(slot, at);
 
-    if (ended.kind === 'throttled') await this.#strike(slot.id, ended.answer);
+    if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {
       await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.wallClock());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
@@ -160,12 +161,13 @@ class LedgerGate implements Gate {
     if (wasServed(ended)) {
       this.#lastGoodAt = at;
       if (slot.probe && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
+      await this.#turnstile.ease();
     }
     return ended;
   }
 
-  /** Pauses the gate after a 429. */
-  async #strike(requestId: number, answer: Answer): Promise<void> {
+  /** Pauses the gate after a 429. @returns whether the service refuses this path alone */
+  async #strike(requestId: number, answer: Answer): Promise<boolean> {
     const { ledger, onEvent } = this.#options;
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
@@ -175,9 +177,10 @@ class LedgerGate implements Gate {
     const cause = `the service answered 429 Too Many Requests${inWords}${asked}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
     const state = await ledger.pauseGate(requestId, until, cause, now);
-    if (state === null) return;
+    if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });
+    return state.alone;
   }
 }
 

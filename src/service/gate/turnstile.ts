@@ -71,6 +71,9 @@ export class Turnstile {
    * requests away from them.
    */
   readonly #spacedUntil = new Map<number, number>();
+  /** The slowdown that the ledger named last, and when this process's last request left (monotonic ms). */
+  #slowdown = 1;
+  #lastStart = Number.NEGATIVE_INFINITY;
   #lastBoot: Boot | null = null;
   /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
   #fillAt = 0;
@@ -130,6 +133,11 @@ export class Turnstile {
     }
   }
 
+  /** Shortens the gap after a good answer, if 429s have lengthened it. */
+  async ease(): Promise<void> {
+    if (this.#slowdown > 1) this.#slowdown = await this.#options.ledger.ease(await this.wallClock());
+  }
+
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
@@ -146,6 +154,11 @@ export class Turnstile {
     for (;;) {
       await this.#throwIfSpent(cap);
       const launch = await this.#throttle.launched(signal);
+      const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
+      if (this.#slowdown > 1 && heldMs > 0) {
+        await clock.sleep(Math.min(heldMs, LEDGER_POLL_MS), signal);
+        continue;
+      }
       const now = await this.wallClock();
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
@@ -154,6 +167,8 @@ export class Turnstile {
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         const { start, end } = this.#throttle.depart(launch);
+        this.#lastStart = start;
+        this.#slowdown = grant.slowdown;
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
         return { slot: { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt }, end };
       }
@@ -189,7 +204,8 @@ export class Turnstile {
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
-    const until = Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs));
+    const gapMs = this.#gapMs * this.#slowdown;
+    const until = Math.max(at + gapMs, start + unansweredMs(gapMs));
     this.#spacedUntil.set(id, until + LEDGER_MARGIN_MS);
   }
 

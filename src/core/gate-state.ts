@@ -1,3 +1,4 @@
+import { BUDGET_WINDOW_MS } from './budget.ts';
 import { HOUR, MINUTE } from './clock.ts';
 
 /** The gate's state that survives a restart. */
@@ -14,6 +15,9 @@ export interface GateState {
   readonly refusedAt: Date | null;
   /** The gap between two requests in multiples of that of REQUESTS_PER_SECOND: 1 to 16. */
   readonly slowdown: number;
+  /** Requests of this mirror in 24 hours when the service refused one for the limit of its day. */
+  readonly dayLimit: number | null;
+  readonly dayLimitAt: Date | null;
 }
 
 /** The number of strikes that opens the breaker. */
@@ -50,6 +54,24 @@ export function slower(state: GateState, now: number): number {
 /** The slowdown after a good answer at `now` (epoch ms). An hour without 429s restores the full rate. */
 export function faster(state: GateState, now: number): number {
   return isForgotten(state, now) ? 1 : Math.max(1, state.slowdown - EASE);
+}
+
+/**
+ * What 429s inside the mirror's own limits show of others who use the account. `day`: the service's day was
+ * full when this mirror had sent `sent` requests; the budget is lowered to them until `until`. `rate`: the
+ * gap between requests is `slowdown` times as long as configured. Null: nothing.
+ */
+export type ForeignUse =
+  | { readonly kind: 'day'; readonly sent: number; readonly at: Date; readonly until: Date }
+  | { readonly kind: 'rate'; readonly slowdown: number };
+
+/** Judges foreign use at `now` (epoch ms). */
+export function foreignUse(state: GateState, now: number): ForeignUse | null {
+  const { dayLimit: sent, dayLimitAt: at } = state;
+  const until = new Date((at?.getTime() ?? 0) + BUDGET_WINDOW_MS);
+  if (sent !== null && at !== null && until.getTime() > now) return { kind: 'day', sent, at, until };
+  if (state.slowdown === 1 || isForgotten(state, now)) return null;
+  return { kind: 'rate', slowdown: state.slowdown };
 }
 
 /** True an hour after the end of the last pause. */

@@ -73,13 +73,15 @@ export interface Ledger {
   gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
-   * left before the last pause began.
+   * left before the last pause began. `dayLimit`: the mirror's requests in the window, if the service refused
+   * this one for its limit of the day although the mirror had kept it. Then the gap does not grow.
    */
   pauseGate(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
     now: number,
+    dayLimit?: number | null,
   ): Promise<Paused | null>;
   /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
@@ -91,7 +93,10 @@ export interface Ledger {
    * @returns the slowdown, as in `GateState`
    */
   ease(now: number): Promise<number>;
-  /** Ends pause and breaker, forgets the strikes and the slowdown, allows a refused key: for a person who resets the gate. */
+  /**
+   * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key: for a
+   * person who resets the gate.
+   */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;

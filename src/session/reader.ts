@@ -6,8 +6,10 @@ import { isPostgres } from '../database/open.ts';
 import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { openExisting, openReadOnly } from '../query/open.ts';
+import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
+import { openKeyUse } from './key/use.ts';
 import { type Io, printWarning } from './terminal.ts';
 
 /**
@@ -23,8 +25,11 @@ export function readerConfig(io: Io): Config {
 
 /** Opens a mirror for a command that only reads. @throws MirrorError `USAGE` if the mirror does not exist */
 export async function openReader(io: Io): Promise<{ config: Config; mirror: Mirror }> {
-  const config = readerConfig(io);
-  return { config, mirror: openMirror(await openExisting(config.databaseUrl)) };
+  const configured = readerConfig(io);
+  const mirror = openMirror(await openExisting(configured.databaseUrl));
+  const use = openKeyUse({ configured: configured.budget, mirror, clock: systemClock() });
+  await use.refresh();
+  return { config: { ...configured, budget: use.budget }, mirror };
 }
 
 /** The mirror that a check of the configuration opens; without one, an empty mirror in a temporary folder. */

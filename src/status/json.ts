@@ -49,6 +49,7 @@ function statusRecord(status: JudgedStatus): unknown {
     waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
     schedules: schedulesRecord(status),
     webhook: webhookRecord(status),
+    foreign_use: foreignRecord(status.foreign),
     outage: waitRecord(status.outage),
     other_account: waitRecord(status.otherAccount),
   };
@@ -111,6 +112,12 @@ function webhookRecord({ webhook }: JudgedStatus): unknown {
   if (webhook === null) return null;
   const { pending, failures, retryAt, cause } = webhook;
   return { pending, failures, retry_at: instant(retryAt), cause };
+}
+
+function foreignRecord(use: JudgedStatus['foreign']): unknown {
+  if (use === null) return null;
+  if (use.kind === 'rate') return { limit: 'rate', slowdown: use.slowdown };
+  return { limit: 'day', sent: use.sent, at: instant(use.at), until: instant(use.until) };
 }
 
 function waitRecord(wait: JudgedStatus['outage' | 'otherAccount']): unknown {

@@ -1,6 +1,6 @@
 import type { Budget } from '../core/budget.ts';
 import { MINUTE } from '../core/clock.ts';
-import { type GateWord, judgeGate } from '../core/gate-state.ts';
+import { foreignUse, type ForeignUse, type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import type { Claimant } from '../mirror/lease.ts';
@@ -31,6 +31,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly budget: Budget;
   readonly judged: readonly JudgedList[];
   readonly gateWord: GateWord;
+  /** What 429s inside the mirror's limits show of others who use the account. */
+  readonly foreign: ForeignUse | null;
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
@@ -88,6 +90,7 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     databaseName,
     judged,
     gateWord,
+    foreign: foreignUse(status.gate, now),
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,

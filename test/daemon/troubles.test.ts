@@ -14,6 +14,8 @@ const OPEN = {
   refusedKey: null,
   refusedAt: null,
   slowdown: 1,
+  dayLimit: null,
+  dayLimitAt: null,
 };
 const later = (ms: number): Date => new Date(NOW + ms);
 

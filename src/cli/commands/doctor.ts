@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
-import { judgePause } from '../../core/gate-state.ts';
+import { foreignUse, judgePause } from '../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
@@ -75,12 +75,13 @@ async function runDoctor(io: Io, { resetGate = false, json = false }: DoctorOpti
   return exitCode;
 }
 
-async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
+async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
   const state = await ledger.gateState();
   if (reset) {
     const { pausedAt, cause } = state;
     await ledger.openGate();
+    await keyUse.refresh();
     return {
       name: 'gate',
       verdict: 'ok',
@@ -102,12 +103,15 @@ async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Ch
 }
 
 async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
-  const sent = await mirror.budget.sentInWindow(clock.now());
-  const verdict = sent >= config.budget.perDay ? 'warning' : 'ok';
+  const { foreignWords } = await import('../output/status.ts');
+  const now = clock.now();
+  const sent = await mirror.budget.sentInWindow(now);
+  const use = foreignUse(await mirror.ledger.gateState(), now);
+  const used = `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`;
   return {
     name: 'budget',
-    verdict,
-    message: `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`,
+    verdict: sent >= config.budget.perDay || use !== null ? 'warning' : 'ok',
+    message: use === null ? used : `${used}; ${foreignWords(use, { budget: config.budget, now })}`,
   };
 }
 

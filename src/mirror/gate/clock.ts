@@ -82,7 +82,7 @@ async function shiftPause(
 }
 
 /** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, another
- * account, suspicions. */
+ * account, the limit of the day, suspicions. */
 async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
   await shiftInstants(tx, dialect, shift, {
@@ -98,7 +98,7 @@ async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<vo
   });
   await shiftInstants(tx, dialect, shift, {
     table: 'gate_state',
-    columns: ['outage_since', 'outage_until', 'account_since', 'account_until'],
+    columns: ['outage_since', 'outage_until', 'account_since', 'account_until', 'day_limit_at'],
     where: 'id = 1',
   });
   for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);

@@ -20,6 +20,8 @@ export interface GateRow {
   refused_key: string | null;
   refused_at: Date | null;
   slowdown: number | null;
+  day_limit: number | null;
+  day_limit_at: Date | null;
 }
 
 /** The ledger in the mirror's database. All processes of a mirror share it. */
@@ -58,7 +60,13 @@ export class DatabaseLedger implements Ledger {
     return await readState(this.#database);
   }
 
-  async pauseGate(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
+  async pauseGate(
+    requestId: number,
+    until: (strikes: number) => number,
+    cause: string,
+    now: number,
+    dayLimit: number | null = null,
+  ) {
     return await this.#database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
       const before = await readState(tx);
@@ -76,8 +84,10 @@ export class DatabaseLedger implements Ledger {
         iso(now),
         iso(until(strikes)),
         cause,
-        alone ? before.slowdown : slower(before, now),
+        alone || dayLimit !== null ? before.slowdown : slower(before, now),
       );
+      if (dayLimit !== null)
+        await tx.execute(`UPDATE gate_state SET day_limit = $1, day_limit_at = $2`, dayLimit, iso(now));
       return { ...(await readState(tx)), alone };
     }, GATE);
   }
@@ -105,7 +115,8 @@ export class DatabaseLedger implements Ledger {
   async openGate(): Promise<void> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
-         refused_key = NULL, refused_at = NULL, slowdown = NULL`,
+         refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
+         day_limit_at = NULL`,
     );
   }
 
@@ -136,7 +147,8 @@ export class DatabaseLedger implements Ledger {
 
 async function readState(sql: Sql): Promise<GateState> {
   const [row] = await sql.query<GateRow>(
-    `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at, slowdown FROM gate_state`,
+    `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at, slowdown, day_limit,
+       day_limit_at FROM gate_state`,
   );
   return asGateState(row);
 }
@@ -153,5 +165,7 @@ export function asGateState(row: GateRow | undefined): GateState {
     refusedKey: row?.refused_key ?? null,
     refusedAt: row?.refused_at ?? null,
     slowdown: row?.slowdown ?? 1,
+    dayLimit: row?.day_limit ?? null,
+    dayLimitAt: row?.day_limit_at ?? null,
   };
 }

@@ -36,7 +36,8 @@ interface SlotSql {
 function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
   // Another process's request blocks until a gap after its answer, or without one for `unansweredMs`.
   const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
-    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) * COALESCE((SELECT slowdown FROM gate_state), 1) END - ${millisecondsBetween('sent_at', ':now')}`;
+    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) * COALESCE((SELECT slowdown FROM gate_state), 1)
+    END - ${millisecondsBetween('sent_at', ':now')}`;
   // Skips the arithmetic for requests whose quick answer came long ago.
   const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
   const others = `requests WHERE sent_at > :recentSince AND ${mayBlock}

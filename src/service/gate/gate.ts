@@ -1,10 +1,16 @@
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
-import { LONGEST_HINT_MS, pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import {
+  limitOf,
+  LONGEST_HINT_MS,
+  pauseAfterFailure,
+  pauseAfterStrike,
+  retryAfter,
+} from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
 import { type Answer, NoAnswer } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
-import { gaveUp, keyRefused } from './errors.ts';
+import { foreignCause, gaveUp, keyRefused } from './errors.ts';
 import { type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
@@ -21,6 +27,8 @@ export interface GateOptions extends TurnstileOptions {
 
 export type GateEvent =
   | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
+  /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
+  | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
   | { readonly kind: 'opened' }
   | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
   | { readonly kind: 'key-refused'; readonly cause: string };
@@ -168,18 +176,23 @@ class LedgerGate implements Gate {
 
   /** Pauses the gate after a 429. @returns whether the service refuses this path alone */
   async #strike(requestId: number, answer: Answer): Promise<boolean> {
-    const { ledger, onEvent } = this.#options;
+    const { ledger, onEvent, budget } = this.#options;
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const words = readErrorMessage(answer.body);
     const inWords = words === null ? '' : ` (${words})`;
-    const cause = `the service answered 429 Too Many Requests${inWords}${asked}`;
+    const limit = limitOf(words, hint);
+    const { left } = await ledger.budgetLeft(budget.perDay, now);
+    const dayLimit = limit === 'day' && left > 0 ? budget.perDay - left : null;
+    const foreign = dayLimit === null && limit !== 'rate' ? '' : `; ${foreignCause(dayLimit, budget)}`;
+    const cause = `the service answered 429 Too Many Requests${inWords}${asked}${foreign}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
-    const state = await ledger.pauseGate(requestId, until, cause, now);
+    const state = await ledger.pauseGate(requestId, until, cause, now, dayLimit);
     if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });
+    if (dayLimit !== null) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
     return state.alone;
   }
 }

@@ -2,6 +2,7 @@ import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Boot, type Clock, HOUR, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import type { MirrorError } from '../../core/errors.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
@@ -34,7 +35,7 @@ const LEDGER_MARGIN_MS = 50;
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved'>;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered'>;
   readonly key: () => string;
   /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
@@ -150,8 +151,9 @@ export class Turnstile {
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
     const { entry, scheduled = entry.reason === 'schedule', signal } = request;
     const { ledger, clock, budget, key } = this.#options;
-    const cap = scheduled ? scheduledCap(budget) : budget.perDay;
     for (;;) {
+      // The budget can be lowered while the request waits.
+      const cap = scheduled ? scheduledCap(budget) : budget.perDay;
       await this.#throwIfSpent(cap);
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
@@ -174,7 +176,7 @@ export class Turnstile {
       }
       if (grant.because === 'budget') {
         this.#fillAt = 0;
-        throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+        throw this.#budgetSpent(cap, grant.waitMs, now);
       }
       if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
       if (grant.because === 'pause') await this.refuseLongPause(now);
@@ -200,7 +202,14 @@ export class Turnstile {
     const { refusedKey, cause } = await ledger.gateState();
     if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
     await this.refuseLongPause(now);
-    throw budgetSpent(cap, budget, new Date(now + freesInMs), now);
+    throw this.#budgetSpent(cap, freesInMs, now);
+  }
+
+  #budgetSpent(cap: number, waitMs: number, now: number): MirrorError {
+    const { budget } = this.#options;
+    // Whatever has lowered the budget can end before a request of this mirror leaves the window.
+    const resumeInMs = budget.lowered == null ? waitMs : Math.min(waitMs, HOUR);
+    return budgetSpent(cap, budget, new Date(now + resumeInMs), now);
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {

@@ -30,18 +30,23 @@ const LEAST_BY_LIMIT = 24;
 export interface Lowering {
   /** This mirror's requests in 24 hours when the service refused one for its day; null if it did not. */
   readonly dayLimit: number | null;
+  /** Other mirrors that use the same key: their REQUESTS_PER_DAY, and their requests in 24 hours. */
+  readonly others: readonly { readonly perDay: number; readonly sent: number }[];
 }
 
 /**
  * The requests of a day, and those reserved of them, that a configured budget leaves for now. The reserve
- * keeps its share. At least one request is left, so that every plan can divide by the budget.
+ * keeps its share. The key's limit is the largest that a mirror names: with it, another mirror can keep to a
+ * smaller share. At least one request is left, so that every plan can divide by the budget.
  */
 export function lowered(
   { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
-  { dayLimit }: Lowering,
+  { dayLimit, others }: Lowering,
 ): Pick<Budget, 'perDay' | 'reserved'> {
   const byLimit = dayLimit === null ? perDay : Math.max(LEAST_BY_LIMIT, dayLimit);
-  const left = Math.max(1, Math.min(perDay, byLimit));
+  const ofKey = Math.max(perDay, ...others.map((other) => other.perDay));
+  const byOthers = others.reduce((rest, { sent }) => rest - sent, ofKey);
+  const left = Math.max(1, Math.min(perDay, byLimit, byOthers));
   return { perDay: left, reserved: Math.floor((reserved * left) / perDay) };
 }
 

@@ -14,7 +14,7 @@ import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './gate-log.ts';
 import { createKeys, type Keys } from './key/keys.ts';
-import { type KeyUse, openKeyUse } from './key/use.ts';
+import { type KeyUse, type KeyUseDeps, openKeyUse, othersWords } from './key/use.ts';
 import { createLog, type Log } from './log.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
@@ -68,6 +68,9 @@ const CLOCK_POLL_MS = MINUTE;
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
 
+const COUNTED = 'its requests count against the budget of this one';
+const RECORDS_FAIL = 'cannot use the records of the key, so requests of other mirrors are not counted';
+
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 
@@ -102,7 +105,19 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const mirror = await openSharedMirror(configured, options);
     defer(() => mirror.close());
     const clock = await followServerClock(mirror, defer);
-    const use = await followKeyUse({ configured: configured.budget, mirror, clock }, defer);
+    const use = await followKeyUse(
+      {
+        configured: configured.budget,
+        mirror,
+        clock,
+        machineNow: systemClock().now,
+        folder: configured.stateFolder,
+        fingerprint: () => keyFingerprint(keys.current()),
+        onTrouble: (cause) => log.warn({ cause }, RECORDS_FAIL),
+      },
+      defer,
+    );
+    if (use.others().length > 0) log.warn(`${othersWords(use.others())}; ${COUNTED}`);
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
@@ -112,7 +127,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       fingerprint: keyFingerprint(keys.current()),
     });
     const parts = { config, keys, keyUse: use, mirror, clock, log, access, userAgent, defer };
-    const client = await openClient(parts, screen, { ...options, onDayFull: use.refresh });
+    const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
@@ -140,10 +155,7 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
 }
 
 /** Reads the use of the key, and again once a minute while the session is open. */
-async function followKeyUse(
-  deps: Parameters<typeof openKeyUse>[0],
-  defer: Session['defer'],
-): Promise<KeyUse> {
+async function followKeyUse(deps: KeyUseDeps, defer: Session['defer']): Promise<KeyUse> {
   const use = openKeyUse(deps);
   await use.refresh();
   const polls = setInterval(() => void use.refresh().catch(() => undefined), KEY_POLL_MS);
@@ -155,6 +167,7 @@ async function openClient(
   {
     config,
     keys,
+    keyUse,
     mirror,
     clock,
     log,
@@ -162,7 +175,7 @@ async function openClient(
     defer,
   }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
   screen: Display,
-  { unattended = false, onEnded, onDayFull }: SessionOptions & { onDayFull: KeyUse['refresh'] },
+  { unattended = false, onEnded }: SessionOptions,
 ): Promise<Client> {
   const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent, network: config.network });
   defer(() => http.close());
@@ -171,11 +184,12 @@ async function openClient(
     clock,
     budget: config.budget,
     key: keys.current,
+    onGranted: () => keyUse.granted(),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
       screen.gateEvent(event);
       // If the database does not answer, the next poll reads it.
-      if (event.kind === 'day-full') void onDayFull().catch(() => undefined);
+      if (event.kind === 'day-full') void keyUse.refresh().catch(() => undefined);
     },
     ...(onEnded === undefined ? {} : { onEnded }),
   });

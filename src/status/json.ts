@@ -50,6 +50,7 @@ function statusRecord(status: JudgedStatus): unknown {
     schedules: schedulesRecord(status),
     webhook: webhookRecord(status),
     foreign_use: foreignRecord(status.foreign),
+    other_mirrors: status.others.map(({ name, sent }) => ({ database: name, sent })),
     outage: waitRecord(status.outage),
     other_account: waitRecord(status.otherAccount),
   };

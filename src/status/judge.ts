@@ -7,6 +7,7 @@ import type { Claimant } from '../mirror/lease.ts';
 import { isLeaseValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
+import type { OtherMirror } from '../session/key/records.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
@@ -33,6 +34,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly gateWord: GateWord;
   /** What 429s inside the mirror's limits show of others who use the account. */
   readonly foreign: ForeignUse | null;
+  /** The other mirrors of this machine's user with the same key. */
+  readonly others: readonly OtherMirror[];
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
@@ -64,10 +67,15 @@ export interface Circumstances {
   readonly config: Config;
   readonly databaseName: string;
   readonly self: Observer;
+  /** The other mirrors with the same key. */
+  readonly others?: readonly OtherMirror[];
 }
 
 /** Compares the mirror's status with the schedules' promises. */
-export function judge(status: MirrorStatus, { now, config, databaseName, self }: Circumstances): Judgement {
+export function judge(
+  status: MirrorStatus,
+  { now, config, databaseName, self, others = [] }: Circumstances,
+): Judgement {
   const crons = cronsOf(config.schedules, config.timezone);
   const judged = status.lists.map((list) => {
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
@@ -91,6 +99,7 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     judged,
     gateWord,
     foreign: foreignUse(status.gate, now),
+    others,
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,

@@ -102,16 +102,22 @@ async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Pr
   };
 }
 
-async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
+async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
   const { foreignWords } = await import('../output/status.ts');
+  const { othersWords } = await import('../../session/key/use.ts');
   const now = clock.now();
   const sent = await mirror.budget.sentInWindow(now);
   const use = foreignUse(await mirror.ledger.gateState(), now);
   const used = `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`;
+  const others = keyUse.others();
+  const notes = [
+    ...(use === null ? [] : [foreignWords(use, { budget: config.budget, now })]),
+    ...(others.length === 0 ? [] : [othersWords(others)]),
+  ];
   return {
     name: 'budget',
-    verdict: sent >= config.budget.perDay || use !== null ? 'warning' : 'ok',
-    message: use === null ? used : `${used}; ${foreignWords(use, { budget: config.budget, now })}`,
+    verdict: sent >= config.budget.perDay || notes.length > 0 ? 'warning' : 'ok',
+    message: [used, ...notes].join('; '),
   };
 }
 

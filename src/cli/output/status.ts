@@ -4,6 +4,7 @@ import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
 import { asCell, type Output, paint, wrapped } from '../../session/terminal.ts';
+import { othersWords } from '../../session/key/use.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import { renderTable } from './table.ts';
 
@@ -14,6 +15,7 @@ const HANGING = 9;
 export function statusAsText(output: Output, status: JudgedStatus): string {
   const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
+  if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
   if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
   sections.push(leaseLine(status));
@@ -118,8 +120,8 @@ export function foreignWords(
   if (use.kind === 'rate') {
     const gap = duration((use.slowdown * SECOND) / budget.perSecond);
     return (
-      `after 429s, requests leave at least ${gap} apart. If they come back, another client uses the account ` +
-      'or REQUESTS_PER_SECOND is too high'
+      `after 429s, requests leave at least ${gap} apart. If they come back, another client uses the ` +
+      'account, or REQUESTS_PER_SECOND is too high'
     );
   }
   const sent = plural(use.sent, 'request');

@@ -43,11 +43,13 @@ function budgetGauges(registry: Registry): Update {
     'Requests of the budget that scheduled work does not use.',
   );
   const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
+  const others = gauge(registry, 'key_other_requests', 'Requests of other mirrors with the same key.');
   const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
-  return ({ status: { budget, sent } }) => {
+  return ({ status: { budget, sent, others: mirrors } }) => {
     limit.set(budget.perDay);
     reserved.set(budget.reserved);
     used.set(sent);
+    others.set(mirrors.reduce((sum, mirror) => sum + mirror.sent, 0));
     left.set(requestsLeft(budget, sent));
   };
 }

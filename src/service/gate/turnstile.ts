@@ -37,6 +37,8 @@ export interface TurnstileOptions {
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered'>;
   readonly key: () => string;
+  /** Called for each request, after the ledger has recorded it and before it leaves. */
+  readonly onGranted?: () => void;
   /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
 }
@@ -168,6 +170,7 @@ export class Turnstile {
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds() };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
+        this.#options.onGranted?.();
         const { start, end } = this.#throttle.depart(launch);
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;

@@ -9,7 +9,7 @@ const CONTRACT = [
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{account,brake,crash,equality,history,pages,suspects,trust,unreadable,walks,witnesses}.test.ts',
-  'test/service/gate/{budget,hosts}.test.ts',
+  'test/service/gate/{budget,hosts,slowdown}.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
   'test/cli/flow.test.ts',
   'test/library/{docs,library}.test.ts',

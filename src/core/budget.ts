@@ -10,6 +10,8 @@ export interface Budget {
   readonly reserved: number;
   /** Rows a page (`limit`). */
   readonly pageSize: number;
+  /** Why the requests of a day are fewer than configured, as a clause; null or missing if they are not. */
+  readonly lowered?: string | null;
 }
 
 /** A request without an answer is given up after this many ms. It can arrive at the service until then. */
@@ -20,6 +22,33 @@ export const REQUEST_TIMEOUT_MS = 30 * SECOND;
  * before it arrives at the service.
  */
 export const BUDGET_WINDOW_MS = DAY + REQUEST_TIMEOUT_MS;
+
+/** A limit of the day that the service showed leaves at least this many requests: one an hour may test it. */
+const LEAST_BY_LIMIT = 24;
+
+/** What lowers a configured budget for now. */
+export interface Lowering {
+  /** This mirror's requests in 24 hours when the service refused one for its day; null if it did not. */
+  readonly dayLimit: number | null;
+  /** Other mirrors that use the same key: their REQUESTS_PER_DAY, and their requests in 24 hours. */
+  readonly others: readonly { readonly perDay: number; readonly sent: number }[];
+}
+
+/**
+ * The requests of a day, and those reserved of them, that a configured budget leaves for now. The reserve
+ * keeps its share. The key's limit is the largest that a mirror names: with it, another mirror can keep to a
+ * smaller share. At least one request is left, so that every plan can divide by the budget.
+ */
+export function lowered(
+  { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
+  { dayLimit, others }: Lowering,
+): Pick<Budget, 'perDay' | 'reserved'> {
+  const byLimit = dayLimit === null ? perDay : Math.max(LEAST_BY_LIMIT, dayLimit);
+  const ofKey = Math.max(perDay, ...others.map((other) => other.perDay));
+  const byOthers = others.reduce((rest, { sent }) => rest - sent, ofKey);
+  const left = Math.max(1, Math.min(perDay, byLimit, byOthers));
+  return { perDay: left, reserved: Math.floor((reserved * left) / perDay) };
+}
 
 /** Scheduled work may fill the window up to this many requests. */
 export function scheduledCap({ perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>): number {

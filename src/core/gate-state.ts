@@ -1,3 +1,4 @@
+import { BUDGET_WINDOW_MS } from './budget.ts';
 import { HOUR, MINUTE } from './clock.ts';
 
 /** The gate's state that survives a restart. */
@@ -12,17 +13,70 @@ export interface GateState {
   /** Fingerprint of the key that the service refused. */
   readonly refusedKey: string | null;
   readonly refusedAt: Date | null;
+  /** The gap between two requests in multiples of that of REQUESTS_PER_SECOND: 1 to 16. */
+  readonly slowdown: number;
+  /** Requests of this mirror in 24 hours when the service refused one for the limit of its day. */
+  readonly dayLimit: number | null;
+  readonly dayLimitAt: Date | null;
 }
 
 /** The number of strikes that opens the breaker. */
 const BREAKER_STRIKES = 3;
 
+/** A path that alone draws 429s pauses the gate, but never opens the breaker: it counts up to this strike. */
+export const MOST_STRIKES_ALONE = BREAKER_STRIKES - 1;
+
 /** Strikes are forgotten this many ms after the end of the last pause. */
 const STRIKE_MEMORY_MS = HOUR;
 
+/** A third of that memory after the end of a pause, at most 2 strikes count; after two thirds, 1. */
+const STRIKE_STEPS = 3;
+
 /** The number of a 429 that arrives at `now` (epoch ms). */
 export function nextStrike({ strikes, endedAt }: GateState, now: number): number {
-  return endedAt !== null && now - endedAt.getTime() >= STRIKE_MEMORY_MS ? 1 : strikes + 1;
+  const quiet = endedAt === null ? 0 : Math.max(0, now - endedAt.getTime()) / STRIKE_MEMORY_MS;
+  if (quiet >= 1) return 1;
+  const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
+  return Math.min(strikes, kept) + 1;
+}
+
+/** The longest gap between requests after 429s, in gaps of the full rate. */
+export const MOST_SLOWDOWN = 16;
+
+/** A good answer shortens the gap by this share of the gap at the full rate. */
+const EASE = 1 / 8;
+
+/** The slowdown after a 429 at `now` (epoch ms): the gap doubles. */
+export function slower(state: GateState, now: number): number {
+  return Math.min(MOST_SLOWDOWN, 2 * (isForgotten(state, now) ? 1 : state.slowdown));
+}
+
+/** The slowdown after a good answer at `now` (epoch ms). An hour without 429s restores the full rate. */
+export function faster(state: GateState, now: number): number {
+  return isForgotten(state, now) ? 1 : Math.max(1, state.slowdown - EASE);
+}
+
+/**
+ * What 429s inside the mirror's own limits show of others who use the account. `day`: the service's day was
+ * full when this mirror had sent `sent` requests; the budget is lowered to them until `until`. `rate`: the
+ * gap between requests is `slowdown` times as long as configured. Null: nothing.
+ */
+export type ForeignUse =
+  | { readonly kind: 'day'; readonly sent: number; readonly at: Date; readonly until: Date }
+  | { readonly kind: 'rate'; readonly slowdown: number };
+
+/** Judges foreign use at `now` (epoch ms). */
+export function foreignUse(state: GateState, now: number): ForeignUse | null {
+  const { dayLimit: sent, dayLimitAt: at } = state;
+  const until = new Date((at?.getTime() ?? 0) + BUDGET_WINDOW_MS);
+  if (sent !== null && at !== null && until.getTime() > now) return { kind: 'day', sent, at, until };
+  if (state.slowdown === 1 || isForgotten(state, now)) return null;
+  return { kind: 'rate', slowdown: state.slowdown };
+}
+
+/** True an hour after the end of the last pause. */
+function isForgotten({ endedAt }: GateState, now: number): boolean {
+  return endedAt !== null && now - endedAt.getTime() >= STRIKE_MEMORY_MS;
 }
 
 /** A request waits at the gate for a pause of up to this many ms; a longer one ends it with `GATE_PAUSED`. */

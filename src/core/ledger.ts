@@ -26,7 +26,7 @@ export interface Outcome {
 
 /** The limits that a slot must obey. */
 export interface SlotLimits {
-  /** Least number of milliseconds between two arrivals at the service. */
+  /** Least number of milliseconds between two arrivals at the service, at the full rate. */
   readonly gapMs: number;
   /** Milliseconds to wait after the start of an unanswered request, because its arrival is unknown. */
   readonly unansweredMs: number;
@@ -42,8 +42,11 @@ export interface SlotLimits {
 
 /** A slot, or the reason for none and the milliseconds to wait before the next attempt. */
 export type Grant =
-  /** `probe`: a pause has expired but not ended. A good answer to this request ends it. */
-  | { readonly granted: true; readonly id: number; readonly probe: boolean }
+  /**
+   * `probe`: a pause has expired but not ended. A good answer to this request ends it. `slowdown`: as in
+   * `GateState`.
+   */
+  | { readonly granted: true; readonly id: number; readonly probe: boolean; readonly slowdown: number }
   | {
       readonly granted: false;
       /** `clock`: another process has followed another clock since. The ledger must follow again. */
@@ -59,6 +62,11 @@ export interface BudgetLeft {
   readonly freesInMs: number;
 }
 
+/** The gate's state after a 429. `alone`: only this path is refused, while the account's limits are kept. */
+export interface Paused extends GateState {
+  readonly alone: boolean;
+}
+
 /** The durable record that all processes of a mirror share. The mirror stores it, the gate writes to it. */
 export interface Ledger {
   /** Records the request and grants it a slot in one atomic statement, or does neither. `now` in epoch ms. */
@@ -70,20 +78,30 @@ export interface Ledger {
   gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request
-   * left before the last pause began.
+   * left before the last pause began. `dayLimit`: the mirror's requests in the window, if the service refused
+   * this one for its limit of the day although the mirror had kept it. Then the gap does not grow.
    */
   pauseGate(
     requestId: number,
     until: (strikes: number) => number,
     cause: string,
     now: number,
-  ): Promise<GateState | null>;
+    dayLimit?: number | null,
+  ): Promise<Paused | null>;
   /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
    * @returns whether it did so
    */
   endPause(requestId: number): Promise<boolean>;
-  /** Ends pause and breaker, forgets the strikes, allows a refused key: for a person who resets the gate. */
+  /**
+   * Shortens the gap between requests after a good answer, unless a pause has not ended. `now` in epoch ms.
+   * @returns the slowdown, as in `GateState`
+   */
+  ease(now: number): Promise<number>;
+  /**
+   * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key: for a
+   * person who resets the gate.
+   */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */
   refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;

@@ -1,4 +1,4 @@
-import { DAY, HOUR, SECOND } from './clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from './clock.ts';
 
 /** The first and the longest pause after 429s or failed deliveries, before jitter. */
 const FIRST_PAUSE_MS = 5 * SECOND;
@@ -29,6 +29,20 @@ export function pauseAfterStrike(strike: number, hint: number | null, random: nu
 /** Milliseconds from the `failures`-th failure (1, 2, 3) to its retry: 2, 4, 8 s, each up to 20 % longer. */
 export function pauseAfterFailure(failures: number, random: number): number {
   return FIRST_RETRY_MS * 2 ** (failures - 1) * (1 + JITTER * random);
+}
+
+/** A `Retry-After` of at least this many ms is for the limit of the day, not for the rate. */
+const DAY_HINT_MS = 15 * MINUTE;
+
+/**
+ * Which limit a 429 names, by the service's words and by `hint` (`Retry-After`, ms). The specification gives
+ * no words (spec §8). Null if neither tells.
+ */
+export function limitOf(words: string | null, hint: number | null): 'day' | 'rate' | null {
+  if (/\b(day|daily|24[ -]?h(ours?)?)\b/i.test(words ?? '')) return 'day';
+  if (/\bsecond(s|ly)?\b/i.test(words ?? '')) return 'rate';
+  if (hint === null) return null;
+  return hint >= DAY_HINT_MS ? 'day' : 'rate';
 }
 
 /** The three forms of an HTTP date, all in GMT (RFC 9110 §5.6.7). The third form does not name the zone. */

@@ -2,12 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isMirrorError } from '../core/errors.ts';
+import { keyFingerprint } from '../core/secrets.ts';
 import { isPostgres } from '../database/open.ts';
 import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { openExisting, openReadOnly } from '../query/open.ts';
+import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
+import type { OtherMirror } from './key/records.ts';
+import { openKeyUse } from './key/use.ts';
 import { type Io, printWarning } from './terminal.ts';
 
 /**
@@ -22,9 +26,28 @@ export function readerConfig(io: Io): Config {
 }
 
 /** Opens a mirror for a command that only reads. @throws MirrorError `USAGE` if the mirror does not exist */
-export async function openReader(io: Io): Promise<{ config: Config; mirror: Mirror }> {
-  const config = readerConfig(io);
-  return { config, mirror: openMirror(await openExisting(config.databaseUrl)) };
+export async function openReader(io: Io): Promise<{
+  config: Config;
+  mirror: Mirror;
+  /** The other mirrors with the same key. */
+  others: readonly OtherMirror[];
+}> {
+  const configured = readerConfig(io);
+  const mirror = openMirror(await openExisting(configured.databaseUrl));
+  const clock = systemClock();
+  const fingerprint =
+    configured.key === null ? (await mirror.account()).fingerprint : keyFingerprint(configured.key);
+  const use = openKeyUse({
+    configured: configured.budget,
+    mirror,
+    clock,
+    machineNow: clock.now,
+    folder: fingerprint === null ? null : configured.stateFolder,
+    fingerprint: () => fingerprint ?? '',
+    onTrouble: (cause) => printWarning(io.stderr, `the records of the key cannot be read: ${cause}`),
+  });
+  await use.refresh();
+  return { config: { ...configured, budget: use.budget }, mirror, others: use.others() };
 }
 
 /** The mirror that a check of the configuration opens; without one, an empty mirror in a temporary folder. */
@@ -50,6 +73,11 @@ export async function findMirror(io: Io): Promise<FoundMirror> {
     const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-'));
     const remove = (): void => rmSync(folder, { recursive: true, force: true });
     const address = { DATABASE_URL: `file:${join(folder, 'mirror.db')}`, DATABASE_URL_FILE: undefined };
-    return { io: { ...io, env: { ...io.env, ...address } }, standIn: { reason: error.message, remove } };
+    // A mirror that exists for one request must not stay in the records of the key.
+    const unrecorded = { INBOX_STATE_DIR: undefined, XDG_STATE_HOME: undefined, HOME: undefined };
+    return {
+      io: { ...io, env: { ...io.env, ...address, ...unrecorded } },
+      standIn: { reason: error.message, remove },
+    };
   }
 }

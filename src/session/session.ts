@@ -13,7 +13,8 @@ import { readEnvironment } from './config/environment.ts';
 import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './gate-log.ts';
-import { createKeys, type Keys } from './keys.ts';
+import { createKeys, type Keys } from './key/keys.ts';
+import { type KeyUse, type KeyUseDeps, openKeyUse, othersWords } from './key/use.ts';
 import { createLog, type Log } from './log.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
@@ -27,6 +28,7 @@ export interface Session {
   readonly keys: Keys;
   readonly mirror: Mirror;
   readonly client: Client;
+  readonly keyUse: KeyUse;
   /** The address and the fingerprint of the key in use. */
   readonly access: () => Access;
   /** The `User-Agent` header of every request. */
@@ -63,6 +65,12 @@ export interface SessionOptions {
 /** The database server's clock is read again after this many ms. */
 const CLOCK_POLL_MS = MINUTE;
 
+/** The ledger is read for the use of the key after this many ms. */
+const KEY_POLL_MS = MINUTE;
+
+const COUNTED = 'its requests count against the budget of this one';
+const RECORDS_FAIL = 'cannot use the records of the key, so requests of other mirrors are not counted';
+
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
 const UNATTENDED_BUSY_TIMEOUT_MS = 2 * SECOND;
 
@@ -84,27 +92,41 @@ export async function withSession<Result>(
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const { endpoints = false } = options;
-  const config = readConfig(environment, io.cwd, { service: true, endpoints, own: io.env });
-  const keys = createKeys(config, () => rereadKey(environment, io.cwd));
+  const configured = readConfig(environment, io.cwd, { service: true, endpoints, own: io.env });
+  const keys = createKeys(configured, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
-  const log = commandLog(io, config, keys, screen);
+  const log = commandLog(io, configured, keys, screen);
   const releases: Release[] = [];
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
   };
   const defer = (release: Release): void => void releases.push(release);
   try {
-    const mirror = await openSharedMirror(config, options);
+    const mirror = await openSharedMirror(configured, options);
     defer(() => mirror.close());
     const clock = await followServerClock(mirror, defer);
-    await mirror.keepViewSettings(config, clock.now());
+    const use = await followKeyUse(
+      {
+        configured: configured.budget,
+        mirror,
+        clock,
+        machineNow: systemClock().now,
+        folder: configured.stateFolder,
+        fingerprint: () => keyFingerprint(keys.current()),
+        onTrouble: (cause) => log.warn({ cause }, RECORDS_FAIL),
+      },
+      defer,
+    );
+    if (use.others().length > 0) log.warn(`${othersWords(use.others())}; ${COUNTED}`);
+    const config = { ...configured, budget: use.budget };
+    await mirror.keepViewSettings(configured, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => ({
       address: config.apiUrl ?? '',
       fingerprint: keyFingerprint(keys.current()),
     });
-    const parts = { config, keys, mirror, clock, log, access, userAgent, defer };
+    const parts = { config, keys, keyUse: use, mirror, clock, log, access, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
@@ -132,10 +154,20 @@ async function followServerClock(mirror: Mirror, defer: Session['defer']): Promi
   return clock;
 }
 
+/** Reads the use of the key, and again once a minute while the session is open. */
+async function followKeyUse(deps: KeyUseDeps, defer: Session['defer']): Promise<KeyUse> {
+  const use = openKeyUse(deps);
+  await use.refresh();
+  const polls = setInterval(() => void use.refresh().catch(() => undefined), KEY_POLL_MS);
+  defer(() => clearInterval(polls));
+  return use;
+}
+
 async function openClient(
   {
     config,
     keys,
+    keyUse,
     mirror,
     clock,
     log,
@@ -152,9 +184,12 @@ async function openClient(
     clock,
     budget: config.budget,
     key: keys.current,
+    onGranted: () => keyUse.granted(),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
       screen.gateEvent(event);
+      // If the database does not answer, the next poll reads it.
+      if (event.kind === 'day-full') void keyUse.refresh().catch(() => undefined);
     },
     ...(onEnded === undefined ? {} : { onEnded }),
   });

@@ -50,6 +50,8 @@ function statusRecord(status: JudgedStatus): unknown {
     waiting: status.waiting === null ? null : { ...status.waiting, until: instant(status.waiting.until) },
     schedules: schedulesRecord(status),
     webhook: webhookRecord(status),
+    foreign_use: foreignRecord(status.foreign),
+    other_mirrors: status.others.map(({ name, sent }) => ({ database: name, sent })),
     outage: waitRecord(status.outage),
     other_account: waitRecord(status.otherAccount),
   };
@@ -125,6 +127,12 @@ function webhookRecord({ webhook }: JudgedStatus): unknown {
     set_aside: setAside,
     set_aside_id: setAsideId,
   };
+}
+
+function foreignRecord(use: JudgedStatus['foreign']): unknown {
+  if (use === null) return null;
+  if (use.kind === 'rate') return { limit: 'rate', slowdown: use.slowdown };
+  return { limit: 'day', sent: use.sent, at: instant(use.at), until: instant(use.until) };
 }
 
 function waitRecord(wait: JudgedStatus['outage' | 'otherAccount']): unknown {

@@ -1,12 +1,13 @@
 import type { Budget } from '../core/budget.ts';
 import { MINUTE } from '../core/clock.ts';
-import { type GateWord, judgeGate } from '../core/gate-state.ts';
+import { foreignUse, type ForeignUse, type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import type { Claimant } from '../mirror/lease.ts';
 import { isLeaseValid } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
+import type { OtherMirror } from '../session/key/records.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
@@ -31,6 +32,10 @@ export interface JudgedStatus extends MirrorStatus {
   readonly budget: Budget;
   readonly judged: readonly JudgedList[];
   readonly gateWord: GateWord;
+  /** What 429s inside the mirror's limits show of others who use the account. */
+  readonly foreign: ForeignUse | null;
+  /** The other mirrors of this machine's user with the same key. */
+  readonly others: readonly OtherMirror[];
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
@@ -64,10 +69,15 @@ export interface Circumstances {
   readonly config: Config;
   readonly databaseName: string;
   readonly self: Observer;
+  /** The other mirrors with the same key. */
+  readonly others?: readonly OtherMirror[];
 }
 
 /** Compares the mirror's status with the schedules' promises. */
-export function judge(status: MirrorStatus, { now, config, databaseName, self }: Circumstances): Judgement {
+export function judge(
+  status: MirrorStatus,
+  { now, config, databaseName, self, others = [] }: Circumstances,
+): Judgement {
   const crons = cronsOf(config.schedules, config.timezone);
   const judged = status.lists.map((list) => {
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
@@ -90,6 +100,8 @@ export function judge(status: MirrorStatus, { now, config, databaseName, self }:
     databaseName,
     judged,
     gateWord,
+    foreign: foreignUse(status.gate, now),
+    others,
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
     outage,

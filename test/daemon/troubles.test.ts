@@ -13,6 +13,9 @@ const OPEN = {
   cause: null,
   refusedKey: null,
   refusedAt: null,
+  slowdown: 1,
+  dayLimit: null,
+  dayLimitAt: null,
 };
 const later = (ms: number): Date => new Date(NOW + ms);
 

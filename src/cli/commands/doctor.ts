@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
-import { judgePause } from '../../core/gate-state.ts';
+import { foreignUse, judgePause } from '../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
@@ -84,12 +84,13 @@ async function runDoctor(
   return exitCode;
 }
 
-async function checkGate({ mirror, clock }: Session, reset: boolean): Promise<Check> {
+async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Promise<Check> {
   const { ledger } = mirror;
   const state = await ledger.gateState();
   if (reset) {
     const { pausedAt, cause } = state;
     await ledger.openGate();
+    await keyUse.refresh();
     return {
       name: 'gate',
       verdict: 'ok',
@@ -117,13 +118,22 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
   return { name: 'feed', verdict: 'ok', message: `epoch ${epoch} begins after change ${id}` };
 }
 
-async function checkBudget({ mirror, clock, config }: Session): Promise<Check> {
-  const sent = await mirror.budget.sentInWindow(clock.now());
-  const verdict = sent >= config.budget.perDay ? 'warning' : 'ok';
+async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
+  const { foreignWords } = await import('../output/status.ts');
+  const { othersWords } = await import('../../session/key/use.ts');
+  const now = clock.now();
+  const sent = await mirror.budget.sentInWindow(now);
+  const use = foreignUse(await mirror.ledger.gateState(), now);
+  const used = `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`;
+  const others = keyUse.others();
+  const notes = [
+    ...(use === null ? [] : [foreignWords(use, { budget: config.budget, now })]),
+    ...(others.length === 0 ? [] : [othersWords(others)]),
+  ];
   return {
     name: 'budget',
-    verdict,
-    message: `${thousands(sent)} of ${thousands(config.budget.perDay)} requests used in the last 24 h`,
+    verdict: sent >= config.budget.perDay || notes.length > 0 ? 'warning' : 'ok',
+    message: [used, ...notes].join('; '),
   };
 }
 

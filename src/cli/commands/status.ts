@@ -24,11 +24,11 @@ async function printStatus(io: Io, json: boolean): Promise<number> {
   const { statusAsJson } = await import('../../status/json.ts');
   const { readJudgedStatus } = await import('../../status/observe.ts');
   const { statusAsText } = await import('../output/status.ts');
-  const { config, mirror } = await openReader(io);
+  const { config, mirror, others } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };
-    const status = await readJudgedStatus(mirror, { now: clock.now(), config, self });
+    const status = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
     if (json) printJson(io.stdout, statusAsJson(status));
     else printLine(io.stdout, statusAsText(io.stdout, status));
     return status.healthy ? EXIT.done : EXIT.stale;

@@ -1,9 +1,10 @@
-import { BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
-import { HOUR } from '../../core/clock.ts';
-import { judgeGate } from '../../core/gate-state.ts';
+import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
+import { HOUR, SECOND } from '../../core/clock.ts';
+import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
 import { asCell, type Output, paint, wrapped } from '../../session/terminal.ts';
+import { othersWords } from '../../session/key/use.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import { renderTable } from './table.ts';
 
@@ -13,6 +14,8 @@ const HANGING = 9;
 /** The status as `inbox-mirror status` prints it: a table of the lists, then a line for each other fact. */
 export function statusAsText(output: Output, status: JudgedStatus): string {
   const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
+  if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
+  if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
   if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
   if (status.delay !== null) sections.push(delayLine(status.delay));
@@ -108,6 +111,26 @@ function gateLine(output: Output, { gate, gateWord, now }: JudgedStatus): string
   const until =
     gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${fromNow(gate.pausedUntil, now)}` : '';
   return `gate     ${word}${until} (${judgeGate(gate, now).cause})`;
+}
+
+/** What the status and `doctor` say of others who use the account. */
+export function foreignWords(
+  use: ForeignUse,
+  { budget, now }: { budget: Pick<Budget, 'perSecond'>; now: number },
+): string {
+  if (use.kind === 'rate') {
+    const gap = duration((use.slowdown * SECOND) / budget.perSecond);
+    return (
+      `after 429s, requests leave at least ${gap} apart. If they come back, another client uses the ` +
+      'account, or REQUESTS_PER_SECOND is too high'
+    );
+  }
+  const sent = plural(use.sent, 'request');
+  return (
+    `the account's day was full ${fromNow(use.at, now)}, after ${sent} of this mirror: another ` +
+    'client uses the account, or REQUESTS_PER_DAY is too high. ' +
+    `The budget is lowered until ${use.until.toISOString()}; \`inbox-mirror doctor --reset-gate\` restores it`
+  );
 }
 
 function outageLine(

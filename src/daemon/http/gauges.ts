@@ -43,11 +43,13 @@ function budgetGauges(registry: Registry): Update {
     'Requests of the budget that scheduled work does not use.',
   );
   const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
+  const others = gauge(registry, 'key_other_requests', 'Requests of other mirrors with the same key.');
   const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
-  return ({ status: { budget, sent } }) => {
+  return ({ status: { budget, sent, others: mirrors } }) => {
     limit.set(budget.perDay);
     reserved.set(budget.reserved);
     used.set(sent);
+    others.set(mirrors.reduce((sum, mirror) => sum + mirror.sent, 0));
     left.set(requestsLeft(budget, sent));
   };
 }
@@ -109,6 +111,8 @@ function stateGauges(registry: Registry): Update {
   const gate = gauge(registry, 'gate_state', '1 for the current state of the gate, 0 for the others.', [
     'state',
   ]);
+  const foreign = gauge(registry, 'foreign_use', '1 while 429s show that others use the account.', ['limit']);
+  const slowdown = gauge(registry, 'gate_slowdown', 'The gap between requests, in gaps of the full rate.');
   const outage = gauge(registry, 'outage', '1 while the service is out of reach.');
   const account = gauge(registry, 'other_account', '1 while the service shows another account.');
   const lease = gauge(registry, 'lease_held', '1 if this process is the one that writes.');
@@ -123,6 +127,8 @@ function stateGauges(registry: Registry): Update {
   const bytes = gauge(registry, 'database_bytes', 'Bytes of the database on disk.');
   return ({ status, isActive, databaseBytes }) => {
     for (const state of GATE_WORDS) gate.set({ state }, state === status.gateWord ? 1 : 0);
+    for (const limit of ['day', 'rate']) foreign.set({ limit }, status.foreign?.kind === limit ? 1 : 0);
+    slowdown.set(status.foreign?.kind === 'rate' ? status.foreign.slowdown : 1);
     outage.set(status.outage === null ? 0 : 1);
     account.set(status.otherAccount === null ? 0 : 1);
     lease.set(isActive ? 1 : 0);

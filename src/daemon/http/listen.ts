@@ -24,7 +24,7 @@ export async function openEndpoints(
     damage,
   }: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
-  const { config, clock, log, mirror, defer } = session;
+  const { config, clock, log, mirror, keyUse, defer } = session;
   let listening: Endpoints | null = null;
   defer(() => listening?.close());
   const open = async (): Promise<void> => {
@@ -39,7 +39,7 @@ export async function openEndpoints(
       ping: () => mirror.leaseHolder(),
       status: () => {
         const self = { ...thisProcess(), isWriter: role() === 'active' };
-        return readJudgedStatus(mirror, { now: clock.now(), config, self });
+        return readJudgedStatus(mirror, { now: clock.now(), config, self, others: keyUse.others() });
       },
       changes: (after, filter, limit) => mirror.history.after(after, filter, limit),
       newestChange: () => mirror.history.newestCursor(),

@@ -1,10 +1,11 @@
 import type { LedgerTime } from '../../core/clock.ts';
-import { type GateState, nextStrike } from '../../core/gate-state.ts';
+import { faster, type GateState, MOST_STRIKES_ALONE, nextStrike, slower } from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
+import { isRefusedAlone } from './refusals.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -18,6 +19,9 @@ export interface GateRow {
   cause: string | null;
   refused_key: string | null;
   refused_at: Date | null;
+  slowdown: number | null;
+  day_limit: number | null;
+  day_limit_at: Date | null;
 }
 
 /** The ledger in the mirror's database. All processes of a mirror share it. */
@@ -58,25 +62,35 @@ export class DatabaseLedger implements Ledger {
     return await readState(this.#database);
   }
 
-  async pauseGate(requestId: number, until: (strikes: number) => number, cause: string, now: number) {
+  async pauseGate(
+    requestId: number,
+    until: (strikes: number) => number,
+    cause: string,
+    now: number,
+    dayLimit: number | null = null,
+  ) {
     return await this.#database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
       const before = await readState(tx);
-      const [sent] = await tx.query<{ sent_at: Date }>(
-        `SELECT sent_at FROM requests WHERE id = $1`,
+      const [sent] = await tx.query<{ sent_at: Date; path: string }>(
+        `SELECT sent_at, path FROM requests WHERE id = $1`,
         requestId,
       );
       // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
-      const strikes = nextStrike(before, now);
+      const alone = sent !== undefined && (await isRefusedAlone(tx, sent.path, now));
+      const strikes = alone ? Math.min(nextStrike(before, now), MOST_STRIKES_ALONE) : nextStrike(before, now);
       await tx.execute(
-        `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4`,
+        `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4, slowdown = $5`,
         strikes,
         iso(now),
         iso(until(strikes)),
         cause,
+        alone || dayLimit !== null ? before.slowdown : slower(before, now),
       );
-      return await readState(tx);
+      if (dayLimit !== null)
+        await tx.execute(`UPDATE gate_state SET day_limit = $1, day_limit_at = $2`, dayLimit, iso(now));
+      return { ...(await readState(tx)), alone };
     }, GATE);
   }
 
@@ -90,10 +104,21 @@ export class DatabaseLedger implements Ledger {
     return ended > 0;
   }
 
+  async ease(now: number): Promise<number> {
+    return await this.#database.transaction(async (tx) => {
+      const state = await readState(tx);
+      if (state.pausedAt !== null || state.slowdown === 1) return state.slowdown;
+      const eased = faster(state, now);
+      await tx.execute(`UPDATE gate_state SET slowdown = $1`, eased);
+      return eased;
+    }, GATE);
+  }
+
   async openGate(): Promise<void> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
-         refused_key = NULL, refused_at = NULL`,
+         refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
+         day_limit_at = NULL`,
     );
   }
 
@@ -129,7 +154,8 @@ export class DatabaseLedger implements Ledger {
 
 async function readState(sql: Sql): Promise<GateState> {
   const [row] = await sql.query<GateRow>(
-    `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at FROM gate_state`,
+    `SELECT strikes, paused_at, paused_until, cause, refused_key, refused_at, slowdown, day_limit,
+       day_limit_at FROM gate_state`,
   );
   return asGateState(row);
 }
@@ -145,5 +171,8 @@ export function asGateState(row: GateRow | undefined): GateState {
     cause: row?.cause ?? null,
     refusedKey: row?.refused_key ?? null,
     refusedAt: row?.refused_at ?? null,
+    slowdown: row?.slowdown ?? 1,
+    dayLimit: row?.day_limit ?? null,
+    dayLimitAt: row?.day_limit_at ?? null,
   };
 }

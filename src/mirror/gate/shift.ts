@@ -43,7 +43,7 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
   });
   await shiftInstants(tx, dialect, shift, {
     table: 'gate_state',
-    columns: ['outage_since', 'outage_until', 'account_since', 'account_until'],
+    columns: ['outage_since', 'outage_until', 'account_since', 'account_until', 'day_limit_at'],
     where: 'id = 1',
   });
   for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BUDGET_WINDOW_MS, REQUEST_TIMEOUT_MS } from '../../core/budget.ts';
 import { CLOCK_TOLERANCE_MS, SECOND } from '../../core/clock.ts';
+import { MOST_SLOWDOWN } from '../../core/gate-state.ts';
 import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
@@ -35,7 +36,8 @@ interface SlotSql {
 function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
   // Another process's request blocks until a gap after its answer, or without one for `unansweredMs`.
   const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
-    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) END - ${millisecondsBetween('sent_at', ':now')}`;
+    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) * COALESCE((SELECT slowdown FROM gate_state), 1)
+    END - ${millisecondsBetween('sent_at', ':now')}`;
   // Skips the arithmetic for requests whose quick answer came long ago.
   const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
   const others = `requests WHERE sent_at > :recentSince AND ${mayBlock}
@@ -58,7 +60,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
         AND NOT EXISTS (${probeOut})
         AND NOT EXISTS (${otherClock})
-      RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS probe`,
+      RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS probe,
+        (SELECT slowdown FROM gate_state) AS slowdown`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
@@ -75,12 +78,13 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
 function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now: number) {
   // A gap between two rounded instants can be too short.
   const gap = limits.gapMs + ROUNDING_MS;
+  const longestGap = gap * MOST_SLOWDOWN;
   return {
     now: iso(now),
     ...entry,
     windowStart: iso(now - BUDGET_WINDOW_MS),
-    recentSince: iso(now - Math.max(LONGEST_REQUEST_MS + limits.gapMs, limits.unansweredMs)),
-    quickSince: iso(now - gap - QUICK_ANSWER_MS - ROUNDING_MS),
+    recentSince: iso(now - Math.max(LONGEST_REQUEST_MS + longestGap, limits.unansweredMs)),
+    quickSince: iso(now - longestGap - QUICK_ANSWER_MS - ROUNDING_MS),
     cap: limits.cap,
     own: JSON.stringify(limits.ownIds.map(String)),
     unanswered: limits.unansweredMs,
@@ -113,12 +117,12 @@ export class Slots {
     if (limits.cap < 1) return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS };
     const values = slotValues(entry, limits, this.#holder, now);
     const [row] = await this.#database.transaction(
-      (tx) => tx.query<{ id: number; probe: boolean | number }>(...named(this.#sql.insert, values)),
+      (tx) => tx.query<Granted>(...named(this.#sql.insert, values)),
       GATE,
     );
     if (row !== undefined) {
       await this.#dropClaim();
-      return { granted: true, id: row.id, probe: Boolean(row.probe) };
+      return { granted: true, id: row.id, probe: Boolean(row.probe), slowdown: row.slowdown ?? 1 };
     }
     const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
     const refusal = refusalOf(explanation);
@@ -144,6 +148,12 @@ export class Slots {
     this.#claimed = false;
     await this.#database.execute(`DELETE FROM leases WHERE name = '${TURN}' AND holder = $1`, this.#holder);
   }
+}
+
+interface Granted {
+  readonly id: number;
+  readonly probe: boolean | number;
+  readonly slowdown: number | null;
 }
 
 /** The limits that refuse a slot. `spacing` and `pause` are ms to wait; null if they refuse nothing. */

@@ -15,6 +15,8 @@ export type Attempt<Result> =
       readonly kind: 'refused' | 'throttled' | 'unauthorised' | 'failed';
       readonly answer: Answer;
       readonly cause: string;
+      /** The service refuses this path alone, so that no retry helps now. */
+      readonly alone?: boolean;
     }
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };

@@ -7,14 +7,15 @@ import type { Confirmation, RequestEntry } from '../../core/ledger.ts';
 /** `cap`: the requests in 24 hours that this work may use; for scheduled work, all but the reserve. */
 export function budgetSpent(
   cap: number,
-  { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
+  { perDay, reserved, lowered }: Pick<Budget, 'perDay' | 'reserved' | 'lowered'>,
   resumeAt: Date,
   now: number,
 ): MirrorError {
   const kept = cap < perDay ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
+  const why = lowered == null ? '' : ` The budget is lowered: ${lowered}.`;
   return new MirrorError(
     'BUDGET_SPENT',
-    `The day's budget is spent: ${cap} requests in the last 24 hours${kept}. ` +
+    `The day's budget is spent: ${cap} requests in the last 24 hours${kept}.${why} ` +
       `The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
     { resumeAt },
   );
@@ -30,6 +31,17 @@ export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: 
       '`inbox-mirror doctor --reset-gate` ends the pause by hand.',
     { resumeAt },
   );
+}
+
+/**
+ * Why the service refuses a request although this mirror keeps its limits, as a clause.
+ * @param sent requests of this mirror in 24 hours, if the day is full; null if the rate was exceeded
+ */
+export function foreignCause(sent: number | null, { perDay }: Pick<Budget, 'perDay'>): string {
+  return sent === null
+    ? 'this mirror kept its pace: another client may use the account, or REQUESTS_PER_SECOND is too high'
+    : `this mirror has sent ${sent} of its ${perDay} requests: another client uses the account, ` +
+        'or REQUESTS_PER_DAY is too high';
 }
 
 export function keyRefused(cause: string, status?: number): MirrorError {

@@ -1,10 +1,16 @@
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
-import { LONGEST_HINT_MS, pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
+import {
+  limitOf,
+  LONGEST_HINT_MS,
+  pauseAfterFailure,
+  pauseAfterStrike,
+  retryAfter,
+} from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
 import { type Answer, NoAnswer, serviceTime } from '../http.ts';
 import { type Attempt, attempt, type Reading } from './attempt.ts';
-import { clockDoubt, gaveUp, keyRefused } from './errors.ts';
+import { clockDoubt, foreignCause, gaveUp, keyRefused } from './errors.ts';
 import { type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
@@ -21,6 +27,8 @@ export interface GateOptions extends TurnstileOptions {
 
 export type GateEvent =
   | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
+  /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
+  | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
   | { readonly kind: 'opened' }
   | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
   | { readonly kind: 'key-refused'; readonly cause: string }
@@ -121,9 +129,10 @@ class LedgerGate implements Gate {
     const now = clock.now();
     const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    if (attempts >= tries || asked > patienceMs) {
+    const alone = kind === 'throttled' && ended.alone === true;
+    if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      const everything = failedSince > this.#lastGoodAt;
+      const everything = !alone && failedSince > this.#lastGoodAt;
       throw gaveUp(entry, { tries: attempts, cause, everything, resumeAt, now });
     }
     if (kind === 'throttled') return;
@@ -142,12 +151,12 @@ class LedgerGate implements Gate {
     { send, read, forbids }: Exchange<Result>,
   ): Promise<Attempt<Result>> {
     const { ledger, clock, onEvent, onEnded } = this.#options;
-    const ended = await attempt(send, read, forbids);
+    let ended = await attempt(send, read, forbids);
     const at = clock.monotonic();
     if (ended.kind === 'lost') this.#turnstile.lost(slot, at);
     else this.#turnstile.answered(slot, at);
 
-    if (ended.kind === 'throttled') await this.#strike(slot.id, ended.answer);
+    if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {
       await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.wallClock());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
@@ -165,6 +174,7 @@ class LedgerGate implements Gate {
     if (wasServed(ended)) {
       this.#lastGoodAt = at;
       if (slot.probe && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
+      await this.#turnstile.ease();
     }
     return ended;
   }
@@ -179,20 +189,26 @@ class LedgerGate implements Gate {
     this.#options.onEvent?.({ kind: 'clock', cause });
   }
 
-  /** Pauses the gate after a 429. */
-  async #strike(requestId: number, answer: Answer): Promise<void> {
-    const { ledger, onEvent } = this.#options;
+  /** Pauses the gate after a 429. @returns whether the service refuses this path alone */
+  async #strike(requestId: number, answer: Answer): Promise<boolean> {
+    const { ledger, onEvent, budget } = this.#options;
     const now = await this.#turnstile.wallClock();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const words = readErrorMessage(answer.body);
     const inWords = words === null ? '' : ` (${words})`;
-    const cause = `the service answered 429 Too Many Requests${inWords}${asked}`;
+    const limit = limitOf(words, hint);
+    const { left } = await ledger.budgetLeft(budget.perDay, now);
+    const dayLimit = limit === 'day' && left > 0 ? budget.perDay - left : null;
+    const foreign = dayLimit === null && limit !== 'rate' ? '' : `; ${foreignCause(dayLimit, budget)}`;
+    const cause = `the service answered 429 Too Many Requests${inWords}${asked}${foreign}`;
     const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
-    const state = await ledger.pauseGate(requestId, until, cause, now);
-    if (state === null) return;
+    const state = await ledger.pauseGate(requestId, until, cause, now, dayLimit);
+    if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });
+    if (dayLimit !== null) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
+    return state.alone;
   }
 }
 

@@ -2,6 +2,7 @@ import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import type { MirrorError } from '../../core/errors.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import type { Confirmation, Ledger, RequestEntry } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
@@ -40,8 +41,10 @@ const FOLLOW_CLOCK_MS = 10 * MINUTE;
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved'>;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered'>;
   readonly key: () => string;
+  /** Called for each request, after the ledger has recorded it and before it leaves. */
+  readonly onGranted?: () => void;
   /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
 }
@@ -80,6 +83,9 @@ export class Turnstile {
   /** The time that the ledger followed last, with its monotonic ms. */
   #followed: (LedgerTime & { readonly at: number }) | null = null;
   #isDoubted = false;
+  /** The slowdown that the ledger named last, and when this process's last request left (monotonic ms). */
+  #slowdown = 1;
+  #lastStart = Number.NEGATIVE_INFINITY;
   /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
   #fillAt = 0;
 
@@ -156,6 +162,11 @@ export class Turnstile {
     return confirmation;
   }
 
+  /** Shortens the gap after a good answer, if 429s have lengthened it. */
+  async ease(): Promise<void> {
+    if (this.#slowdown > 1) this.#slowdown = await this.#options.ledger.ease(await this.wallClock());
+  }
+
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
   async refuseLongPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
@@ -168,10 +179,16 @@ export class Turnstile {
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
     const { entry, scheduled = entry.reason === 'schedule', signal } = request;
     const { ledger, clock, budget, key } = this.#options;
-    const cap = scheduled ? scheduledCap(budget) : budget.perDay;
     for (;;) {
+      // The budget can be lowered while the request waits.
+      const cap = scheduled ? scheduledCap(budget) : budget.perDay;
       await this.#throwIfSpent(cap);
       const launch = await this.#throttle.launched(signal);
+      const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
+      if (this.#slowdown > 1 && heldMs > 0) {
+        await clock.sleep(Math.min(heldMs, LEDGER_POLL_MS), signal);
+        continue;
+      }
       const now = await this.wallClock();
       const recordedAt = clock.monotonic();
       const fingerprint = keyFingerprint(key());
@@ -180,13 +197,16 @@ export class Turnstile {
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds(), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
+        this.#options.onGranted?.();
         const { start, end } = this.#throttle.depart(launch);
+        this.#lastStart = start;
+        this.#slowdown = grant.slowdown;
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
         return { slot: { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt }, end };
       }
       if (grant.because === 'budget') {
         this.#fillAt = 0;
-        throw budgetSpent(cap, budget, new Date(now + grant.waitMs), now);
+        throw this.#budgetSpent(cap, grant.waitMs, now);
       }
       if (grant.because === 'clock') {
         this.#followed = null;
@@ -218,11 +238,19 @@ export class Turnstile {
     const { refusedKey, cause } = await ledger.gateState();
     if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
     await this.refuseLongPause(now);
-    throw budgetSpent(cap, budget, new Date(now + freesInMs), now);
+    throw this.#budgetSpent(cap, freesInMs, now);
+  }
+
+  #budgetSpent(cap: number, waitMs: number, now: number): MirrorError {
+    const { budget } = this.#options;
+    // Whatever has lowered the budget can end before a request of this mirror leaves the window.
+    const resumeInMs = budget.lowered == null ? waitMs : Math.min(waitMs, HOUR);
+    return budgetSpent(cap, budget, new Date(now + resumeInMs), now);
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
-    const until = Math.max(at + this.#gapMs, start + unansweredMs(this.#gapMs));
+    const gapMs = this.#gapMs * this.#slowdown;
+    const until = Math.max(at + gapMs, start + unansweredMs(gapMs));
     this.#spacedUntil.set(id, until + LEDGER_MARGIN_MS);
   }
 

@@ -18,6 +18,7 @@ import {
   type Receiver,
   refusePlainHttp,
 } from './parsers.ts';
+import { stateFolder } from './state-folder.ts';
 import { readKey, readSecret, strayKeyWarnings } from './secrets.ts';
 
 /** The environment's variables, read and checked (.env.example). */
@@ -27,6 +28,8 @@ export interface Config {
   readonly key: string | null;
   readonly network: Network;
   readonly databaseUrl: string;
+  /** The folder of the records that mirrors with the same key share; null if no variable names one. */
+  readonly stateFolder: string | null;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
   /** Single pages of conversations are read between the scheduled sweeps. Null: READ_PAGES=off. */
@@ -89,6 +92,8 @@ export function readConfig(
     ),
     key: readKey(env, folder, needs.service, faults),
     databaseUrl: readDatabaseUrl(env, folder, faults),
+    // Not `env`: a name like HOST is not a slip of HOME.
+    stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),
     budget: readBudget(read, faults),
     schedules: {
       inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),

@@ -116,6 +116,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
+    ease: (...given) => clock.work(() => ledger.ease(...given)),
     openGate: () => clock.work(() => ledger.openGate()),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),

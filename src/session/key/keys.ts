@@ -1,5 +1,5 @@
-import type { Config } from './config/config.ts';
-import type { rereadKey } from './config/secrets.ts';
+import type { Config } from '../config/config.ts';
+import type { rereadKey } from '../config/secrets.ts';
 
 /** The API key in use. A key in a file may change while the program runs. */
 export interface Keys {

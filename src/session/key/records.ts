@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DAY, HOUR } from '../../core/clock.ts';
+import { codeOf } from '../../core/errors.ts';
+
+/** A mirror's requests: the n-th number has those that leave the window in the n-th hour from `at`. */
+export interface Use {
+  /** Epoch ms by the machine's clock. */
+  readonly at: number;
+  readonly leaving: readonly number[];
+}
+
+/** Another mirror of this machine's user that has sent requests with the same key in the last 24 hours. */
+export interface OtherMirror {
+  /** The file or the address, without any password. */
+  readonly name: string;
+  /** Its REQUESTS_PER_DAY. */
+  readonly perDay: number;
+  /** Its requests in the last 24 hours; those of an hour count until all of them have left. */
+  readonly sent: number;
+}
+
+/**
+ * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/FINGERPRINT/MIRROR.json`, a
+ * small file for each mirror, which only its own processes replace. A rename replaces a file whole, so
+ * readers need no lock and a killed writer leaves the old file.
+ */
+export class KeyRecords {
+  readonly #folder: string;
+  readonly #name: string;
+  readonly #file: string;
+
+  /** @param name of this mirror, without any password */
+  constructor(folder: string, name: string) {
+    this.#folder = join(folder, 'keys');
+    this.#name = name;
+    this.#file = `${createHash('sha256').update(name).digest('hex').slice(0, 16)}.json`;
+  }
+
+  /** Replaces this mirror's record. @throws an error of the file system */
+  write(fingerprint: string, perDay: number, use: Use): void {
+    const folder = join(this.#folder, fingerprint);
+    const file = join(folder, this.#file);
+    const half = `${file}.${process.pid}`;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(half, JSON.stringify({ mirror: this.#name, requests_per_day: perDay, ...use }), {
+      mode: 0o600,
+    });
+    renameSync(half, file);
+  }
+
+  /**
+   * The other mirrors with requests in the 24 hours before `now` (epoch ms, the machine's clock). Deletes
+   * records that are two days old.
+   * @throws an error of the file system
+   */
+  others(fingerprint: string, now: number): OtherMirror[] {
+    const folder = join(this.#folder, fingerprint);
+    return listed(folder)
+      .filter((file) => file !== this.#file && !file.startsWith(`${this.#file}.`))
+      .flatMap((file) => {
+        const record = file.endsWith('.json') ? readRecord(join(folder, file)) : null;
+        if (record === null) return [];
+        const sent = sentAt(record, now);
+        if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
+        return sent > 0 ? [{ name: record.name, perDay: record.perDay, sent }] : [];
+      });
+  }
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** A mirror's record; null if the file is gone or another program has written it. */
+function readRecord(path: string): (Use & Pick<OtherMirror, 'name' | 'perDay'>) | null {
+  try {
+    const {
+      mirror: name,
+      requests_per_day: perDay,
+      at,
+      leaving,
+    } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    const isWhole =
+      typeof name === 'string' &&
+      typeof perDay === 'number' &&
+      typeof at === 'number' &&
+      Array.isArray(leaving) &&
+      leaving.every((requests): requests is number => typeof requests === 'number');
+    return isWhole ? { name, perDay, at, leaving } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Requests of a record that may still be in the window at `now`. */
+function sentAt({ at, leaving }: Use, now: number): number {
+  return leaving
+    .filter((_, hour) => at + (hour + 1) * HOUR > now)
+    .reduce((sum, requests) => sum + requests, 0);
+}

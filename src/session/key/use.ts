@@ -1,0 +1,158 @@
+import { type Budget, BUDGET_WINDOW_MS, lowered } from '../../core/budget.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
+import { foreignUse } from '../../core/gate-state.ts';
+import { plural, thousands } from '../../core/humanize.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
+import { KeyRecords, type OtherMirror } from './records.ts';
+
+/** The use of the key as this process knows it, and what it leaves of the configured budget. */
+export interface KeyUse {
+  /** The budget for now: its values change while the process runs. */
+  readonly budget: Budget;
+  /** The other mirrors of this user on this machine that have used the key in the last 24 hours. */
+  others(): readonly OtherMirror[];
+  /** Records a request of this mirror, before it leaves. Never throws. */
+  granted(): void;
+  /** Reads the ledger. @throws MirrorError `DATABASE` */
+  refresh(): Promise<void>;
+}
+
+export interface KeyUseDeps {
+  readonly configured: Budget;
+  readonly mirror: Pick<Mirror, 'name' | 'ledger' | 'budget'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The machine's clock, epoch ms: mirrors on one machine compare their records by it. */
+  readonly machineNow: () => number;
+  /** The folder of the records; null: this mirror keeps none. */
+  readonly folder: string | null;
+  /** The fingerprint of the key in use. */
+  readonly fingerprint: () => string;
+  /** Receives, once, why the records cannot be used. */
+  readonly onTrouble: (cause: string) => void;
+}
+
+/** The records of other mirrors are read again after this many ms. */
+const READ_EVERY_MS = SECOND;
+
+/** After a failure the records are left alone for this many ms. */
+const REST_MS = MINUTE;
+
+/** Opens the use of a key. The caller refreshes it at once, and then once a minute. */
+export function openKeyUse(deps: KeyUseDeps): KeyUse {
+  return new RecordedUse(deps);
+}
+
+class RecordedUse implements KeyUse {
+  readonly #deps: KeyUseDeps;
+  readonly #records: KeyRecords | null;
+  readonly budget: Budget;
+  #day: { readonly sent: number; readonly until: number } | null = null;
+  /** The ledger's requests at the last refresh, and those of this process since. */
+  #own: { readonly at: number; readonly leaving: readonly number[] } = { at: 0, leaving: [] };
+  #since = 0;
+  #others: { readonly at: number; readonly mirrors: readonly OtherMirror[] } | null = null;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+  #isReported = false;
+
+  constructor(deps: KeyUseDeps) {
+    this.#deps = deps;
+    const { folder, mirror, configured } = deps;
+    this.#records = folder === null ? null : new KeyRecords(folder, mirror.name);
+    const values = () => lowered(configured, { dayLimit: this.#dayLimit(), others: this.others() });
+    const why = () => this.#why();
+    this.budget = {
+      ...configured,
+      get perDay() {
+        return values().perDay;
+      },
+      get reserved() {
+        return values().reserved;
+      },
+      get lowered() {
+        return why();
+      },
+    };
+  }
+
+  others(): readonly OtherMirror[] {
+    const now = this.#deps.machineNow();
+    const known = this.#others;
+    if (known !== null && Math.abs(now - known.at) < READ_EVERY_MS) return known.mirrors;
+    const read = this.#try((records) => records.others(this.#deps.fingerprint(), now));
+    // While the records cannot be read, the last reading counts until its requests have left the window.
+    const mirrors = read ?? (known !== null && now - known.at < BUDGET_WINDOW_MS ? known.mirrors : []);
+    this.#others = { at: read === null && known !== null ? known.at : now, mirrors };
+    return mirrors;
+  }
+
+  granted(): void {
+    this.#since += 1;
+    this.#write();
+  }
+
+  async refresh(): Promise<void> {
+    const { mirror, clock, machineNow } = this.#deps;
+    const now = clock.now();
+    const use = foreignUse(await mirror.ledger.gateState(), now);
+    this.#day = use?.kind === 'day' ? { sent: use.sent, until: use.until.getTime() } : null;
+    if (this.#records === null) return;
+    const before = this.#since;
+    const { sent, leaving } = await mirror.budget.windowByHour(now);
+    // The window is longer than the hours: the newest requests leave it after them.
+    const newest = sent - leaving.reduce((sum, requests) => sum + requests, 0);
+    this.#own = { at: machineNow(), leaving: [...leaving, newest] };
+    this.#since -= before;
+  }
+
+  #dayLimit(): number | null {
+    return this.#day === null || this.#day.until <= this.#deps.clock.now() ? null : this.#day.sent;
+  }
+
+  #why(): string | null {
+    const causes = [];
+    const day = this.#dayLimit();
+    if (day !== null)
+      causes.push(`the account's day was full when this mirror had sent ${thousands(day)} requests`);
+    if (this.others().length > 0) causes.push(othersWords(this.others()));
+    return causes.length === 0 ? null : causes.join('; ');
+  }
+
+  #write(): void {
+    const { fingerprint, configured } = this.#deps;
+    const { at, leaving } = this.#own;
+    this.#try((records) => {
+      const newest = (leaving.at(-1) ?? 0) + this.#since;
+      records.write(fingerprint(), configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] });
+      return true;
+    });
+  }
+
+  /** @returns null if the records cannot be used now */
+  #try<Result>(work: (records: KeyRecords) => Result): Result | null {
+    const now = this.#deps.machineNow();
+    if (this.#records === null || now < this.#restsUntil) return null;
+    try {
+      return work(this.#records);
+    } catch (error) {
+      this.#restsUntil = now + REST_MS;
+      if (!this.#isReported) this.#deps.onTrouble(messageOf(error));
+      this.#isReported = true;
+      return null;
+    }
+  }
+}
+
+/** What status, `doctor` and the log say of other mirrors with the key. */
+export function othersWords(mirrors: readonly OtherMirror[]): string {
+  const [first] = mirrors;
+  const sent = plural(
+    mirrors.reduce((sum, mirror) => sum + mirror.sent, 0),
+    'request',
+  );
+  const who =
+    mirrors.length === 1
+      ? `another mirror, ${first?.name ?? ''}, uses`
+      : `${mirrors.length} other mirrors use`;
+  return `${who} this key and sent ${sent} in the last day`;
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SECRET, testProgram } from '../support/program.ts';
+
+test('two mirrors with one key share its day; start, status and doctor name the other mirror', async () => {
+  const limits = {
+    REQUESTS_PER_DAY: '60',
+    REQUESTS_RESERVED: '0',
+    INBOX_STATE_DIR: 'state',
+    PAGE_SIZE: '10',
+  };
+  const program = await testProgram({ conversations: [300] }, limits);
+  const { env, folder, sandbox } = program;
+  env['DATABASE_URL'] = 'file:./one.db';
+  expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
+  const sent = sandbox.arrivals.length;
+  env['DATABASE_URL'] = 'file:./two.db';
+  const second = await program.run('sync');
+  expect(second).toMatchObject({ exitCode: 4 });
+  expect(sandbox.arrivals).toHaveLength(60);
+  const words = `one.db, uses this key and sent ${sent} requests in the last day`;
+  for (const args of [['status'], ['doctor', '--json']]) {
+    const { stdout } = await program.run(...args);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(words);
+  }
+  expect(second.stderr).toContain(words);
+  const { stdout } = await program.run('status', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    budget: { limit: 60 - sent, left: 0 },
+    other_mirrors: [{ database: expect.stringContaining('one.db'), sent }],
+  });
+  const [key = ''] = readdirSync(join(folder, 'state', 'keys'));
+  const files = readdirSync(join(folder, 'state', 'keys', key));
+  expect(files).toHaveLength(2);
+  for (const file of files)
+    expect(readFileSync(join(folder, 'state', 'keys', key, file), 'utf8')).not.toContain(SECRET);
+});
+
+test('a state folder that cannot be used stops no sync, and the log says so once', async () => {
+  const program = await testProgram({}, { INBOX_STATE_DIR: 'state' });
+  writeFileSync(join(program.folder, 'state'), 'a file');
+  const { exitCode, stderr } = await program.run('sync');
+  expect(exitCode).toBe(0);
+  expect(stderr.match(/cannot use the records of the key/g)).toHaveLength(1);
+});

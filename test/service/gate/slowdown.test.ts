@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { isMirrorError } from '../../../src/core/errors.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+
+const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
+/** A gap of the gate at one request a second: the least, and the most with what the network adds. */
+const FULL_RATE = { least: SECOND, most: 1.1 * SECOND };
+
+/** Sends requests for `span` ms as fast as the gate lets them leave, and waits as long as it says. */
+async function insist({ clock }: Bench, { ask }: Process, span: number): Promise<void> {
+  const end = clock.monotonic() + span;
+  while (clock.monotonic() < end) {
+    try {
+      await ask();
+    } catch (error) {
+      if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED')) throw error;
+      await clock.sleep(Math.max(SECOND, (error.resumeAt?.getTime() ?? 0) - clock.now()));
+    }
+  }
+}
+
+/** The next `count` requests draw a 429 each; all later ones are answered. */
+function refuseNext({ sandbox }: Bench, count: number): void {
+  const last = sandbox.arrivals.length + count;
+  sandbox.script(() => (sandbox.arrivals.length <= last ? TOO_MANY : OK));
+}
+
+/** The ms between the arrivals of the next `count` requests. */
+async function nextGaps({ sandbox }: Bench, { ask }: Process, count: number): Promise<number[]> {
+  await times(count + 1, () => ask());
+  return gapsOf(sandbox).slice(-count);
+}
+
+test('a 429 doubles the gap between requests, and eight good answers restore it', async () => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile());
+  await times(20, () => process.ask());
+  refuseNext(bench, 1);
+  const gaps = await nextGaps(bench, process, 14);
+  expect(gaps[1]).toBeGreaterThan(1.5 * SECOND);
+  for (const [nth, gap] of gaps.slice(1, 7).entries()) expect(gap).toBeGreaterThanOrEqual(gaps[nth + 2] ?? 0);
+  for (const gap of gaps.slice(-4)) {
+    expect(gap).toBeGreaterThanOrEqual(FULL_RATE.least);
+    expect(gap).toBeLessThan(FULL_RATE.most);
+  }
+});
+
+/** Draws `count` 429s, and returns when the last pause is over. */
+async function drawInARow(bench: Bench, { ask, ledger }: Process, count: number): Promise<void> {
+  const { sandbox, clock } = bench;
+  const last = sandbox.arrivals.length + count;
+  refuseNext(bench, count);
+  while (sandbox.arrivals.length < last) {
+    await ask().catch(() => undefined);
+    const { pausedUntil } = await ledger.gateState();
+    await clock.sleep(Math.max(0, (pausedUntil?.getTime() ?? 0) - clock.now()));
+  }
+}
+
+test('429s in a row lengthen the gap to 16 times at most, and a restart keeps it', async () => {
+  const bench = benchOf();
+  const path = await freshMirrorFile();
+  const process = await bench.start(path, { patienceMs: 0 });
+  await drawInARow(bench, process, 6);
+  expect(await process.ledger.gateState()).toMatchObject({ slowdown: 16 });
+  const [, second] = await nextGaps(bench, await bench.start(path), 2);
+  expect(second).toBeGreaterThan(15 * SECOND);
+  expect(second).toBeLessThan(17 * SECOND);
+});
+
+test('two hours of 429s and good answers by turns draw a dozen 429s; a quiet hour restores the rate', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  const process = await bench.start(await freshMirrorFile());
+  let refused = 0;
+  sandbox.script(() => (sandbox.arrivals.length % 2 === 1 ? ((refused += 1), TOO_MANY) : OK));
+  await insist(bench, process, 2 * HOUR);
+  expect(refused).toBeGreaterThanOrEqual(5);
+  expect(refused).toBeLessThanOrEqual(12);
+  sandbox.script(() => OK);
+  await insist(bench, process, MINUTE);
+  await clock.sleep(HOUR);
+  const [, second] = await nextGaps(bench, process, 2);
+  expect(second).toBeLessThan(FULL_RATE.most);
+});
+
+test('after the longest gap, 120 good answers in 20 minutes restore the full rate', async () => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile(), { patienceMs: 0 });
+  await drawInARow(bench, process, 6);
+  const from = bench.clock.monotonic();
+  await times(120, () => process.ask());
+  expect(bench.clock.monotonic() - from).toBeLessThan(20 * MINUTE);
+  const [gap] = await nextGaps(bench, process, 1);
+  expect(gap).toBeLessThan(FULL_RATE.most);
+});
+
+test('another process of the mirror keeps the longer gap too', async () => {
+  const bench = benchOf();
+  const path = await freshMirrorFile();
+  const process = await bench.start(path, { patienceMs: 0 });
+  await drawInARow(bench, process, 6);
+  const other = await bench.start(path);
+  await times(2, () => process.ask());
+  await other.ask();
+  expect(gapsOf(bench.sandbox).at(-1)).toBeGreaterThan(14 * SECOND);
+});
+
+test('a 429 every 50 minutes never opens the breaker and pauses for half a minute at most', async () => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile());
+  const pauses: number[] = [];
+  for (let nth = 0; nth < 8; nth += 1) {
+    refuseNext(bench, 1);
+    const from = bench.clock.monotonic();
+    await process.ask();
+    pauses.push(bench.clock.monotonic() - from);
+    await bench.clock.sleep(50 * MINUTE);
+  }
+  expect(Math.max(...pauses)).toBeLessThan(40 * SECOND);
+  expect(process.events.map(({ kind }) => kind)).not.toContain('breaker');
+});
+
+test('a list that alone draws 429s does not shut the gate for the others', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  const process = await bench.start(await freshMirrorFile(), { patienceMs: MINUTE });
+  sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? TOO_MANY : OK));
+  const served: number[] = [];
+  for (let hour = 0; hour < 4; hour += 1) {
+    const from = sandbox.arrivals.length;
+    const end = clock.monotonic() + HOUR;
+    for (let minute = 0; clock.monotonic() < end; minute += 1) {
+      if (minute % 15 === 0) await process.ask({ path: '/inboxes/1' }).catch(() => undefined);
+      await process.ask().catch(() => undefined);
+      await clock.sleep(MINUTE);
+    }
+    served.push(sandbox.arrivals.slice(from).filter(({ path }) => !path.startsWith('/v1/inboxes/1')).length);
+  }
+  for (const hourly of served.slice(1)) expect(hourly).toBeGreaterThan(45);
+  const { strikes, pausedUntil } = await process.ledger.gateState();
+  expect({ strikes, pausedUntil }).toEqual({ strikes: 2, pausedUntil: null });
+});

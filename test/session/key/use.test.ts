@@ -1,0 +1,185 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Budget } from '../../../src/core/budget.ts';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
+import { stateFolder } from '../../../src/session/config/state-folder.ts';
+import { KeyRecords } from '../../../src/session/key/records.ts';
+import { type KeyUse, openKeyUse } from '../../../src/session/key/use.ts';
+import { TestClock } from '../../support/clock.ts';
+import { temporaryDatabase, temporaryFolder } from '../../support/mirror.ts';
+import { freshMirrorFile } from '../../support/template.ts';
+
+const BUDGET: Budget = { perSecond: 1, perDay: 100, reserved: 10, pageSize: 100 };
+
+interface Used {
+  readonly use: KeyUse;
+  readonly troubles: string[];
+  /** Records requests as the gate does. */
+  send(requests: number): Promise<void>;
+}
+
+async function mirrorWith(
+  folder: string | null,
+  clock: TestClock,
+  { perDay = 100, key = 'fingerprint' }: { perDay?: number; key?: string } = {},
+): Promise<Used> {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  const troubles: string[] = [];
+  const use = openKeyUse({
+    configured: { ...BUDGET, perDay },
+    mirror: openMirror(database),
+    clock,
+    machineNow: clock.now,
+    folder,
+    fingerprint: () => key,
+    onTrouble: (cause) => troubles.push(cause),
+  });
+  await use.refresh();
+  return {
+    use,
+    troubles,
+    async send(requests) {
+      for (let nth = 0; nth < requests; nth += 1) {
+        await database.execute(
+          `INSERT INTO requests (sent_at, method, path, reason) VALUES ($1, 'GET', '/inboxes', 'manual')`,
+          new Date(clock.now()).toISOString(),
+        );
+        use.granted();
+      }
+    },
+  };
+}
+
+test('the requests of another mirror with the same key lower the budget, in both directions', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const [one, other] = [await mirrorWith(folder, clock), await mirrorWith(folder, clock)];
+  await one.send(30);
+  expect(other.use.budget).toMatchObject({ perDay: 70, reserved: 7 });
+  expect(other.use.budget.lowered).toMatch(/^another mirror, .*\.db, uses this key and sent 30 requests/);
+  expect(one.use.budget).toMatchObject({ perDay: 100, reserved: 10, lowered: null });
+  await other.send(20);
+  await clock.sleep(SECOND);
+  expect(one.use.budget.perDay).toBe(80);
+});
+
+test('mirrors with other keys do not count, and a new key counts at once', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const other = await mirrorWith(folder, clock, { key: 'other' });
+  await other.send(30);
+  expect((await mirrorWith(folder, clock)).use.others()).toEqual([]);
+  expect((await mirrorWith(folder, clock, { key: 'other' })).use.others()).toMatchObject([{ sent: 30 }]);
+});
+
+test('each mirror may keep to a share: the largest REQUESTS_PER_DAY is the limit of the key', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const small = await mirrorWith(folder, clock, { perDay: 40 });
+  const large = await mirrorWith(folder, clock, { perDay: 100 });
+  await large.send(50);
+  expect(small.use.budget.perDay).toBe(40);
+  await small.send(40);
+  await clock.sleep(SECOND);
+  expect(large.use.budget.perDay).toBe(60);
+  await large.send(20);
+  await clock.sleep(SECOND);
+  expect(small.use.budget.perDay).toBe(30);
+});
+
+test('requests count for a day; then the mirror and, a day later, its record are forgotten', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const [one, other] = [await mirrorWith(folder, clock), await mirrorWith(folder, clock)];
+  await one.send(10);
+  await clock.sleep(12 * HOUR);
+  await one.use.refresh();
+  await one.send(5);
+  await clock.sleep(11 * HOUR);
+  expect(other.use.others()).toMatchObject([{ sent: 15 }]);
+  await clock.sleep(3 * HOUR);
+  expect(other.use.others()).toMatchObject([{ sent: 5 }]);
+  await clock.sleep(12 * HOUR);
+  expect(other.use.others()).toEqual([]);
+  await clock.sleep(24 * HOUR);
+  expect(other.use.others()).toEqual([]);
+  expect(readdirSync(join(folder, 'keys', 'fingerprint'))).toEqual([]);
+});
+
+test('a record counts each request once, whether or not the ledger has been read since', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const [one, other] = [await mirrorWith(folder, clock), await mirrorWith(folder, clock)];
+  for (const total of [3, 6, 9]) {
+    await one.send(3);
+    await clock.sleep(MINUTE);
+    expect(other.use.others()).toMatchObject([{ sent: total }]);
+    await one.use.refresh();
+  }
+});
+
+test('two processes of one mirror write one record, and are no other mirrors to each other', async () => {
+  const folder = temporaryFolder();
+  const [first, second] = [new KeyRecords(folder, 'm.db'), new KeyRecords(folder, 'm.db')];
+  for (let nth = 1; nth <= 20; nth += 1)
+    (nth % 2 === 0 ? first : second).write('key', 100, { at: 0, leaving: [nth] });
+  expect(first.others('key', 0)).toEqual([]);
+  expect(new KeyRecords(folder, 'n.db').others('key', 0)).toEqual([{ name: 'm.db', perDay: 100, sent: 20 }]);
+});
+
+test('only the user may read the records; half-written and foreign files do no harm', async () => {
+  const folder = join(temporaryFolder(), 'state');
+  const records = new KeyRecords(folder, 'm.db');
+  records.write('key', 100, { at: 0, leaving: [1] });
+  const inside = join(folder, 'keys', 'key');
+  for (const path of [folder, join(folder, 'keys'), inside]) expect(statSync(path).mode & 0o777).toBe(0o700);
+  const [file = ''] = readdirSync(inside);
+  expect(statSync(join(inside, file)).mode & 0o777).toBe(0o600);
+  writeFileSync(join(inside, `${file}.4711`), readFileSync(join(inside, file), 'utf8').slice(0, 20));
+  writeFileSync(join(inside, 'other.json'), '{"mirror":"x","requests_per_day":5000,"at":0,"leaving":["9"]}');
+  writeFileSync(join(inside, 'broken.json'), '{"mirror":');
+  expect(new KeyRecords(folder, 'n.db').others('key', 0)).toEqual([{ name: 'm.db', perDay: 100, sent: 1 }]);
+});
+
+test('a folder that cannot be written is reported once, and the mirror keeps its own budget', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'keys'), 'a file in the place of the folder');
+  const clock = new TestClock();
+  const { use, troubles, send } = await mirrorWith(folder, clock);
+  await send(3);
+  await clock.sleep(2 * MINUTE);
+  await send(3);
+  expect(use.budget).toMatchObject({ perDay: 100, reserved: 10 });
+  expect(troubles).toHaveLength(1);
+});
+
+test('without a folder a mirror keeps its own budget and no record', async () => {
+  const { use, troubles, send } = await mirrorWith(null, new TestClock());
+  await send(3);
+  expect(use.budget).toMatchObject({ perDay: 100, reserved: 10, lowered: null });
+  expect({ others: use.others(), troubles }).toEqual({ others: [], troubles: [] });
+});
+
+test('a record costs a request less than 20 ms', async () => {
+  const folder = temporaryFolder();
+  mkdirSync(folder, { recursive: true });
+  const clock = new TestClock();
+  for (const name of ['a', 'b', 'c', 'd'])
+    new KeyRecords(folder, name).write('fingerprint', 100, { at: clock.now(), leaving: [1] });
+  const { use } = await mirrorWith(folder, clock);
+  const from = performance.now();
+  for (let nth = 0; nth < 100; nth += 1) {
+    use.granted();
+    await clock.sleep(SECOND);
+    use.others();
+  }
+  expect((performance.now() - from) / 100).toBeLessThan(20);
+});
+
+test.each([
+  ['linux', { HOME: '/h' }, '/h/.local/state/inbox-mirror'],
+  ['linux', { HOME: '/h', XDG_STATE_HOME: '/x' }, '/x/inbox-mirror'],
+  ['darwin', { HOME: '/h' }, '/h/Library/Application Support/inbox-mirror'],
+  ['linux', { HOME: '/h', INBOX_STATE_DIR: 'state' }, '/data/state'],
+  ['linux', {}, null],
+] as const)('on %s with %j the records are in %j', (platform, env, place) => {
+  expect(stateFolder(env, '/data', platform)).toBe(place);
+});

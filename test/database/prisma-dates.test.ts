@@ -84,7 +84,7 @@ function valueOf({ name, type, optional }: Field, nth: number): unknown {
     if (nth >= INSTANTS.length && optional) return null;
     return iso(INSTANTS[(nth + name.length) % INSTANTS.length]!);
   }
-  if (type === 'Int') return nth + 1;
+  if (type === 'Int' || type === 'Float') return nth + 1;
   if (type === 'Boolean') return nth % 2 === 0;
   return type === 'Json' ? '{}' : `${name} ${nth}`;
 }
@@ -201,7 +201,10 @@ async function usedMirror(place: string): Promise<TestMirror> {
   await writer.refuseAccount(access, 'another account', { now: now.getTime(), until: soon.getTime() });
   await writer.writeOutage({ since: now, until: soon, cause: 'ECONNREFUSED' });
   await writer.ledger.refuseKey('key', '401', clock.now());
-  await writer.ledger.pauseGate(1, () => soon.getTime(), '429', clock.now());
+  await writer.ledger.pauseGate(1, () => soon.getTime(), '429', clock.now(), 100);
+  await writer.saveRates([{ name: 'arrivals/1', events: 1, hours: 2, updatedAt: clock.now() }]);
+  const [bookmark] = [...(await writer.bookmarks.all()).values()].flat();
+  await writer.bookmarks.lose(bookmark!, 'doubt', clock.now());
   await writer.ledger.followClock(await clock.ledgerTime());
   clock.reboot(60 * 60_000);
   await writer.ledger.followClock(await clock.ledgerTime());

@@ -96,10 +96,13 @@ export class PageReads {
     const stop = new AbortController();
     const read: PageRead = { inboxId: null, stop, ended: Promise.resolve() };
     this.#reads.add(read);
-    read.ended = this.#read(read, stop.signal).then((isRead) => {
-      this.#reads.delete(read);
-      if (isRead) this.#deps.onRead();
-    });
+    read.ended = this.#finish(read);
+  }
+
+  async #finish(read: PageRead): Promise<void> {
+    const isRead = await this.#read(read, read.stop.signal);
+    this.#reads.delete(read);
+    if (isRead) this.#deps.onRead();
   }
 
   /** @returns true if a page was read. Never rejects */

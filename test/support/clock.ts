@@ -15,6 +15,7 @@ export class TestClock implements Clock {
   readonly #bootWall: number;
   #bootShift = 0;
   #bootId = 'boot-1';
+  #host = 'test-host';
   #held = 0;
   #sleepers: Sleeper[] = [];
   #pumping = false;
@@ -27,7 +28,7 @@ export class TestClock implements Clock {
   now = (): number => Math.floor(this.#wallOffset + this.#monotonic);
   monotonic = (): number => this.#monotonic;
   boot = (): { host: string; id: string; at: number } => ({
-    host: 'test-host',
+    host: this.#host,
     id: this.#bootId,
     at: this.#bootWall + this.#bootShift,
   });
@@ -66,6 +67,12 @@ export class TestClock implements Clock {
     this.#bootId = `${this.#bootId}+`;
     this.#monotonic += offMs;
     this.#wallOffset += byMs;
+  }
+
+  /** Continues on another host, whose clock differs by `byMs`. No time passes. */
+  moveTo(host: string, byMs: number): void {
+    this.#host = host;
+    this.reboot(0, byMs);
   }
 
   async hold<Result>(work: () => Promise<Result>): Promise<Result> {

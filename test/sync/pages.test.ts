@@ -285,6 +285,22 @@ test('tokens that expire are noticed after five refusals, and tried again after 
   expect(await mirror.writer.bookmarks.lost()).toEqual([]);
 });
 
+test('a sweep knows the newer sighting of a page whose neighbour lost its token', async () => {
+  const mirror = await pageMirror({ tokenLifeMs: 20 * MINUTE });
+  const { clock, sandbox } = mirror;
+  const { id, conversations } = [...sandbox.world.inboxes.values()][0]!;
+  const third = (await mirror.bookmarks()).filter(({ inboxId }) => inboxId === id)[2]!;
+  clock.advance(15 * MINUTE);
+  await mirror.readPage(third);
+  clock.advance(10 * MINUTE);
+  const fourth = (await mirror.bookmarks()).filter(({ inboxId }) => inboxId === id)[3]!;
+  expect((await mirror.readPage(fourth)).refused).toBe(true);
+  sandbox.world.setStatus(id, conversations.order[25]!, 'changed meanwhile');
+  clock.advance(MINUTE);
+  await mirror.sync();
+  await expectChain(mirror);
+});
+
 test('a list whose ids are in no order gets no bookmarks', async () => {
   const mirror = await pageMirror({ listOrder: 'mixed' });
   expect(await mirror.bookmarks()).toEqual([]);

@@ -13,6 +13,9 @@ import { itemSql } from './statements.ts';
  */
 const NEARBY_PAGES = [2, 20];
 
+/** Sightings that no bookmark shows any more, and those of suspects, have negative page numbers. */
+const KEPT_PAGES = { from: -(2 ** 31), to: -1 };
+
 interface PageRange {
   readonly from: number;
   readonly to: number;
@@ -45,6 +48,7 @@ export async function lastSightings(
       seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages, nth: 1 }));
     }
     seen.add(await seenByBookmarks(sql, dialect, key, ids));
+    seen.add(await seenBySweeps(sql, dialect, key, { ids, pages: KEPT_PAGES, nth: 1 }));
   }
   seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages: null, nth: 2 }));
   return seen.byId;

@@ -7,6 +7,13 @@ const SHRINKING_MS = 15_000;
 /** `npm run soak` runs a property this many times as often, unless the property says otherwise. */
 const SOAK_FACTOR = 10;
 
+const IN_SOAK = process.env['SOAK'] === '1';
+
+/** The size of a simulation: `short` in `npm test`, `long` in `npm run soak`. */
+export function sized(short: number, long: number): number {
+  return IN_SOAK ? long : short;
+}
+
 /**
  * Settings for a property with long runs. Fast-check stops before the test times out.
  * It then reports the seed and the smallest failing case so far, which a time-out would hide.
@@ -22,7 +29,7 @@ export function histories(
   parameters: { numRuns: number; plugins: fc.Plugin<unknown>[] };
   timeoutMs: number;
 } {
-  const numRuns = Number(process.env['HISTORIES'] ?? (process.env['SOAK'] === '1' ? soakRuns : runs));
+  const numRuns = Number(process.env['HISTORIES'] ?? sized(runs, soakRuns));
   const limit = numRuns * RUN_MS + SHRINKING_MS;
   return {
     parameters: { numRuns, plugins: [fc.interruptAfterTimeLimit(limit, { failOnInterrupt: true })] },

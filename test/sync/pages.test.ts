@@ -14,7 +14,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-const HISTORIES = histories(ON_SQLITE ? 25 : 5);
+const HISTORIES = ON_SQLITE ? histories(12, 250) : histories(3, 50);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
 
 /** When each conversation was seen, by inbox and id: epoch ms, in order. */

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -16,34 +17,51 @@ const CONTRACT = [
   'test/daemon/http/changes.test.ts',
   'test/daemon/webhook/deliver.test.ts',
 ];
+const SOAK = 'test/**/*.soak.test.ts';
 
-export default defineConfig({
-  test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    maxWorkers: 3,
-    // Files share their worker's modules, because loading them costs half a second a file. A test that
-    // changes module state restores it.
-    isolate: false,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'sqlite',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/postgresql/**'],
-          globalSetup: 'test/support/template-file.ts',
+const ON_SQLITE = ['test/**/*.test.ts'];
+const ON_POSTGRESQL = [...CONTRACT, 'test/postgresql/*.test.ts'];
+
+/** `npm run soak` runs the properties, with more histories, and the tests that only it runs. */
+function filesOf(patterns: readonly string[], isSoak: boolean): string[] {
+  if (!isSoak) return [...patterns];
+  return globSync(patterns).filter(
+    (file) => file.endsWith('.soak.test.ts') || readFileSync(file, 'utf8').includes('support/histories.ts'),
+  );
+}
+
+export default defineConfig(({ mode }) => {
+  const isSoak = mode === 'soak';
+  return {
+    test: {
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      maxWorkers: 3,
+      // Files share their worker's modules, because loading them costs half a second a file. A test that
+      // changes module state restores it.
+      isolate: false,
+      projects: [
+        {
+          extends: true,
+          test: {
+            name: 'sqlite',
+            include: filesOf(ON_SQLITE, isSoak),
+            exclude: ['test/postgresql/**', ...(isSoak ? [] : [SOAK])],
+            env: { SOAK: isSoak ? '1' : '' },
+            globalSetup: 'test/support/template-file.ts',
+          },
         },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'postgresql',
-          include: [...CONTRACT, 'test/postgresql/*.test.ts'],
-          env: { TEST_PROVIDER: 'postgresql' },
-          globalSetup: ['test/support/template-file.ts', 'test/support/postgres-server.ts'],
+        {
+          extends: true,
+          test: {
+            name: 'postgresql',
+            include: filesOf(ON_POSTGRESQL, isSoak),
+            exclude: isSoak ? [] : [SOAK],
+            env: { SOAK: isSoak ? '1' : '', TEST_PROVIDER: 'postgresql' },
+            globalSetup: ['test/support/template-file.ts', 'test/support/postgres-server.ts'],
+          },
         },
-      },
-    ],
-  },
+      ],
+    },
+  };
 });

@@ -4,7 +4,7 @@ import { KEY } from '../support/mirror.ts';
 import { nthInbox } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
+const SMALL = { socket: true, sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 
 /** Minutes until `done` holds, at most `most`: a test then fails with a figure, not with a time-out. */
 async function minutesUntil(

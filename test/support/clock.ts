@@ -79,6 +79,12 @@ export class TestClock implements Clock {
     this.#bootWall = this.now() - this.#bootShift;
   }
 
+  /** Continues on another host, whose clock differs by `byMs`. No time passes. */
+  moveTo(host: string, byMs: number): void {
+    this.#container = host;
+    this.reboot(0, byMs);
+  }
+
   async hold<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#held += 1;
     try {

@@ -24,6 +24,7 @@ import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
 import { KillSwitch } from './kill-switch.ts';
 import { testLog } from './log.ts';
+import { memoryHttp } from './memory-http.ts';
 import { GONE_AFTER_MS, KEY, temporaryDatabase } from './mirror.ts';
 import { passSpec } from './pass-spec.ts';
 import { freshMirrorFile } from './template.ts';
@@ -51,6 +52,8 @@ export interface HouseOptions {
   readonly pollMs?: number;
   /** Single pages are read as well. */
   readonly readPages?: boolean;
+  /** Requests go over a socket. By default they call the sandbox in memory. */
+  readonly socket?: boolean;
 }
 
 export interface LogLine {
@@ -102,6 +105,12 @@ export async function intoOutage(house: TestHouse, minutes: number): Promise<Run
   return running;
 }
 
+async function listening(sandbox: Sandbox): Promise<string> {
+  const { url, close } = await sandbox.listen();
+  onTestFinished(close);
+  return url;
+}
+
 /**
  * All parts are real except the clock, and are put together as in `start`. The service's clock is right,
  * whatever the machine's clock is set to. The test clock stops while a daemon computes.
@@ -119,8 +128,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     now: () => Math.floor(begin + clock.monotonic()),
     ...options.sandbox,
   });
-  const { url, close } = await sandbox.listen();
-  onTestFinished(close);
+  const url = options.socket === true ? await listening(sandbox) : 'http://service.example/v1';
   // A test's query sees the mirror at the moment of its call: the clock stops during the query.
   const database = heldDatabase(clock, await temporaryDatabase(path));
   const logged: LogLine[] = [];
@@ -181,7 +189,8 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
     });
-    const http = createHttp(url, () => house.key);
+    const http =
+      options.socket === true ? createHttp(url, () => house.key) : memoryHttp(sandbox, () => house.key);
     onTestFinished(http.close);
     const client = createClient({
       http: killSwitch.http({

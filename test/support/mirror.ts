@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { Budget } from '../../src/core/budget.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
 import { acquireLease, type Lease } from '../../src/mirror/lease.ts';
 import { openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
@@ -12,11 +13,14 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sand
 import { type Client, createClient } from '../../src/service/client.ts';
 import { createGate, type Gate, type GateEvent, type GateOptions } from '../../src/service/gate/gate.ts';
 import { createHttp, type Http } from '../../src/service/http.ts';
+import type { SweepDeps } from '../../src/sync/deps.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
+import { readBookmark, type Reading } from '../../src/sync/pages/bookmark.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { accountCheck } from './account.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
+import { memoryHttp } from './memory-http.ts';
 import { passSpec } from './pass-spec.ts';
 import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
 
@@ -44,15 +48,27 @@ export async function temporaryDatabase(path?: string): Promise<Database> {
   return database;
 }
 
+/** A sandbox and the way to it. */
+export interface TestService {
+  readonly sandbox: Sandbox;
+  readonly url: string;
+  readonly http: Http;
+}
+
 /** A sandbox on a real socket that uses the test clock. */
-async function listeningSandbox(
-  options: Partial<SandboxOptions>,
-  clock: TestClock,
-): Promise<{ sandbox: Sandbox; url: string }> {
+async function listeningService(options: Partial<SandboxOptions>, clock: TestClock): Promise<TestService> {
   const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
   const { url, close } = await sandbox.listen();
   onTestFinished(() => close());
-  return { sandbox, url };
+  const http = createHttp(url, () => KEY);
+  onTestFinished(() => http.close());
+  return { sandbox, url, http };
+}
+
+/** A sandbox without a socket, for properties with hundreds of requests. */
+export function memoryService(options: Partial<SandboxOptions>, clock: TestClock): TestService {
+  const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
+  return { sandbox, url: 'http://service.example/v1', http: memoryHttp(sandbox, () => KEY) };
 }
 
 export interface TestMirror {
@@ -67,10 +83,14 @@ export interface TestMirror {
   readonly events: PassEvent[];
   /** Runs one pass over all lists, or over those of `spec`. */
   sync(spec?: Partial<PassSpec>, signal?: AbortSignal): Promise<PassReport>;
+  /** Reads a page of conversations by its bookmark, as the daemon does. */
+  readPage(bookmark: StoredBookmark): Promise<Reading>;
 }
 
 export interface MirrorOptions {
   readonly sandbox?: Partial<SandboxOptions>;
+  /** By default, a sandbox of its own on a socket. */
+  readonly service?: TestService;
   readonly gate?: Partial<GateOptions>;
   readonly budget?: Partial<Budget>;
   readonly path?: string;
@@ -87,10 +107,14 @@ export interface MirrorOptions {
 /** A mirror of a sandbox. All parts are real except the clock. */
 export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror> {
   const clock = options.clock ?? new TestClock();
-  const { sandbox, url } = await listeningSandbox(options.sandbox ?? {}, clock);
+  const {
+    sandbox,
+    url,
+    http: plain,
+  } = options.service ?? (await listeningService(options.sandbox ?? {}, clock));
   const database = heldDatabase(clock, await temporaryDatabase(options.path));
   const lease = await acquireLease(database, {
-    host: 'test-host',
+    host: clock.boot().host,
     pid: process.pid,
     command: 'test',
     now: clock.now,
@@ -99,8 +123,6 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const writer = openWriter(database, lease);
   const gateEvents: GateEvent[] = [];
   const events: PassEvent[] = [];
-  const plain = createHttp(url, () => KEY);
-  onTestFinished(() => plain.close());
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
   const gate = createGate({
@@ -120,6 +142,15 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     storePublicPermalink: options.storePublicPermalink ?? false,
   });
   const account = accountCheck({ mirror: writer, clock }, options.address ?? (() => url));
+  const sweepDeps = (signal: AbortSignal): SweepDeps => ({
+    client,
+    mirror: writer,
+    account,
+    clock,
+    goneAfterMs: options.goneAfterMs ?? GONE_AFTER_MS,
+    onEvent: (event) => events.push(event),
+    signal,
+  });
   return {
     clock,
     sandbox,
@@ -130,18 +161,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     client,
     gateEvents,
     events,
-    sync: (spec = {}, signal = new AbortController().signal) =>
-      runPass(
-        {
-          client,
-          mirror: writer,
-          account,
-          clock,
-          goneAfterMs: options.goneAfterMs ?? GONE_AFTER_MS,
-          onEvent: (event) => events.push(event),
-          signal,
-        },
-        passSpec(spec),
-      ),
+    sync: (spec = {}, signal = new AbortController().signal) => runPass(sweepDeps(signal), passSpec(spec)),
+    readPage: (bookmark) => readBookmark(sweepDeps(new AbortController().signal), bookmark),
   };
 }

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SandboxInbox, World } from '../../src/sandbox/world/world.ts';
+import { TestClock } from '../support/clock.ts';
 import { histories } from '../support/histories.ts';
-import type { TestMirror } from '../support/mirror.ts';
+import { memoryService, type TestMirror } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -349,30 +350,22 @@ test(
         fc.constantFrom('string' as const, 'number' as const, 'mixed' as const),
         fc.array(fc.array(happening, { maxLength: 25 }), { minLength: 1, maxLength: 5 }),
         async (seed, envelope, idType, history) => {
-          const mirror = await quickMirror({
-            pageSize: PAGE_SIZE,
-            sandbox: {
-              seed,
-              envelope,
-              idType,
-              conversations: [34, 12],
-              usersPerInbox: 4,
-              tagsPerInbox: 5,
-              sharedShare: 0.3,
-            },
-          });
+          const account = { conversations: [34, 12], usersPerInbox: 4, tagsPerInbox: 5, sharedShare: 0.3 };
+          const clock = new TestClock();
+          const service = memoryService({ seed, envelope, idType, ...account }, clock);
+          const mirror = await quickMirror({ pageSize: PAGE_SIZE, clock, service });
           const { world } = mirror.sandbox;
-          const account = new Account(world);
+          const life = new Account(world);
           const reader = new Reader();
           const syncs: [number, number][] = [];
           let known = 0;
           for (const happenings of [[], ...history]) {
-            for (const one of happenings) account.happen(one);
+            for (const one of happenings) life.happen(one);
             mirror.clock.advance(HOUR);
             const from = mirror.clock.now();
             const { stopped, lists } = await syncSettled(mirror);
             syncs.push([from, mirror.clock.now()]);
-            account.synced();
+            life.synced();
             expect(stopped).toBeNull();
             expect(lists.filter(({ outcome, suspects }) => outcome !== 'complete' || suspects > 0)).toEqual(
               [],

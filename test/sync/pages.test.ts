@@ -3,11 +3,10 @@ import { expect, test } from 'vitest';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
 import { isBeyond } from '../../src/mirror/bookmarks/order.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
-import { readBookmark, type Reading } from '../../src/sync/pages/bookmark.ts';
-import { accountCheck } from '../support/account.ts';
+import { TestClock } from '../support/clock.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
-import { GONE_AFTER_MS, type TestMirror } from '../support/mirror.ts';
+import { GONE_AFTER_MS, memoryService, type TestMirror } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -15,7 +14,7 @@ import { expectEqualToService } from '../support/truth.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-const HISTORIES = histories(ON_SQLITE ? 25 : 5);
+const HISTORIES = ON_SQLITE ? histories(12, 250) : histories(3, 50);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
 
 /** When each conversation was seen, by inbox and id: epoch ms, in order. */
@@ -24,8 +23,6 @@ type Sightings = Map<string, number[]>;
 interface PageMirror extends TestMirror {
   readonly sightings: Sightings;
   readonly bookmarks: () => Promise<StoredBookmark[]>;
-  /** Reads a page by its bookmark, as the daemon does. */
-  readonly read: (bookmark: StoredBookmark) => Promise<Reading>;
   /** Reads every page until each was read after this moment. */
   readonly readAll: () => Promise<void>;
 }
@@ -35,38 +32,25 @@ async function pageMirror(
   sandbox: Partial<SandboxOptions> = {},
   conversations: number[] = [43, 12],
 ): Promise<PageMirror> {
-  const mirror = await quickMirror({ pageSize: 10, sandbox: { ...SMALL, conversations, ...sandbox } });
-  const { client, writer, clock } = mirror;
+  const clock = new TestClock();
+  const service = memoryService({ ...SMALL, conversations, ...sandbox }, clock);
+  const mirror = await quickMirror({ pageSize: 10, clock, service });
+  const { writer } = mirror;
   const sightings = watchSightings(mirror);
   await mirror.sync();
-  const { address } = await writer.account();
-  const account = accountCheck({ mirror: writer, clock }, () => address ?? '');
   const bookmarks = async (): Promise<StoredBookmark[]> =>
     [...(await writer.bookmarks.all()).values()].flat();
-  const read = async (bookmark: StoredBookmark): Promise<Reading> =>
-    await readBookmark(
-      {
-        client,
-        mirror: writer,
-        account,
-        clock,
-        goneAfterMs: GONE_AFTER_MS,
-        onEvent: () => undefined,
-        signal: new AbortController().signal,
-      },
-      bookmark,
-    );
   const readAll = async (): Promise<void> => {
     clock.advance(MINUTE);
     const since = clock.now();
     for (let left = 100; left > 0; left -= 1) {
       const oldest = (await bookmarks()).toSorted((a, b) => a.readAt - b.readAt)[0];
       if (oldest === undefined || oldest.readAt >= since) return;
-      await read(oldest);
+      await mirror.readPage(oldest);
     }
     throw new Error('the pages are never all read');
   };
-  return { ...mirror, sightings, bookmarks, read, readAll };
+  return { ...mirror, sightings, bookmarks, readAll };
 }
 
 /** Notes each row that a page or an answer for a suspect brings. */
@@ -191,7 +175,7 @@ async function live(mirror: PageMirror, steps: readonly Step[]): Promise<void> {
       const bookmarks = await mirror.bookmarks();
       const bookmark = one.kind === 'read' ? bookmarks[one.nth % Math.max(1, bookmarks.length)] : undefined;
       if (bookmark === undefined) await mirror.sync();
-      else await mirror.read(bookmark);
+      else await mirror.readPage(bookmark);
       expectTiles(await mirror.bookmarks());
     }
     const wrong = await wrongTombstones(mirror);
@@ -270,7 +254,7 @@ async function livelyDays(mirror: PageMirror, days: number): Promise<{ lookups: 
     const bookmarks = await mirror.bookmarks();
     const next = bookmarks[turn % Math.max(1, bookmarks.length)];
     if (next === undefined) await mirror.sync();
-    else await mirror.read(next);
+    else await mirror.readPage(next);
   }
   const lookups = await mirror.database.query<{ status: number; n: number }>(
     `SELECT status, count(*) AS n FROM requests WHERE reason = 'probe' GROUP BY status`,
@@ -301,6 +285,22 @@ test('tokens that expire are noticed after five refusals, and tried again after 
   expect(await mirror.writer.bookmarks.lost()).toEqual([]);
 });
 
+test('a sweep knows the newer sighting of a page whose neighbour lost its token', async () => {
+  const mirror = await pageMirror({ tokenLifeMs: 20 * MINUTE });
+  const { clock, sandbox } = mirror;
+  const { id, conversations } = [...sandbox.world.inboxes.values()][0]!;
+  const third = (await mirror.bookmarks()).filter(({ inboxId }) => inboxId === id)[2]!;
+  clock.advance(15 * MINUTE);
+  await mirror.readPage(third);
+  clock.advance(10 * MINUTE);
+  const fourth = (await mirror.bookmarks()).filter(({ inboxId }) => inboxId === id)[3]!;
+  expect((await mirror.readPage(fourth)).refused).toBe(true);
+  sandbox.world.setStatus(id, conversations.order[25]!, 'changed meanwhile');
+  clock.advance(MINUTE);
+  await mirror.sync();
+  await expectChain(mirror);
+});
+
 test('a list whose ids are in no order gets no bookmarks', async () => {
   const mirror = await pageMirror({ listOrder: 'mixed' });
   expect(await mirror.bookmarks()).toEqual([]);
@@ -313,7 +313,7 @@ test('a page that suddenly lacks more than ten rows suspects none of them: the l
   mirror.sandbox.faults.set(`/inboxes/${inbox}/conversations`, 'empty');
   mirror.clock.advance(MINUTE);
   const [first] = await mirror.bookmarks();
-  expect((await mirror.read(first!)).lost).toBe('doubt');
+  expect((await mirror.readPage(first!)).lost).toBe('doubt');
   const suspects = await mirror.database.query(
     `SELECT id FROM conversations WHERE missing_since IS NOT NULL`,
   );

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { daemonHouse, DAY, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+
+/** 20 requests an hour; a walk over all lists costs 66. */
+const LIMITS = { pageSize: 10, perDay: 500, reserved: 20 };
+const SHARE = 20;
+const BUSY = { sandbox: { conversations: [400, 200], perDay: 500 }, limits: LIMITS, pollMs: 5 * MINUTE };
+
+/** The requests of each hour from `from` to `until`. */
+function byHour({ sandbox }: TestHouse, from: number, until: number): number[] {
+  return Array.from(
+    { length: (until - from) / HOUR },
+    (_, hour) =>
+      sandbox.arrivals.filter(({ at }) => at >= from + hour * HOUR && at < from + (hour + 1) * HOUR).length,
+  );
+}
+
+test('the daemon learns the busy hours and shifts requests to them; no hour gets less than a tenth', async () => {
+  const house = await daemonHouse(BUSY);
+  const { clock, sandbox } = house;
+  await house.start();
+  const isOffice = (): boolean =>
+    new Date(clock.now()).getUTCHours() % 24 >= 9 && clock.now() % DAY < 17 * HOUR;
+  for (let hour = 0; hour < 6 * 24; hour += 1) {
+    if (isOffice()) sandbox.applyEvents(40);
+    await clock.sleep(HOUR);
+  }
+  const midnight = clock.now() - (clock.now() % DAY);
+  const hours = byHour(house, midnight - DAY, midnight);
+  const mean = (from: number, until: number): number =>
+    hours.slice(from, until).reduce((sum, requests) => sum + requests, 0) / (until - from);
+  expect(mean(9, 17)).toBeGreaterThan(1.6 * mean(0, 7));
+  expect(Math.min(...hours)).toBeGreaterThanOrEqual(SHARE / 10);
+  expect(mean(0, 24)).toBeGreaterThan(0.9 * SHARE);
+}, 180_000);

@@ -1,0 +1,273 @@
+import { copyFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { isMirrorError } from '../../src/core/errors.ts';
+import type { Fault } from '../../src/sandbox/http/faults.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { PassReport } from '../../src/sync/pass.ts';
+import { TestClock } from './clock.ts';
+import { Happenings } from './happenings.ts';
+import { memoryService, temporaryFolder, type TestMirror, type TestService } from './mirror.ts';
+import { mostInADay } from './rows.ts';
+import { syncSettled } from './settle.ts';
+import type { Step } from './steps.ts';
+import { freshMirrorFile, quickMirror } from './template.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const LISTS = ['', '/users', '/tags', '/conversations'];
+/** Days until a mirror that lacks budget equals the service. */
+const DAYS_TO_REST = 4;
+
+/** A mirror whose process, host, file and service change as the steps of a history say. */
+export class Trial {
+  mirror: TestMirror;
+  readonly #clock: TestClock;
+  readonly #cap: number;
+  readonly #path: string;
+  readonly #ours: TestService;
+  readonly #others: TestService;
+  readonly #life: Happenings;
+  /** The account that answers, and whether its address is another one. */
+  #answers: { readonly service: TestService; readonly moved: boolean };
+  #backup: string | null = null;
+  /** A restored ledger, and a host whose clock is ahead, may each cost one more cap (decision 0003). */
+  #unlocks = 0;
+  #hosts = 0;
+
+  private constructor(cap: number, path: string, options: Partial<SandboxOptions>) {
+    const clock = new TestClock();
+    const begin = clock.now();
+    // The service's clock is right, however the machine's clock is set.
+    const now = (): number => Math.floor(begin + clock.monotonic());
+    this.#clock = clock;
+    this.#cap = cap;
+    this.#path = path;
+    this.#ours = memoryService({ ...options, now }, clock);
+    this.#others = otherAccount({ ...options, now }, clock);
+    this.#answers = { service: this.#ours, moved: false };
+    this.#life = new Happenings(this.#ours.sandbox.world);
+    this.mirror = undefined as never;
+  }
+
+  /** A trial after its first sync. @param cap requests a day */
+  static async begin(cap: number, options: Partial<SandboxOptions>): Promise<Trial> {
+    const trial = new Trial(cap, await freshMirrorFile(), options);
+    await trial.#open();
+    await trial.#sync();
+    return trial;
+  }
+
+  async take(one: Step): Promise<void> {
+    const { faults } = this.#ours.sandbox;
+    if (one.kind === 'happen') this.#life.make(one.happening);
+    else if (one.kind === 'heal') faults.clear();
+    else if (one.kind === 'fault') this.#setFault(one);
+    else if (one.kind === 'rename-during-walk') this.#renameDuringWalk(one);
+    else if (one.kind === 'other-account') await this.#readOthers(one);
+    else if (one.kind === 'backup') await this.#backUp();
+    else if (one.kind === 'restore') await this.#restore();
+    else if (one.kind === 'set-clock') this.#clock.setWall(one.hours * HOUR);
+    else if (one.kind === 'other-host') await this.#moveHost(one.hours);
+    else {
+      this.#clock.advance(one.minutes * MINUTE);
+      if (one.kind === 'sync') await this.#sync();
+      else await this.#readPage(one.nth);
+    }
+  }
+
+  /** Every row that has a tombstone, although the service has it: its list, inbox and id. */
+  async wrongTombstones(): Promise<string[]> {
+    const { world } = this.#ours.sandbox;
+    const wrong: string[] = [];
+    for (const { id } of await this.#dead('inboxes', 'id'))
+      if (world.inboxes.has(id)) wrong.push(`inbox ${id}`);
+    for (const [table, list] of [
+      ['inbox_users', 'users'],
+      ['inbox_tags', 'tags'],
+      ['conversations', 'conversations'],
+    ] as const)
+      for (const { inbox, id } of await this.#dead(table, 'inbox_id'))
+        if (world.inboxes.get(inbox)?.[list].has(id)) wrong.push(`${list} ${inbox} ${id}`);
+    return wrong;
+  }
+
+  /** No 24 hours hold more requests than the cap, whichever account has received them. */
+  expectCap(): void {
+    const arrivals = [...this.#ours.sandbox.arrivals, ...this.#others.sandbox.arrivals];
+    const sorted = arrivals.toSorted((a, b) => a.at - b.at);
+    expect(mostInADay({ arrivals: sorted })).toBeLessThanOrEqual(this.#cap * (1 + this.#unlocks));
+  }
+
+  /** The service answers rightly again, and nothing happens there for days. */
+  async rest(): Promise<void> {
+    this.#ours.sandbox.faults.clear();
+    this.#ours.sandbox.script(undefined);
+    for (let day = 0; day < DAYS_TO_REST; day += 1) {
+      this.#clock.advance(25 * HOUR);
+      await syncSettled(this.mirror);
+    }
+  }
+
+  async #dead(table: string, inbox: string): Promise<{ inbox: string; id: string }[]> {
+    return await this.mirror.database.query(
+      `SELECT ${inbox} AS inbox, id FROM ${table} WHERE deleted_at IS NOT NULL`,
+    );
+  }
+
+  async #open(): Promise<void> {
+    this.mirror = await quickMirror({
+      path: this.#path,
+      clock: this.#clock,
+      service: this.#ours,
+      pageSize: 10,
+      budget: { perDay: this.#cap },
+      address: () => (this.#answers.moved ? 'http://other.example/v1' : this.#ours.url),
+      wrapHttp: (http) => ({
+        get: (...request) => this.#clock.hold(() => this.#answers.service.http.get(...request)),
+        close: http.close,
+      }),
+    });
+  }
+
+  async #close(): Promise<void> {
+    await this.mirror.lease.release();
+    await this.mirror.database.close();
+  }
+
+  async #sync(): Promise<void> {
+    const { stopped } = await this.mirror.sync();
+    if (!isMirrorError(stopped, 'OTHER_ACCOUNT')) return expectShort(stopped);
+    // A person accepts the account after it has exchanged most of its inboxes.
+    expect(await this.#inboxesInCommon(), 'the mirror refuses its own account').toBeLessThanOrEqual(0.5);
+    expectShort((await this.mirror.sync({ acceptAccount: true })).stopped);
+  }
+
+  /** Reads a page as the daemon does. A list whose page cannot be read loses its bookmarks. */
+  async #readPage(nth: number): Promise<void> {
+    const bookmarks = [...(await this.mirror.writer.bookmarks.all()).values()].flat();
+    const bookmark = bookmarks[nth % Math.max(1, bookmarks.length)];
+    if (bookmark === undefined) return this.#answers.service === this.#ours ? await this.#sync() : undefined;
+    try {
+      await this.mirror.readPage(bookmark);
+    } catch (error) {
+      if (!isMirrorError(error)) throw error;
+      if (error.code === 'BUDGET_SPENT' || error.code === 'OTHER_ACCOUNT') return;
+      await this.mirror.writer.bookmarks.lose(bookmark, 'doubt', this.#clock.now());
+    }
+  }
+
+  /** The part of the mirror's listed inboxes that the service has under the same address, 0 to 1. */
+  async #inboxesInCommon(): Promise<number> {
+    const inboxes = await this.mirror.database.query<{ id: string; email: string }>(
+      `SELECT id, email FROM inboxes WHERE deleted_at IS NULL AND missing_since IS NULL`,
+    );
+    const { world } = this.#ours.sandbox;
+    const common = inboxes.filter(({ id, email }) => world.inboxes.get(id)?.email === email);
+    return common.length / Math.max(1, inboxes.length);
+  }
+
+  /**
+   * Another account answers a pass, and the reading of a page if the address has moved. Each writes no row.
+   * Then the mirror's account answers again.
+   */
+  async #readOthers({ moved, nth }: { moved: boolean; nth: number }): Promise<void> {
+    // A mirror without a live inbox has no account to tell from others.
+    const [live] = await this.mirror.database.query(
+      `SELECT id FROM inboxes WHERE deleted_at IS NULL LIMIT 1`,
+    );
+    if (live === undefined) return;
+    const before = await this.#contents();
+    this.#answers = { service: this.#others, moved };
+    const { stopped } = await this.mirror.sync();
+    if (!isMirrorError(stopped, 'BUDGET_SPENT')) expect(stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
+    if (moved) await this.#readPage(nth);
+    expect(await this.#contents()).toEqual(before);
+    this.#answers = { service: this.#ours, moved: false };
+    await this.#sync();
+  }
+
+  /** Every mirrored row, and the number of changes. */
+  async #contents(): Promise<unknown> {
+    const { database } = this.mirror;
+    const all = async (table: string): Promise<unknown> =>
+      await database.query(`SELECT * FROM ${table} ORDER BY 1, 2, 3`);
+    return {
+      inboxes: await all('inboxes'),
+      users: await all('inbox_users'),
+      tags: await all('inbox_tags'),
+      conversations: await all('conversations'),
+      links: await all('conversation_tags'),
+      changes: await database.query(`SELECT count(*) AS n FROM changes`),
+    };
+  }
+
+  async #backUp(): Promise<void> {
+    this.#backup = join(temporaryFolder(), 'backup.db');
+    await this.mirror.database.execute(`VACUUM INTO '${this.#backup}'`);
+  }
+
+  /** As docs/deploy.md says: the daemon stops, the side files go, the copy takes the file's place. */
+  async #restore(): Promise<void> {
+    if (this.#backup === null) return;
+    await this.#close();
+    for (const side of ['-wal', '-shm']) rmSync(`${this.#path}${side}`, { force: true });
+    copyFileSync(this.#backup, this.#path);
+    this.#unlocks += 1;
+    await this.#open();
+  }
+
+  async #moveHost(byHours: number): Promise<void> {
+    await this.#close();
+    this.#hosts += 1;
+    if (byHours > 0) this.#unlocks += 1;
+    this.#clock.moveTo(`host-${this.#hosts}`, byHours * HOUR);
+    await this.#open();
+  }
+
+  #setFault({ fault, list: nth, inbox }: { fault: Fault; list: number; inbox: number }): void {
+    const { faults, world } = this.#ours.sandbox;
+    const ids = [...world.inboxes.keys()];
+    const id = ids[inbox % ids.length];
+    const list = LISTS[nth];
+    // A 403 for the inboxes refuses the key, which ends the pass: another test has it.
+    if (list === '' && fault !== 'forbidden') faults.set('/inboxes', fault);
+    else if (list !== '' && id !== undefined) faults.set(`/inboxes/${id}${list}`, fault);
+  }
+
+  /** Renames a user and a tag after the next request for their list, and leaves them out of its answer. */
+  #renameDuringWalk({ inbox: nth, row }: { inbox: number; row: number }): void {
+    const { sandbox } = this.#ours;
+    const inboxes = [...sandbox.world.inboxes.values()];
+    const inbox = inboxes[nth % inboxes.length];
+    const user = [...(inbox?.users.values() ?? [])][row % (inbox?.users.size ?? 1)];
+    const tag = [...(inbox?.tags.values() ?? [])][row % (inbox?.tags.size ?? 1)];
+    sandbox.script(({ path }) => {
+      if (!/\/(users|tags)\?/.test(path)) return undefined;
+      if (user !== undefined) user.email = `renamed-${row}@example.com`;
+      if (tag !== undefined) tag.name = `Renamed ${row}`;
+      sandbox.script(undefined);
+      return { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' };
+    });
+  }
+}
+
+/**
+ * Another account with the same ids: its rows would overwrite those of the mirror. It has the inboxes under
+ * other addresses, and one more.
+ */
+function otherAccount(options: Partial<SandboxOptions>, clock: TestClock): TestService {
+  const service = memoryService(options, clock);
+  const { world } = service.sandbox;
+  for (const inbox of world.inboxes.values()) {
+    inbox.email = `other-${inbox.id}@example.com`;
+    for (const id of inbox.conversations.order) world.setStatus(inbox.id, id, 'of another account');
+  }
+  world.addInbox({ id: '999999999' });
+  return service;
+}
+
+/** A pass reads all its lists, or stops because the budget is spent. */
+function expectShort(stopped: PassReport['stopped']): void {
+  if (!isMirrorError(stopped, 'BUDGET_SPENT')) expect(stopped).toBeNull();
+}

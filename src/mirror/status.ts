@@ -138,6 +138,7 @@ function statusOf(
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
   const latest = sweeps.find(({ state }) => state !== 'reading');
+  const round = sweeps.find(({ state }) => state === 'reading');
   return {
     list,
     inboxId,
@@ -149,7 +150,8 @@ function statusOf(
     rejected: latest?.rejected ?? 0,
     withoutId: latest?.withoutId ?? 0,
     suspects,
-    held: complete?.held ?? 0,
+    // Held rows of single pages are not counted together: each of the list's suspects may be one.
+    held: round !== undefined && round.held > 0 ? suspects : (complete?.held ?? 0),
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
     failureCode: latest?.state === 'failed' ? latest.errorCode : null,

@@ -336,3 +336,22 @@ test('a page that grows beyond its range is divided, and small neighbours are jo
   expect(await mirror.bookmarks()).toHaveLength(2);
   await expectEqualToService(mirror);
 });
+
+test('more deletions than a tenth of the rows are held, also if single pages find a few each', async () => {
+  const mirror = await pageMirror({}, [200]);
+  const { database, sandbox, writer, clock } = mirror;
+  const inbox = [...sandbox.world.inboxes.keys()][0]!;
+  const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+  for (const id of order.filter((_, index) => index % 3 === 0)) sandbox.world.removeConversation(inbox, id);
+  await mirror.readAll();
+  const deleted = async (): Promise<number> =>
+    (await database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`)).length;
+  expect(await deleted()).toBeLessThanOrEqual(20);
+  const held = async (): Promise<number> =>
+    (await writer.status(clock.now())).lists.reduce((sum, list) => sum + list.held, 0);
+  expect(await held()).toBe(67 - (await deleted()));
+  await mirror.sync({ kind: 'resync', lists: ['conversations'], acceptDeletes: true });
+  expect(await deleted()).toBe(67);
+  expect(await held()).toBe(0);
+  await expectEqualToService(mirror);
+});

@@ -100,6 +100,14 @@ describe('the value of a reading', () => {
 });
 
 describe('the rates', () => {
+  const timelines = new Map<number, Timeline>();
+
+  function timelineAt(now: number): Timeline {
+    const known = timelines.get(now) ?? new Timeline(now);
+    timelines.set(now, known);
+    return known;
+  }
+
   /** A reading an hour after the one before, in which so many of 100 old rows had changed. */
   function observe(rates: Rates, changed: number, now: number): void {
     const before = Array.from({ length: 100 }, (_, index) => ({
@@ -110,7 +118,7 @@ describe('the rates', () => {
     }));
     const changedIds = new Set(before.slice(0, changed).map(({ id }) => id));
     const view = pageOf({ readAt: now - HOUR });
-    const moment = { timeline: new Timeline(now), now };
+    const moment = { timeline: timelineAt(now), now };
     learnFrom(rates, { view, baselineAt: now, before, changedIds, inserted: 0 }, moment);
   }
 
@@ -118,7 +126,7 @@ describe('the rates', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), (changed) => {
         const rates = new Rates();
-        for (let hour = 0; hour < 200; hour += 1) observe(rates, changed, NOW + hour * HOUR);
+        for (let hour = 0; hour < 120; hour += 1) observe(rates, changed, NOW + hour * HOUR);
         // A row that changed was watched for half an hour on average.
         const seen = changed / (100 - changed / 2);
         expect(rates.ofKind(OPEN_NEVER, 'new') / seen).toBeGreaterThan(0.9);

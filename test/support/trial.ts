@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const LISTS = ['', '/users', '/tags', '/conversations'];
 /** Days until a mirror that lacks budget equals the service. */
-const DAYS_TO_REST = 4;
+const DAYS_TO_REST = 7;
 
 /** A mirror whose process, host, file and service change as the steps of a history say. */
 export class Trial {

@@ -110,8 +110,12 @@ describe('a daemon that reads single pages', () => {
     const { clock, database } = house;
     await house.start();
     await clock.sleep(8 * HOUR);
+    const ordered = new Date(clock.now() - HOUR);
     const order = await house.order({ kind: 'resync', lists: ['conversations'] });
     await clock.sleep(2 * HOUR);
+    const followed = await openMirror(database).orderSweeps.since(ordered, 0);
+    const walked = followed.filter(({ list }) => list === 'conversations');
+    expect(walked.map(({ state }) => state)).toEqual(['complete', 'complete']);
     expect(await count(database, `sync_requests WHERE id = $1 AND state = 'done'`, order)).toBe(1);
     expect(wholeWalks(house)).toBe(4);
     expect(await oldestHours(house)).toBeLessThan(3);

@@ -4,6 +4,10 @@ import { iso } from '../../database/instants.ts';
 import { OPEN_SWEEP, type SweepState } from '../sweeps/states.ts';
 import type { Order } from './orders.ts';
 
+/** A condition for rounds, which read single pages beside an order: they have no pages of a walk. */
+const IS_ROUND = `state = 'reading' OR (state IN ('complete', 'abandoned') AND NOT EXISTS (
+  SELECT 1 FROM sweep_pages WHERE sweep_id = sweeps.id AND page_no > 0))`;
+
 /** A sweep, with the columns that a command needs to follow an order from another process. */
 export interface OrderSweep extends ListKey {
   readonly id: number;
@@ -44,7 +48,7 @@ export class OrderSweeps {
     return await this.#sql.query<OrderSweep>(
       `SELECT id, list, inbox_id AS "inboxId", state, pages, items, inserted, changed, deleted, rejected,
          without_id AS "withoutId", held, started_at AS "startedAt", error
-       FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 ORDER BY id`,
+       FROM sweeps WHERE id >= $1 AND heartbeat_at >= $2 AND NOT (${IS_ROUND}) ORDER BY id`,
       firstId,
       iso(begun),
     );

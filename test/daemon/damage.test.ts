@@ -51,7 +51,7 @@ test('on a damaged database the daemon sends nothing more, /healthz says why, a 
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
   repair();
-  const next = startDaemon(program);
+  const next = startDaemon(program, { READ_PAGES: 'off' });
   await next.said(/conversations of inbox \d+ complete/);
   next.process.kill('SIGTERM');
   expect(await next.ended).toBe(0);

@@ -151,7 +151,7 @@ function statusOf(
     withoutId: latest?.withoutId ?? 0,
     suspects,
     // Held rows of single pages are not counted together: each of the list's suspects may be one.
-    held: round !== undefined && round.held > 0 ? suspects : (complete?.held ?? 0),
+    held: round !== undefined && round.held > 0 ? suspects : Math.min(complete?.held ?? 0, suspects),
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
     failureCode: latest?.state === 'failed' ? latest.errorCode : null,

@@ -140,6 +140,26 @@ describe('a daemon that reads single pages', () => {
     expect(await house.late()).toEqual([]);
   }, 180_000);
 
+  test('rests a page that always fails, and reads all others in time', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox, database } = house;
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    const [broken] = await database.query<{ token: string; after_id: string }>(
+      `SELECT token, after_id FROM bookmarks WHERE token IS NOT NULL ORDER BY after_id LIMIT 1 OFFSET 8`,
+    );
+    const query = `next_page=${encodeURIComponent(broken!.token)}`;
+    sandbox.script(({ path }) => (path.includes(query) ? { status: 500, body: '' } : undefined));
+    await clock.sleep(36 * HOUR);
+    const old = await database.query<{ after_id: string }>(
+      `SELECT after_id FROM bookmarks WHERE read_at < $1`,
+      new Date(clock.now() - 27 * HOUR).toISOString().replace('Z', '+00:00'),
+    );
+    expect(old.map(({ after_id: after }) => after)).toEqual([broken!.after_id]);
+    const failed = sandbox.arrivals.filter(({ path }) => path.includes(query)).length;
+    expect(failed).toBeLessThan(80);
+  }, 180_000);
+
   test('rests a list that it may not read any more, and goes on with the others', async () => {
     const house = await pagesHouse();
     const { clock, sandbox } = house;

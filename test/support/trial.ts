@@ -179,7 +179,7 @@ export class Trial {
     );
     if (live === undefined) return;
     // A set clock moves the times of suspicions with the next request, whoever answers it.
-    await this.mirror.writer.ledger.followClock(this.#clock.boot(), this.#clock.now());
+    await this.mirror.writer.ledger.followClock(await this.#clock.ledgerTime());
     const before = await this.#contents();
     this.#answers = { service: this.#others, moved };
     const { stopped } = await this.mirror.sync();

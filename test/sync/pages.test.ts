@@ -355,3 +355,90 @@ test('more deletions than a tenth of the rows are held, also if single pages fin
   expect(await held()).toBe(0);
   await expectEqualToService(mirror);
 });
+
+test('a row that cannot be read for a while keeps its last sighting, and one reject at a time', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const { sandbox, database, clock } = mirror;
+  const [inbox] = [...sandbox.world.inboxes.values()];
+  const id = inbox!.conversations.order[3]!;
+  await mirror.readAll();
+  const seen = clock.now();
+  sandbox.world.setStatus(inbox!.id, id, 'snoozed');
+  const row = inbox!.conversations.get(id)!;
+  const { status } = row;
+  for (let nth = 0; nth < 3; nth += 1) {
+    // No status of the service is a number.
+    Object.assign(row, { status: 7 });
+    await mirror.readAll();
+  }
+  const rejects = await database.query(`SELECT item_id FROM rejects WHERE list = 'conversations'`);
+  expect(rejects).toEqual([{ item_id: id }]);
+  Object.assign(row, { status });
+  await mirror.readAll();
+  const changes = await database.query<{ previously_seen_at: Date }>(
+    `SELECT previously_seen_at FROM changes WHERE item_id = $1 AND field = 'status'`,
+    id,
+  );
+  expect(changes.map(({ previously_seen_at: at }) => at.getTime() <= seen)).toEqual([true]);
+  expect(await database.query(`SELECT item_id FROM rejects WHERE list = 'conversations'`)).toEqual([]);
+  await expectChain(mirror);
+});
+
+test('rows that the brake holds do not make their page be doubted again and again', async () => {
+  const mirror = await pageMirror({}, [200]);
+  const { sandbox, writer, clock } = mirror;
+  const inbox = [...sandbox.world.inboxes.keys()][0]!;
+  const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+  for (const id of order.slice(40, 110)) sandbox.world.removeConversation(inbox, id);
+  await mirror.readAll();
+  expect(await writer.bookmarks.lost()).toMatchObject([{ cause: 'doubt' }]);
+  for (let pass = 0; pass < 2; pass += 1) {
+    clock.advance(GONE_AFTER_MS);
+    await mirror.sync();
+  }
+  for (let nth = 0; nth < 3; nth += 1) await mirror.readAll();
+  expect(await writer.bookmarks.lost()).toEqual([]);
+  expect((await writer.status(clock.now())).lists.find(({ list }) => list === 'conversations')).toMatchObject(
+    { held: 70 },
+  );
+});
+
+test('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
+  const mirror = await pageMirror({}, [120]);
+  const { sandbox, database, clock } = mirror;
+  const inbox = [...sandbox.world.inboxes.keys()][0]!;
+  for (let day = 0; day < 4; day += 1) {
+    const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+    const gone = order.filter((_, index) => index % 9 === day);
+    for (const id of gone) sandbox.world.removeConversation(inbox, id);
+    for (const _ of gone) sandbox.world.addConversation(inbox);
+    await mirror.readAll();
+    clock.advance(DAY);
+  }
+  await mirror.readAll();
+  const held = await database.query(`SELECT id FROM conversations WHERE missing_since IS NOT NULL
+    AND deleted_at IS NULL`);
+  expect(held).toEqual([]);
+  await expectEqualToService(mirror);
+});
+
+test('lookups that are cut short still count: positions cost at most 20 of them', async () => {
+  const mirror = await pageMirror({ pageTokens: 'positions' }, [80]);
+  const { sandbox, clock, database } = mirror;
+  const inbox = [...sandbox.world.inboxes.keys()][0]!;
+  for (let day = 0; day < 6; day += 1) {
+    const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+    // More rows than a single page may lack move all later pages.
+    for (const id of order.slice(0, day % 2 === 0 ? 9 : 14)) sandbox.world.removeConversation(inbox, id);
+    for (let left = 0; left < 14; left += 1) sandbox.world.addConversation(inbox);
+    clock.advance(DAY / 2);
+    const bookmark = (await mirror.bookmarks()).at(3);
+    if (bookmark === undefined) await mirror.sync();
+    else await mirror.readPage(bookmark);
+  }
+  expect(await mirror.writer.bookmarks.lost()).toMatchObject([{ cause: 'positions' }]);
+  const [{ n } = { n: 99 }] = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM requests WHERE reason = 'probe' AND status = 200`,
+  );
+  expect(n).toBeLessThanOrEqual(20);
+});

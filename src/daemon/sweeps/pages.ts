@@ -1,7 +1,9 @@
 import type { Budget } from '../../core/budget.ts';
-import { type Clock, DAY, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError } from '../../core/errors.ts';
-import type { ListKey } from '../../core/lists.ts';
+import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { isMirrorError, messageOf } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
+import { listId, type ListKey } from '../../core/lists.ts';
+import type { Bookmark } from '../../mirror/bookmarks/apply.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account.ts';
@@ -32,8 +34,8 @@ export interface PageReadsDeps extends ReadPages {
   readonly onEvent: (event: PassEvent) => void;
   /** The list is being swept, or rests. */
   readonly isBusy: (key: ListKey) => boolean;
-  /** A page could not be read. */
-  readonly onFailure: (key: ListKey, error: unknown, isFinal: boolean) => void;
+  /** A page could not be read for a reason that concerns more than this page. */
+  readonly onError: (error: unknown) => void;
   /** A list has lost its bookmarks. */
   readonly onLost: () => void;
   /** A page was read, so the next one may wait for its token. */
@@ -49,6 +51,10 @@ const RELOAD_MS = 30 * SECOND;
 /** What was learned is written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
+/** A page that cannot be read rests for so many ms, and twice as long after each further failure. */
+const FIRST_REST_MS = 10 * MINUTE;
+const LONGEST_REST_MS = 4 * HOUR;
+
 /** Reads single pages of conversations: a page for each token that the sweeps leave. */
 export class PageReads {
   readonly #deps: PageReadsDeps;
@@ -58,6 +64,9 @@ export class PageReads {
   #cover: Cover | null = null;
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
+  /** Pages that could not be read, with the monotonic ms until which they rest. */
+  readonly #resting = new Map<string, { readonly until: number; readonly lasts: number }>();
+  #notBefore = 0;
   #loadAt = 0;
   #savedAt = Number.NEGATIVE_INFINITY;
 
@@ -67,6 +76,7 @@ export class PageReads {
 
   /** Begins to wait for the tokens of the next pages, if any list has bookmarks. */
   async begin(): Promise<void> {
+    if (this.#deps.clock.monotonic() < this.#notBefore) return;
     await this.#load();
     if (this.#plan.size === 0) return;
     while (this.#reads.size < SIDE_BY_SIDE) this.#start();
@@ -111,7 +121,7 @@ export class PageReads {
       await this.#deps.pacer.take(false, signal);
       await this.#load();
     } catch (error) {
-      if (!signal.aborted) this.#deps.onFailure({ list: 'conversations', inboxId: null }, error, false);
+      if (!signal.aborted) this.#deps.onError(error);
       return false;
     }
     const next = this.#next();
@@ -137,6 +147,7 @@ export class PageReads {
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const reading = await readBookmark(deps, page.bookmark);
+    this.#resting.delete(nameOf(page.bookmark));
     await this.#note(page, reading);
   }
 
@@ -165,29 +176,51 @@ export class PageReads {
     if (now >= this.#savedAt + SAVE_EVERY_MS) await this.#save();
   }
 
-  async #afterError({ inboxId, bookmark }: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
-    const { mirror, clock, onFailure, onLost } = this.#deps;
+  async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
+    const { clock, log, onEvent, onError } = this.#deps;
+    const key = { list: 'conversations', inboxId: page.inboxId } as const;
     const isFinal = reachIn(error, signal) === 'list';
-    try {
-      // What is wrong with the list, its next sweep finds and says.
-      if (isFinal && isMirrorError(error)) {
-        await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
-        this.#plan.replace(inboxId, []);
-        onLost();
-      }
-    } catch (failure) {
-      onFailure({ list: 'conversations', inboxId }, failure, false);
-      return;
+    if (isFinal && isMirrorError(error)) return await this.#giveUp(page);
+    if (isFinal) onEvent({ kind: 'fault', key, error });
+    if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + RELOAD_MS;
+    // A page that fails rests, and not its list: the others of the list may be read.
+    if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
+      const lasts = this.#rest(page.bookmark);
+      log.warn(
+        { list: listId(key), cause: messageOf(error) },
+        `a page of a list cannot be read; retrying in ${duration(lasts)}`,
+      );
     }
-    onFailure({ list: 'conversations', inboxId }, error, isFinal);
+    if (!isFinal && !isMirrorError(error, 'ANSWER_FAILED')) onError(error);
+  }
+
+  /** Leaves a list to its next sweep, which finds and says what is wrong with it. */
+  async #giveUp({ inboxId, bookmark }: PlannedPage): Promise<void> {
+    const { mirror, clock, onLost, onError } = this.#deps;
+    try {
+      await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
+      this.#plan.replace(inboxId, []);
+      onLost();
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  /** @returns how long the page rests, in ms: twice as long after each failure */
+  #rest(bookmark: Bookmark): number {
+    const before = this.#resting.get(nameOf(bookmark))?.lasts ?? FIRST_REST_MS / 2;
+    const lasts = Math.min(2 * before, LONGEST_REST_MS);
+    this.#resting.set(nameOf(bookmark), { until: this.#deps.clock.monotonic() + lasts, lasts });
+    return lasts;
   }
 
   #next() {
     const { budget, clock, pacer, isBusy } = this.#deps;
     const moment = { rates: this.#learned(), timeline: pacer.timeline(), now: clock.now() };
-    return this.#plan.next(moment, this.#cover, budget, (inboxId) => {
+    return this.#plan.next(moment, this.#cover, budget, ({ inboxId, bookmark }) => {
       const key = { list: 'conversations', inboxId } as const;
-      return this.isReading(key) || isBusy(key);
+      const rests = (this.#resting.get(nameOf(bookmark))?.until ?? 0) > clock.monotonic();
+      return rests || this.isReading(key) || isBusy(key);
     });
   }
 
@@ -237,3 +270,7 @@ const LOST: Record<NonNullable<Reading['lost']>, string> = {
   positions: 'the page tokens of a list lead to other rows than before; it is read whole for a week',
   expiry: 'the page tokens of a list are refused after a time; it is read whole for a week',
 };
+
+function nameOf({ inboxId, afterId }: Bookmark): string {
+  return `${inboxId}/${afterId}`;
+}

@@ -63,7 +63,6 @@ export class ScheduledSweeps {
             ...deps,
             ...deps.readPages,
             isBusy: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
-            onFailure: (key, error, isFinal) => this.#afterFailure(key, error, isFinal),
             onLost: () => this.replan(),
           });
   }

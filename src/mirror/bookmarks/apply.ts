@@ -31,7 +31,7 @@ export interface AppliedPage {
   /** The round that the page belongs to. */
   readonly round: Sweep;
   readonly applied: ItemCounts;
-  /** Live rows that the page should have held. */
+  /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
   readonly suspects: readonly Suspect[];
   /** The page lacks so many rows that only a whole sweep may judge them: the list has lost its bookmarks. */
   readonly shrunk: boolean;
@@ -71,9 +71,9 @@ export async function applyBookmark(
     const expected = await readRange(tx, bookmark, reach);
     const present = new Set(ids);
     const lacking = expected.filter(({ id }) => !present.has(id));
-    const shrunk = lacking.length > MOST_MISSING;
+    const shrunk = lacking.filter(({ missingSince: since }) => since === null).length > MOST_MISSING;
     const isWhole = page.rejects.every(({ id }) => id !== null);
-    const suspects = isWhole && !shrunk ? lacking.map((row) => ({ ...row, askBy: null })) : [];
+    const suspects = isWhole ? lacking.map((row) => ({ ...row, askBy: null })) : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
     if (shrunk) await loseBookmarks(tx, inboxId, 'doubt', now);
     else {
@@ -115,6 +115,7 @@ async function applyRows(
   const { list, inboxId, id: sweepId } = round;
   const context = { list, inboxId, sweepId, baseline: false, observedAt, pageNo: null };
   const applied = await applyItems(tx, database.dialect, context, page.items);
+  await dropRejects(tx, database.dialect, round, page);
   await writeRejects(tx, database, round, page, observedAt);
   await tx.execute(
     `UPDATE sweeps SET pages = pages + 1, requests = requests + $2, inserted = inserted + $3,
@@ -131,6 +132,24 @@ async function applyRows(
   if (touched > 0)
     await tx.execute(`UPDATE requests SET changed = $2 WHERE id = $1`, page.requestId, touched);
   return applied;
+}
+
+/** Deletes what earlier readings could not read of this page: its rows by their ids, and rows without one. */
+async function dropRejects(
+  tx: Sql,
+  { texts }: Dialect,
+  { list, inboxId }: Sweep,
+  { items, rejects }: PageToApply,
+): Promise<void> {
+  const ids = [...items, ...rejects].flatMap(({ id }) => id ?? []);
+  const isWhole = rejects.every(({ id }) => id !== null);
+  await tx.execute(
+    `DELETE FROM rejects WHERE list = $1 AND inbox_id = $2
+       AND (item_id IN (SELECT value FROM ${texts('$3', 'ids')})${isWhole ? '' : ' OR item_id IS NULL'})`,
+    list,
+    inboxId,
+    JSON.stringify(ids),
+  );
 }
 
 /** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */

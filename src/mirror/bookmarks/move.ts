@@ -47,7 +47,9 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   // Rows that the page no longer reaches, because it had reached into the next one.
   if (reach !== null && !hasRest)
     await keepSighting(tx, move.round, restOf(own, { direction, reach }).ids, own.readAt);
-  const rows: BookmarkRow[] = [rowOf({ afterId, ids, readAt: new Date(now), kinds }, token)];
+  const rows: BookmarkRow[] = [
+    rowOf({ afterId, ids: sightedIds(move), readAt: new Date(now), kinds }, token),
+  ];
   const removed = [...covered];
   if (reach !== null && hasRest) {
     const rest = restOf(own, { direction, reach });
@@ -63,6 +65,14 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
       JSON.stringify(removed.map((tile) => tile.afterId)),
     );
   await writeBookmarks(tx, dialect, inboxId, rows);
+}
+
+/**
+ * The page's ids without those of rows that cannot be read: these are present, but no sighting of content.
+ */
+function sightedIds({ ids, page }: Move): string[] {
+  const unreadable = new Set(page.rejects.map(({ id }) => id));
+  return ids.filter((id) => !unreadable.has(id));
 }
 
 /** Merges a bookmark into the one before it. The next reading of that page renews the token. */
@@ -176,9 +186,9 @@ async function query(
   }));
 }
 
-/** Keeps the earlier sightings of rows that the page lacks. */
-async function keepSightings(tx: Sql, { lacking, round }: Move, tiles: readonly Tile[]): Promise<void> {
-  const wanted = new Set(lacking.map(({ id }) => id));
+/** Keeps the earlier sightings of rows that the page lacks, or that cannot be read on it. */
+async function keepSightings(tx: Sql, { lacking, page, round }: Move, tiles: readonly Tile[]): Promise<void> {
+  const wanted = new Set([...lacking, ...page.rejects].map(({ id }) => id));
   for (const { ids, readAt } of tiles)
     await keepSighting(
       tx,

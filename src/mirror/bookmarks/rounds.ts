@@ -12,8 +12,11 @@ export async function openRound(tx: Sql, inboxId: string, now: number): Promise<
   const found = await readRound(tx, inboxId);
   if (found !== null) return found;
   await tx.execute(
-    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
-     VALUES ('conversations', $1, 'schedule', 'reading', $2, $2)`,
+    // Rows that an earlier sweep held still wait for a person.
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at, held)
+     VALUES ('conversations', $1, 'schedule', 'reading', $2, $2, COALESCE((
+       SELECT held FROM sweeps WHERE list = 'conversations' AND inbox_id = $1 AND state = 'complete'
+       ORDER BY id DESC LIMIT 1), 0))`,
     inboxId,
     iso(now),
   );
@@ -56,7 +59,10 @@ export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promi
     `UPDATE sweeps SET state = 'complete', finished_at = read.oldest,
        started_at = CASE WHEN started_at < read.oldest THEN started_at ELSE read.oldest END,
        pages = read.pages,
-       items = (SELECT count(*) FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL)
+       items = (SELECT count(*) FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL),
+       rejected = (SELECT count(*) FROM rejects WHERE list = 'conversations' AND inbox_id = $1),
+       without_id = (SELECT count(*) FROM rejects
+         WHERE list = 'conversations' AND inbox_id = $1 AND item_id IS NULL)
      FROM (SELECT min(read_at) AS oldest, count(*) AS pages FROM bookmarks WHERE inbox_id = $1) AS read
      WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' AND read.oldest >= $2
        AND NOT EXISTS (SELECT 1 FROM sweeps AS other WHERE other.list = 'conversations'

@@ -48,6 +48,12 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
   });
   for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
   await shiftReadings(tx, dialect, shift);
+  await shiftInstants(tx, dialect, shift, {
+    table: 'bookmark_lists',
+    key: 'inbox_id',
+    columns: ['lost_at'],
+    where: 'lost_at IS NOT NULL',
+  });
 }
 
 /** When a sweep or an open pass was last active, epoch ms; 0 if never. */

@@ -1,4 +1,5 @@
 import { DAY } from '../../core/clock.ts';
+import { MISSING, PRESENCE } from '../../core/diff.ts';
 import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
@@ -36,13 +37,16 @@ function isTooMany(doomed: number, rows: number): boolean {
 }
 
 async function deletedLately(sql: Sql, list: ListName, now: number): Promise<number> {
-  const [row] = await sql.query<{ deleted: number }>(
-    `SELECT CAST(COALESCE(sum(deleted), 0) AS INTEGER) AS deleted FROM sweeps
-     WHERE list = $1 AND heartbeat_at > $2 AND NOT accepted`,
+  const [row] = await sql.query<{ deleted: number; accepted: number }>(
+    `SELECT
+       (SELECT count(*) FROM changes WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}'
+          AND new_value = '${MISSING}') AS deleted,
+       (SELECT CAST(COALESCE(sum(deleted), 0) AS INTEGER) FROM sweeps
+        WHERE list = $1 AND heartbeat_at > $2 AND accepted) AS accepted`,
     list,
     iso(now - WINDOW_MS),
   );
-  return row?.deleted ?? 0;
+  return Math.max(0, (row?.deleted ?? 0) - (row?.accepted ?? 0));
 }
 
 async function coversTooMany(database: Database, inboxIds: readonly string[]): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { isMirrorError } from '../../core/errors.ts';
 import type { AppliedPage, Bookmark } from '../../mirror/bookmarks/apply.ts';
 import type { LossCause } from '../../mirror/bookmarks/lay.ts';
+import type { Suspect } from '../../mirror/items/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
@@ -52,13 +53,42 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   tally.changed += changed;
   onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
   onEvent({ kind: 'page-read', key, rows: page.items.length });
-  if (applied.shrunk) return { ...unread, page: applied, lost: 'doubt' };
-  if (applied.suspects.length === 0) return { ...unread, page: applied };
-  const options = { ...SCHEDULED, askedBefore: true };
-  const { refuted } = await judgeSuspects(deps, applied.round, applied.suspects, options, tally);
-  const isMistaken = refuted.some((id) => !isWithin(bookmark, page, id));
-  const lost = isMistaken ? await mirror.bookmarks.mistake(bookmark, clock.now()) : null;
-  return { ...unread, page: applied, lost };
+  return { ...unread, page: applied, lost: await judgePage(deps, bookmark, { page, applied, tally }) };
+}
+
+/** Decides on the rows that a page lacks. @returns why the list has lost its bookmarks; null if it has not */
+async function judgePage(
+  deps: SweepDeps,
+  bookmark: Bookmark,
+  { page, applied, tally }: { page: Page; applied: AppliedPage; tally: Tally },
+): Promise<LossCause | null> {
+  const { mirror, clock } = deps;
+  const { suspects, shrunk, round } = applied;
+  const mistake = async (): Promise<LossCause> => await mirror.bookmarks.mistake(bookmark, clock.now());
+  const isAtEnd = ({ id }: Suspect): boolean => !isWithin(bookmark, page, id);
+  // A row at an end of the page tells whether the page begins where it began before.
+  const end = suspects.find(isAtEnd);
+  if (shrunk) return end !== undefined && (await hasStill(deps, bookmark, end)) ? await mistake() : 'doubt';
+  const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
+    if (some.length === 0) return [];
+    const verdict = await judgeSuspects(deps, round, some, { ...SCHEDULED, askedBefore: true }, tally);
+    return verdict.refuted;
+  };
+  if (end !== undefined && (await judge([end])).length > 0) return await mistake();
+  const refuted = await judge(suspects.filter((suspect) => suspect !== end));
+  return suspects.some((suspect) => isAtEnd(suspect) && refuted.includes(suspect.id))
+    ? await mistake()
+    : null;
+}
+
+/** True if the service still has a row that a page lacks. */
+async function hasStill(
+  { client, signal }: SweepDeps,
+  { inboxId }: Bookmark,
+  { id }: Suspect,
+): Promise<boolean> {
+  const found = await client.getConversation(inboxId, id, { reason: 'probe', scheduled: true, signal });
+  return found !== null;
 }
 
 /**

@@ -64,15 +64,15 @@ export class PagePlan {
 
   /**
    * The page to read next; null if there is none.
-   * @param isBusy true for an inbox whose conversations are being read
+   * @param isBusy true for a page that rests, or whose list is being read
    */
   next(
     moment: { readonly rates: Rates; readonly timeline: Timeline; readonly now: number },
     cover: Cover | null,
     budget: Pick<Budget, 'perDay' | 'reserved'>,
-    isBusy: (inboxId: string) => boolean,
+    isBusy: (page: PlannedPage) => boolean,
   ): { page: PlannedPage; why: Why } | null {
-    const pages = [...this.#pages].flatMap(([inboxId, list]) => (isBusy(inboxId) ? [] : list));
+    const pages = this.all().filter((page) => !isBusy(page));
     const due = cover === null ? [] : pages.filter(({ readAt }) => readAt < cover.since);
     if (cover !== null && due.length > 0) {
       this.#credit = Math.min(1, this.#credit + shareOf(due.length, cover, budget, moment.now));

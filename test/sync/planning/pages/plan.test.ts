@@ -67,7 +67,7 @@ test('a schedule that asks for more than the budget gets every request, the olde
 test('a list that is being read otherwise is left out', () => {
   const plan = planOf(listOf('1', 3, NOW - DAY), listOf('2', 3, NOW - HOUR));
   const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW };
-  expect(plan.next(moment, null, BUDGET, (inboxId) => inboxId === '1')!.page.inboxId).toBe('2');
+  expect(plan.next(moment, null, BUDGET, ({ inboxId }) => inboxId === '1')!.page.inboxId).toBe('2');
   expect(plan.next(moment, null, BUDGET, () => true)).toBeNull();
 });
 

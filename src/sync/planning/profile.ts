@@ -8,8 +8,8 @@ export type Profile = readonly number[];
 const HOURS_A_DAY = 24;
 const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 
-/** Each hour of the day counts this many changes more than were seen, so that the profile begins flat. */
-const PRIOR_CHANGES = 4;
+/** Each hour of the day counts this many changes and one day more than were seen: the profile begins flat. */
+const PRIOR_CHANGES = 1;
 
 /** No hour gets less than a tenth of the mean: what happens at night is seen before the morning. */
 const LEAST_WEIGHT = 0.1;

@@ -97,7 +97,7 @@ describe('the profile', () => {
 
   test('follows the square root of the activity, also on a weekday that it has not seen yet', () => {
     const profile = profileOf(seen(office, 2));
-    expect(profile[4 * 24 + 12]! / profile[4 * 24 + 3]!).toBeCloseTo(Math.sqrt((100 + 4) / 4), 1);
+    expect(profile[4 * 24 + 12]! / profile[4 * 24 + 3]!).toBeCloseTo(Math.sqrt(100 + 1), 1);
     const month = profileOf(seen((hour) => (hour % 24 < 12 ? 100 : 25), 28));
     expect(month[30]! / month[40]!).toBeCloseTo(2, 1);
   });

@@ -56,6 +56,12 @@ function verdict(output: Output, load: Load): string[] {
     `The greatest ages to expect: ${ages.join(', ')}.`,
     'Nothing breaks: the most urgent lists are read first. ' +
       'Longer intervals (SCHEDULE_…) are promises that the budget can keep.',
+    ...(load.pages === null
+      ? []
+      : [
+          'The schedules leave no request for the pages where most changes are expected. Without ' +
+            'SCHEDULE_CONVERSATIONS every page is read once a day, and the others as often as changes need it.',
+        ]),
     ...unknown,
   ];
 }

@@ -79,7 +79,7 @@ describe('start', () => {
   test('prints by how much the schedules exceed the budget, and the worst age of each list', async () => {
     const program = await testProgram(
       { inboxes: 1, conversations: 900 },
-      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000', READ_PAGES: 'off' },
+      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000', SCHEDULE_CONVERSATIONS: '*/15 * * * *' },
     );
     await program.run('sync');
     const daemon = startDaemon(program);
@@ -90,6 +90,7 @@ describe('start', () => {
       /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
     );
     expect(daemon.stdout()).toMatch(/greatest ages to expect: inboxes .* old, .*conversations .* old/);
+    expect(daemon.stdout()).toMatch(/leave no request for the pages .* Without SCHEDULE_CONVERSATIONS/s);
   });
 });
 

@@ -11,6 +11,7 @@ import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
 import type { OtherMirror } from './key/records.ts';
+import { keyScope } from './key/records.ts';
 import { openKeyUse } from './key/use.ts';
 import { type Io, printWarning } from './terminal.ts';
 
@@ -35,15 +36,15 @@ export async function openReader(io: Io): Promise<{
   const configured = readerConfig(io);
   const mirror = openMirror(await openExisting(configured.databaseUrl));
   const clock = systemClock();
-  const fingerprint =
-    configured.key === null ? (await mirror.account()).fingerprint : keyFingerprint(configured.key);
+  const known = await mirror.account();
+  const fingerprint = configured.key === null ? known.fingerprint : keyFingerprint(configured.key);
   const use = openKeyUse({
     configured: configured.budget,
     mirror,
     clock,
     machineNow: clock.now,
     folder: fingerprint === null ? null : configured.stateFolder,
-    fingerprint: () => fingerprint ?? '',
+    scope: () => keyScope(fingerprint ?? '', configured.apiUrl ?? known.address),
     onTrouble: (cause) => printWarning(io.stderr, `the records of the key cannot be read: ${cause}`),
   });
   await use.refresh();

@@ -14,6 +14,7 @@ import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './gate-log.ts';
 import { createKeys, type Keys } from './key/keys.ts';
+import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWords } from './key/use.ts';
 import { createLog, type Log } from './log.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -112,7 +113,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
         clock,
         machineNow: systemClock().now,
         folder: configured.stateFolder,
-        fingerprint: () => keyFingerprint(keys.current()),
+        scope: () => keyScope(keyFingerprint(keys.current()), configured.apiUrl),
         onTrouble: (cause) => log.warn({ cause }, RECORDS_FAIL),
       },
       defer,

@@ -21,7 +21,7 @@ async function roleOf(daemon: DaemonProcess): Promise<unknown> {
 
 test('start syncs, runs an order, yields to a standby after a kill, and exits 0 on SIGTERM', async () => {
   const url = `${await newPlace()}?schema=mirror`;
-  const program = await testProgram({ conversations: [30] }, { DATABASE_URL: url });
+  const program = await testProgram({ conversations: [30] }, { DATABASE_URL: url, READ_PAGES: 'off' });
   const first = startDaemon(program);
   await first.said(COMPLETE);
   expect(first.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);

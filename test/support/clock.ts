@@ -15,7 +15,7 @@ export class TestClock implements Clock {
   #bootWall: number;
   #bootShift = 0;
   #bootId = 'boot-1';
-  #container = 'container-1';
+  #container = 'test-host';
   #held = 0;
   #sleepers: Sleeper[] = [];
   #pumping = false;

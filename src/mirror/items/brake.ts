@@ -1,7 +1,7 @@
 import { DAY } from '../../core/clock.ts';
 import { MISSING, PRESENCE } from '../../core/diff.ts';
 import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { COVERED_TABLES } from './tombstones.ts';
 
@@ -36,10 +36,11 @@ function isTooMany(doomed: number, rows: number): boolean {
   return doomed > ALWAYS_ALLOWED && doomed > SHARE * rows;
 }
 
-async function deletedLately(sql: Sql, list: ListName, now: number): Promise<number> {
-  const [row] = await sql.query<{ deleted: number; accepted: number }>(
+async function deletedLately(database: Database, list: ListName, now: number): Promise<number> {
+  const [row] = await database.query<{ deleted: number; accepted: number }>(
     `SELECT
-       (SELECT count(*) FROM changes WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}'
+       (SELECT count(*) FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
+          WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}'
           AND new_value = '${MISSING}') AS deleted,
        (SELECT CAST(COALESCE(sum(deleted), 0) AS INTEGER) FROM sweeps
         WHERE list = $1 AND heartbeat_at > $2 AND accepted) AS accepted`,

@@ -5,8 +5,8 @@ import { OPEN_SWEEP, type SweepState } from '../sweeps/states.ts';
 import type { Order } from './orders.ts';
 
 /** A condition for rounds, which read single pages beside an order: they have no pages of a walk. */
-const IS_ROUND = `state = 'reading' OR (state IN ('complete', 'abandoned') AND NOT EXISTS (
-  SELECT 1 FROM sweep_pages WHERE sweep_id = sweeps.id AND page_no > 0))`;
+const IS_ROUND = `state = 'reading' OR (list = 'conversations' AND state IN ('complete', 'abandoned')
+  AND NOT EXISTS (SELECT 1 FROM sweep_pages WHERE sweep_id = sweeps.id AND page_no > 0))`;
 
 /** A sweep, with the columns that a command needs to follow an order from another process. */
 export interface OrderSweep extends ListKey {

@@ -4,6 +4,18 @@ import { join } from 'node:path';
 import { DAY, HOUR } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 
+/**
+ * The name of a key at a service: a key may be known to several services, such as the sandboxes of a test.
+ * @param fingerprint of the key @param address INBOX_API_URL
+ */
+export function keyScope(fingerprint: string, address: string | null): string {
+  const service = createHash('sha256')
+    .update((address ?? '').toLowerCase())
+    .digest('hex')
+    .slice(0, 8);
+  return `${fingerprint}-${service}`;
+}
+
 /** A mirror's requests: the n-th number has those that leave the window in the n-th hour from `at`. */
 export interface Use {
   /** Epoch ms by the machine's clock. */
@@ -22,7 +34,7 @@ export interface OtherMirror {
 }
 
 /**
- * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/FINGERPRINT/MIRROR.json`, a
+ * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/SCOPE/MIRROR.json`, a
  * small file for each mirror, which only its own processes replace. A rename replaces a file whole, so
  * readers need no lock and a killed writer leaves the old file.
  */
@@ -39,8 +51,8 @@ export class KeyRecords {
   }
 
   /** Replaces this mirror's record. @throws an error of the file system */
-  write(fingerprint: string, perDay: number, use: Use): void {
-    const folder = join(this.#folder, fingerprint);
+  write(scope: string, perDay: number, use: Use): void {
+    const folder = join(this.#folder, scope);
     const file = join(folder, this.#file);
     const half = `${file}.${process.pid}`;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -55,8 +67,8 @@ export class KeyRecords {
    * records that are two days old.
    * @throws an error of the file system
    */
-  others(fingerprint: string, now: number): OtherMirror[] {
-    const folder = join(this.#folder, fingerprint);
+  others(scope: string, now: number): OtherMirror[] {
+    const folder = join(this.#folder, scope);
     return listed(folder)
       .filter((file) => file !== this.#file && !file.startsWith(`${this.#file}.`))
       .flatMap((file) => {

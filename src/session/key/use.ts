@@ -26,8 +26,8 @@ export interface KeyUseDeps {
   readonly machineNow: () => number;
   /** The folder of the records; null: this mirror keeps none. */
   readonly folder: string | null;
-  /** The fingerprint of the key in use. */
-  readonly fingerprint: () => string;
+  /** The key in use and its service ({@link keyScope}). */
+  readonly scope: () => string;
   /** Receives, once, why the records cannot be used. */
   readonly onTrouble: (cause: string) => void;
 }
@@ -79,7 +79,7 @@ class RecordedUse implements KeyUse {
     const now = this.#deps.machineNow();
     const known = this.#others;
     if (known !== null && Math.abs(now - known.at) < READ_EVERY_MS) return known.mirrors;
-    const read = this.#try((records) => records.others(this.#deps.fingerprint(), now));
+    const read = this.#try((records) => records.others(this.#deps.scope(), now));
     // While the records cannot be read, the last reading counts until its requests have left the window.
     const mirrors = read ?? (known !== null && now - known.at < BUDGET_WINDOW_MS ? known.mirrors : []);
     this.#others = { at: read === null && known !== null ? known.at : now, mirrors };
@@ -119,11 +119,11 @@ class RecordedUse implements KeyUse {
   }
 
   #write(): void {
-    const { fingerprint, configured } = this.#deps;
+    const { scope, configured } = this.#deps;
     const { at, leaving } = this.#own;
     this.#try((records) => {
       const newest = (leaving.at(-1) ?? 0) + this.#since;
-      records.write(fingerprint(), configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] });
+      records.write(scope(), configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] });
       return true;
     });
   }

@@ -34,7 +34,7 @@ async function mirrorWith(
     clock,
     machineNow: clock.now,
     folder,
-    fingerprint: () => key,
+    scope: () => key,
     onTrouble: (cause) => troubles.push(cause),
   });
   await use.refresh();

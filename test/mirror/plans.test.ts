@@ -38,7 +38,7 @@ const NEEDED_CONDITIONS: Record<string, RegExp> = {
   inbox_users: /inbox_id = /,
   inbox_tags: /inbox_id = /,
   // A day of changes, or those of one item.
-  changes: /inbox_id = .*item_id = |observed_at ?> /,
+  changes: /inbox_id = .*item_id = |observed_at ?>/,
   sweep_pages: /sweep_id = /,
   rejects: /list = .*inbox_id = /,
   requests: /\b(row)?id = /,

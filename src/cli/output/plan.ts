@@ -60,7 +60,7 @@ function verdict(output: Output, load: Load): string[] {
       ? []
       : [
           'The schedules leave no request for the pages where most changes are expected. Without ' +
-            'SCHEDULE_CONVERSATIONS every page is read once a day, and busy ones as often as changes need it.',
+            'SCHEDULE_CONVERSATIONS every page is read once a day, and busy ones more often.',
         ]),
     ...unknown,
   ];

@@ -68,8 +68,8 @@ function smoothed({ changes, times }: Activity): number[] {
 /**
  * The activity in each hour of the local week. A change happened between two sightings. It counts evenly for
  * the hours between them at first: otherwise an hour in which the daemon reads much would look busy. Then
- * it counts more for those of these hours in which other changes fall, so that a long gap between two readings
- * does not make the night look busy (the method of Richardson and Lucy).
+ * it counts more for those of these hours in which other changes fall, so that a long gap between two
+ * readings does not make the night look busy (the method of Richardson and Lucy).
  * @param since the instant from which the spans count their hours, epoch ms
  */
 export function activityOf(

@@ -14,8 +14,8 @@ export interface BoundOptions {
 }
 
 /**
- * The least mean delay, in minutes, that readings of single pages reach if all rates are known and the changes
- * themselves are not (docs/freshness.md). Pages are of {@link PAGE} rows, and k is 1.
+ * The least mean delay, in minutes, that readings of single pages reach if all rates are known and the
+ * changes themselves are not (docs/freshness.md). Pages are of {@link PAGE} rows, and k is 1.
  */
 export function boundOf(trace: Trace, { firstDay, days, budget }: BoundOptions): number {
   const placed = withPlaces(trace);

@@ -31,8 +31,8 @@ function sectionOf(report: Report): string {
   const columns = COLUMNS.filter(({ title }) => title !== 'unread');
   return [
     `## Account ${account.name}\n`,
-    `- ${account.inboxes} inboxes, ${count(account.conversations)} conversations, ${account.newADay} new on a` +
-      ` working day`,
+    `- ${account.inboxes} inboxes, ${count(account.conversations)} conversations, ` +
+      `${account.newADay} new on a working day`,
     `- ${numbered(days, 'measured day')} after ${numbered(warm, 'day')} that do not count; ` +
       `${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}; ${count(changes)} changes`,
     `- the bound D\\*: ${show(bound)} minutes\n`,

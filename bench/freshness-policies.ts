@@ -109,7 +109,7 @@ function wholeListsUnpaced(perDay: number): Policy {
   };
 }
 
-/** One list after the other at an even pace: the list in which most waits for each request (decision 0002). */
+/** One list after the other at an even pace: the list in which most waits for its cost (decision 0002). */
 function wholeListsPaced(gap: number): Policy {
   const readAt: number[] = [];
   let [inbox, page] = [-1, 0];

@@ -25,8 +25,8 @@ import type { Trace } from './freshness-trace.ts';
 const KEY = 'sandbox-key';
 export const BUDGET: Budget = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
 /**
- * Milliseconds between two ticks of the daemon. It reads at most about one page a tick here, because the clock
- * jumps while a page is applied: with 10 s, the busy hours lack requests.
+ * Milliseconds between two ticks of the daemon. It reads at most about one page a tick here, because the
+ * clock jumps while a page is applied: with 10 s, the busy hours lack requests.
  */
 const POLL_MS = 3 * SECOND;
 /** The mirror may need this many days after the measured ones to read the last of their changes. */

@@ -48,7 +48,7 @@ export const TRACE_DAYS = 28;
 const LATER_SESSIONS = 2.2;
 const FURTHER_CHANGES = { first: 0.5, later: 1.3 };
 const GAP_MS = 6 * MINUTE;
-/** Rests between sessions are lognormal with the account's median; the standard deviation of the logarithm. */
+/** Rests between sessions are lognormal with the account's median; this is the deviation of the logarithm. */
 const REST_DEVIATION = 1;
 
 /** This share of the later sessions is done at once with others: 15 to 40 of an inbox within ten minutes. */

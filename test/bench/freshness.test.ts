@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { ACCOUNTS, START } from '../../bench/freshness-account.ts';
-import { boundOf } from '../../bench/freshness-bound.ts';
-import { factsOf } from '../../bench/freshness-facts.ts';
-import { SIMULATED, simulate } from '../../bench/freshness-policies.ts';
-import { Staleness } from '../../bench/freshness-staleness.ts';
-import { type Trace, traceOf, withPlaces } from '../../bench/freshness-trace.ts';
+import { ACCOUNTS, START } from '../../bench/freshness/account.ts';
+import { boundOf } from '../../bench/freshness/bound.ts';
+import { factsOf } from '../../bench/freshness/facts.ts';
+import { SIMULATED, simulate } from '../../bench/freshness/policies.ts';
+import { Staleness } from '../../bench/freshness/staleness.ts';
+import { type Trace, traceOf, withPlaces } from '../../bench/freshness/trace.ts';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 
 const BUDGET = { perSecond: 1, perDay: 5000, reserved: 250, pageSize: 100 };

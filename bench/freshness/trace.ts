@@ -1,5 +1,5 @@
-import { DAY, HOUR, MINUTE } from '../src/core/clock.ts';
-import { draw, type Random, randomStream } from '../src/sandbox/world/random.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { draw, type Random, randomStream } from '../../src/sandbox/world/random.ts';
 import {
   type Account,
   exponential,
@@ -11,7 +11,7 @@ import {
   WEEKEND,
   whenDone,
   workingTime,
-} from './freshness-account.ts';
+} from './account.ts';
 
 /** What a change does: `open` adds the conversation, the others change it. */
 export type ChangeKind = 'open' | 'assign' | 'tag' | 'close' | 'reopen';

@@ -2,18 +2,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { scheduledCap } from '../src/core/budget.ts';
-import { DAY } from '../src/core/clock.ts';
-import { type Account, ACCOUNTS, START } from './freshness-account.ts';
-import { boundOf } from './freshness-bound.ts';
-import { documentOf } from './freshness-document.ts';
-import { factsOf } from './freshness-facts.ts';
-import { plotOf } from './freshness-plot.ts';
-import { SIMULATED, simulate } from './freshness-policies.ts';
-import { mean, meanFacts, PLANNER, type Report, resultOf, textOf } from './freshness-report.ts';
-import { BUDGET, DAYS_AFTER, measure } from './freshness-run.ts';
-import type { Outcome } from './freshness-staleness.ts';
-import { TRACE_DAYS, traceOf } from './freshness-trace.ts';
+import { scheduledCap } from '../../src/core/budget.ts';
+import { DAY } from '../../src/core/clock.ts';
+import { type Account, ACCOUNTS, START } from './account.ts';
+import { boundOf } from './bound.ts';
+import { documentOf } from './document.ts';
+import { factsOf } from './facts.ts';
+import { plotOf } from './plot.ts';
+import { SIMULATED, simulate } from './policies.ts';
+import { mean, meanFacts, PLANNER, type Report, resultOf, textOf } from './report.ts';
+import { BUDGET, DAYS_AFTER, measure } from './run.ts';
+import type { Outcome } from './staleness.ts';
+import { TRACE_DAYS, traceOf } from './trace.ts';
 
 const { values } = parseArgs({
   options: {
@@ -55,7 +55,7 @@ else
 
 process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : reports.map(textOf).join('\n'));
 if (values.write) {
-  const folder = join(import.meta.dirname, '../docs');
+  const folder = join(import.meta.dirname, '../../docs');
   writeFileSync(join(folder, 'freshness.md'), documentOf(reports));
   writeFileSync(join(folder, 'freshness.svg'), plotOf(reports));
 }

@@ -1,8 +1,8 @@
-import { MINUTE } from '../src/core/clock.ts';
-import type { Account } from './freshness-account.ts';
-import type { Facts } from './freshness-facts.ts';
-import type { Outcome } from './freshness-staleness.ts';
-import { aligned, median, quantile, show } from './figures.ts';
+import { MINUTE } from '../../src/core/clock.ts';
+import type { Account } from './account.ts';
+import type { Facts } from './facts.ts';
+import type { Outcome } from './staleness.ts';
+import { aligned, median, quantile, show } from '../figures.ts';
 
 /** The name of the policy that is not simulated: the daemon itself. */
 export const PLANNER = 'the planner (the daemon)';

@@ -1,8 +1,8 @@
-import { type Budget, scheduledCap } from '../src/core/budget.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../src/core/clock.ts';
-import { START } from './freshness-account.ts';
-import { type Measured, type Outcome, Staleness } from './freshness-staleness.ts';
-import { PAGE, type Trace } from './freshness-trace.ts';
+import { type Budget, scheduledCap } from '../../src/core/budget.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import { START } from './account.ts';
+import { type Measured, type Outcome, Staleness } from './staleness.ts';
+import { PAGE, type Trace } from './trace.ts';
 
 /** The account as a simulated policy sees it. */
 interface View {

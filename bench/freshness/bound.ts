@@ -1,6 +1,6 @@
-import { DAY, HOUR, MINUTE } from '../src/core/clock.ts';
-import { isWeekend, START } from './freshness-account.ts';
-import { PAGE, type PlacedChange, type Trace, TRACE_DAYS, withPlaces } from './freshness-trace.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { isWeekend, START } from './account.ts';
+import { PAGE, type PlacedChange, type Trace, TRACE_DAYS, withPlaces } from './trace.ts';
 
 /** Pages at these distances from the newest page and beyond share one rate, up to the next distance. */
 const EDGES = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32];

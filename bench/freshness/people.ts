@@ -1,7 +1,7 @@
-import type { Sandbox } from '../src/sandbox/sandbox.ts';
-import { pick, type Random, randomStream } from '../src/sandbox/world/random.ts';
-import type { SandboxInbox } from '../src/sandbox/world/rows.ts';
-import type { Change, Trace } from './freshness-trace.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { pick, type Random, randomStream } from '../../src/sandbox/world/random.ts';
+import type { SandboxInbox } from '../../src/sandbox/world/rows.ts';
+import type { Change, Trace } from './trace.ts';
 
 /** The people of an account: they do at the sandbox what a trace says. Each change alters its row. */
 export class People {

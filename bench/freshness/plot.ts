@@ -1,5 +1,5 @@
-import { PLANNER, type Report, type Result } from './freshness-report.ts';
-import { show } from './figures.ts';
+import { PLANNER, type Report, type Result } from './report.ts';
+import { show } from '../figures.ts';
 
 /** All lengths are pixels. */
 const WIDTH = 860;

@@ -1,6 +1,6 @@
-import { DAY, HOUR } from '../src/core/clock.ts';
-import { conversationCounts, SANDBOX_DEFAULTS } from '../src/sandbox/options.ts';
-import type { Random } from '../src/sandbox/world/random.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
+import { conversationCounts, SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import type { Random } from '../../src/sandbox/world/random.ts';
 
 /** An account to measure. */
 export interface Account {

@@ -1,6 +1,6 @@
-import { DAY, HOUR, MINUTE } from '../src/core/clock.ts';
-import { isWeekend, START } from './freshness-account.ts';
-import { type Trace, TRACE_DAYS, withPlaces } from './freshness-trace.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { isWeekend, START } from './account.ts';
+import { type Trace, TRACE_DAYS, withPlaces } from './trace.ts';
 
 const WORKING_DAYS = 5;
 

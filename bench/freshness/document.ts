@@ -1,5 +1,5 @@
-import { COLUMNS, percent, PLANNER, type Report } from './freshness-report.ts';
-import { show } from './figures.ts';
+import { COLUMNS, percent, PLANNER, type Report } from './report.ts';
+import { show } from '../figures.ts';
 
 /** What the proof wants of an account, in minutes; null: no aim. */
 const AIMS: Readonly<Record<string, { mean: number; median: number | null; p95: number | null }>> = {

@@ -75,7 +75,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, database } = house;
     const first = await house.start();
-    await clock.sleep(DAY);
+    await clock.sleep(sized(10, 24) * HOUR);
     await first.stop();
     const learned = await openMirror(database).rates();
     expect(learned.length).toBeGreaterThan(3);
@@ -93,7 +93,7 @@ describe('a daemon that reads single pages', () => {
       const house = await pagesHouse();
       const { clock, sandbox } = house;
       await house.start();
-      await clock.sleep(DAY);
+      await clock.sleep(sized(10, 24) * HOUR);
       clock.setWall(hours * HOUR);
       const from = sandbox.arrivals.length;
       await clock.sleep(3 * HOUR);

@@ -253,8 +253,13 @@ async function livelyDays(mirror: PageMirror, days: number): Promise<{ lookups: 
     if (turn % 2 === 0) sandbox.world.addConversation(inbox);
     const bookmarks = await mirror.bookmarks();
     const next = bookmarks[turn % Math.max(1, bookmarks.length)];
-    if (next === undefined) await mirror.sync();
-    else await mirror.readPage(next);
+    if (next !== undefined) await mirror.readPage(next);
+    else {
+      await mirror.sync();
+      const lost = await mirror.writer.bookmarks.lost();
+      // The list has been walked and has no bookmarks all the same: it is read whole from now on.
+      if (lost.some(({ cause }) => cause === 'positions' || cause === 'expiry')) break;
+    }
   }
   const lookups = await mirror.database.query<{ status: number; n: number }>(
     `SELECT status, count(*) AS n FROM requests WHERE reason = 'probe' GROUP BY status`,

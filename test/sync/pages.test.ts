@@ -447,3 +447,32 @@ test('lookups that are cut short still count: positions cost at most 20 of them'
   );
   expect(n).toBeLessThanOrEqual(20);
 });
+
+test('a round is complete once every page was read since the slot, as of the oldest reading', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const { writer, clock, database } = mirror;
+  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
+  clock.advance(DAY);
+  const slot = new Date(clock.now());
+  const [first] = await mirror.bookmarks();
+  clock.advance(MINUTE);
+  await mirror.readPage(first!);
+  expect(await writer.bookmarks.completeRound(inbox, slot)).toBe(false);
+  const { order } = mirror.sandbox.world.inboxes.get(inbox)!.conversations;
+  const seen = (await mirror.bookmarks()).at(-1)!.readAt;
+  mirror.sandbox.world.setStatus(inbox, order.at(-1)!, 'another');
+  await mirror.readAll();
+  const readings = (await mirror.bookmarks()).map(({ readAt }) => readAt);
+  expect(await writer.bookmarks.completeRound(inbox, slot)).toBe(true);
+  const [round] = await database.query<{ finished_at: Date; pages: number; items: number }>(
+    `SELECT finished_at, pages, items FROM sweeps WHERE list = 'conversations' ORDER BY id DESC LIMIT 1`,
+  );
+  expect({ ...round, finished_at: round!.finished_at.getTime() }).toEqual({
+    finished_at: Math.min(...readings),
+    pages: 3,
+    items: 25,
+  });
+  // The change lies between the last page's two readings.
+  expect(await writer.delays(0)).toEqual([readings.at(-1)! - seen]);
+  expect(await writer.budget.byKind(clock.now())).toContainEqual({ what: 'conversations', requests: 4 });
+});

@@ -54,6 +54,7 @@ export async function serve(
     access,
     onEvent,
   });
+  if (config.readPages?.stretches !== true) await mirror.saveCoverDays(1);
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;

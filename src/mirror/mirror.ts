@@ -3,6 +3,7 @@ import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
 import { BookmarkReader, Bookmarks } from './bookmarks/bookmarks.ts';
 import { readRates, type StoredRate, writeRates } from './bookmarks/rates.ts';
+import { writeCoverDays } from './bookmarks/rounds.ts';
 import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
@@ -124,6 +125,10 @@ export interface Writer extends Mirror {
   readonly sweeps: Sweeps;
   /** Applies pages that were read singly, and moves their bookmarks. */
   readonly bookmarks: Bookmarks;
+  /**
+   * Records over how many days one reading of every page is spread, for `status` and the view `freshness`.
+   */
+  saveCoverDays(days: number): Promise<void>;
   /** Writes what the planner has learned. */
   saveRates(rates: readonly StoredRate[]): Promise<void>;
   /** Marks suspects after a walk, and settles each by the service's answer. */
@@ -192,6 +197,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     ...openMirror(database),
     sweeps: new Sweeps(fenced),
     bookmarks: new Bookmarks(fenced),
+    saveCoverDays: (days) => fenced.write((tx) => writeCoverDays(tx, days)),
     saveRates: (rates) => writeRates(fenced, rates),
     suspects: new Suspects(fenced),
     schedules: new Schedules(fenced),

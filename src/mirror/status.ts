@@ -4,6 +4,7 @@ import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } 
 import type { Database } from '../database/database.ts';
 import type { OtherAccount } from './gate/account.ts';
 import { BookmarkReader } from './bookmarks/bookmarks.ts';
+import { readCoverDays } from './bookmarks/rounds.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
@@ -58,6 +59,8 @@ export interface MirrorStatus {
   readonly schedules: readonly Schedule[];
   readonly outage: Outage | null;
   readonly otherAccount: OtherAccount | null;
+  /** Over how many days one reading of every page of conversations is spread. */
+  readonly coverDays: number;
 }
 
 interface PassRow {
@@ -96,6 +99,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
     schedules: await new ScheduleReader(database).all(),
     outage,
     otherAccount,
+    coverDays: await readCoverDays(database),
   };
 }
 

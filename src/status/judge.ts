@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { MINUTE } from '../core/clock.ts';
+import { DAY, MINUTE } from '../core/clock.ts';
 import { foreignUse, type ForeignUse, type GateWord, judgeGate } from '../core/gate-state.ts';
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
@@ -80,7 +80,9 @@ export function judge(
 ): Judgement {
   const crons = cronsOf(config.schedules, config.timezone);
   const judged = status.lists.map((list) => {
-    const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now);
+    // Pages that are read over several days have a day of grace for each day more.
+    const graceMs = list.list === 'conversations' ? (status.coverDays - 1) * DAY : 0;
+    const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now) + graceMs;
     return { ...list, promiseMs, freshness: freshnessOf(list.completeAsOf, promiseMs, now) };
   });
   const gateWord = judgeGate(status.gate, now).word;

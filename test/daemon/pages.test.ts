@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
+import { readConfig } from '../../src/session/config/config.ts';
+import { judge } from '../../src/status/judge.ts';
 import { DAY, daemonHouse, HOUR, type HouseOptions, MINUTE, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { count, mostInADay } from '../support/rows.ts';
@@ -138,6 +140,31 @@ describe('a daemon that reads single pages', () => {
     expect(sandbox.arrivals.filter(({ status }) => status === 400).length).toBeLessThanOrEqual(10);
     expect(wholeWalks(house)).toBeGreaterThan(5 * days);
     expect(await house.late()).toEqual([]);
+  }, 180_000);
+
+  test('spreads the cover of a large account over days, and calls it fresh all the while', async () => {
+    const house = await pagesHouse({
+      sandbox: { conversations: [600, 300], perDay: 0 },
+      limits: { pageSize: 10, perDay: 150, reserved: 30 },
+      schedules: { inboxes: '0 */6 * * *', users: '20 1 * * *', tags: '40 1 * * *' },
+      pollMs: 10 * MINUTE,
+    });
+    const { clock } = house;
+    await house.start();
+    const schedules = { SCHEDULE_INBOXES: '0 */6 * * *' };
+    const config = readConfig(schedules, '/', { service: false });
+    const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: false };
+    for (let hours = 0; hours < sized(4, 8) * 24; hours += 6) {
+      await clock.sleep(6 * HOUR);
+      const status = await house.status();
+      const { judged } = judge(status, { now: clock.now(), config, databaseName: '', self });
+      if (hours < 24) continue;
+      expect(status.coverDays).toBe(2);
+      const late = judged.filter(({ list, freshness }) => list === 'conversations' && freshness !== 'fresh');
+      expect(late).toEqual([]);
+    }
+    expect(await oldestHours(house)).toBeGreaterThan(24);
+    expect(await oldestHours(house)).toBeLessThan(73);
   }, 180_000);
 
   test('rests a page that always fails, and reads all others in time', async () => {

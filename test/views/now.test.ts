@@ -224,6 +224,11 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   expect(await states()).toEqual(['stale']);
   await slot(begun + 45 * MINUTE, begun + 30 * MINUTE);
   expect(await states()).toEqual(['stale']);
+  // A daemon that spreads the pages over two days promises a day more.
+  await mirror.writer.saveCoverDays(2);
+  expect(await states()).toEqual(['fresh']);
+  await mirror.writer.saveCoverDays(1);
+  expect(await states()).toEqual(['stale']);
   const [row] = await ask(
     mirror,
     `SELECT age_seconds / 60 AS minutes FROM freshness WHERE list = 'conversations'`,

@@ -27,7 +27,12 @@ WITH
     LEFT JOIN readings ON lists.list = 'conversations' AND readings.inbox_id = lists.inbox_id
   ),
   aged AS (
-    SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) / 1000 AS age_seconds FROM dated
+    SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) / 1000 AS age_seconds,
+      -- The pages of a large account are read over several days: each day more is a day of grace.
+      CASE WHEN dated.list = 'conversations' THEN coalesce(
+        (SELECT CAST(value AS INTEGER) - 1 FROM settings WHERE name = 'cover_days'), 0) * 86400000
+        ELSE 0 END AS grace_ms
+    FROM dated
   )
 SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
   CASE
@@ -36,13 +41,14 @@ SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
     -- Two minutes is the shortest promise.
     WHEN aged.age_seconds <= 120 THEN 'fresh'
     -- Stale: both stored past slots came after the last complete sweep.
-    WHEN aged.complete_as_of < schedules.due_before THEN 'stale'
+    WHEN MILLISECONDS_BETWEEN(aged.complete_as_of, schedules.due_before) > aged.grace_ms THEN 'stale'
     -- Stale: the last stored past slot came after that sweep, and the stored next slot has passed.
-    WHEN aged.complete_as_of < schedules.due_since AND schedules.next_at <= NOW() THEN 'stale'
+    WHEN MILLISECONDS_BETWEEN(aged.complete_as_of, schedules.due_since) > aged.grace_ms
+      AND schedules.next_at <= NOW() THEN 'stale'
     -- Stale: the stored next slot has passed, and so has one more after the same interval.
     WHEN schedules.next_at <= NOW()
       AND MILLISECONDS_BETWEEN(schedules.next_at, NOW())
-        >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) THEN 'stale'
+        >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) + aged.grace_ms THEN 'stale'
     ELSE 'fresh'
   END AS state
 FROM aged

@@ -5,9 +5,9 @@ import type { Client } from '../../sync/deps.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
 import { paceOf, supplyOf } from '../../sync/planning/pace.ts';
 import {
-  activityOf,
   FLAT,
   intensityOf,
+  learnActivity,
   type Profile,
   profileOf,
   weightsAt,
@@ -16,9 +16,8 @@ import {
 /** The ledger is read at most once in this many ms. */
 const READ_EVERY_MS = MINUTE;
 
-/** The profile is learned again after a day, from the changes of the last four weeks. */
+/** The profile is learned again after a day. */
 const LEARN_EVERY_MS = DAY;
-const LEARN_FROM_MS = 28 * DAY;
 
 export interface PacerDeps {
   readonly mirror: Pick<Mirror, 'activity' | 'budget'>;
@@ -129,9 +128,7 @@ export class Pacer {
   async #learn(): Promise<void> {
     const { mirror, clock, timezone } = this.#deps;
     if (clock.monotonic() < this.#learnAt) return;
-    const now = clock.now();
-    const since = now - LEARN_FROM_MS;
-    const activity = activityOf(await mirror.activity(since), { since, now, timezone });
+    const activity = await learnActivity(mirror, { now: clock.now(), timezone });
     this.#profile = profileOf(activity);
     this.#intensity = intensityOf(activity);
     this.#timeline = null;

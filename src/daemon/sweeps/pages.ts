@@ -1,5 +1,5 @@
 import type { Budget } from '../../core/budget.ts';
-import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
@@ -10,7 +10,7 @@ import type { AccountCheck } from '../../sync/account.ts';
 import type { Client } from '../../sync/deps.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Reading, readBookmark } from '../../sync/pages/bookmark.ts';
-import { type Cover, daysOfCover, PagePlan, type PlannedPage } from '../../sync/planning/pages/plan.ts';
+import { type Cover, coverOf, PagePlan, type PlannedPage } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
@@ -62,6 +62,8 @@ export class PageReads {
   readonly #reads = new Set<PageRead>();
   #rates: Rates | null = null;
   #cover: Cover | null = null;
+  /** The days that were recorded last; null: none by this process. */
+  #days: number | null = null;
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
   /** Pages that could not be read, with the monotonic ms until which they rest. */
@@ -124,9 +126,8 @@ export class PageReads {
       if (!signal.aborted) this.#deps.onError(error);
       return false;
     }
-    const next = this.#next();
-    if (next === null) return false;
-    const { page } = next;
+    const page = this.#next();
+    if (page === null) return false;
     read.inboxId = page.inboxId;
     try {
       await this.#readPage(page, signal);
@@ -214,14 +215,15 @@ export class PageReads {
     return lasts;
   }
 
-  #next() {
+  #next(): PlannedPage | null {
     const { budget, clock, pacer, isBusy } = this.#deps;
     const moment = { rates: this.#learned(), timeline: pacer.timeline(), now: clock.now() };
-    return this.#plan.next(moment, this.#cover, budget, ({ inboxId, bookmark }) => {
+    const next = this.#plan.next(moment, this.#cover, budget, ({ inboxId, bookmark }) => {
       const key = { list: 'conversations', inboxId } as const;
       const rests = (this.#resting.get(nameOf(bookmark))?.until ?? 0) > clock.monotonic();
       return rests || this.isReading(key) || isBusy(key);
     });
+    return next?.page ?? null;
   }
 
   async #load(): Promise<void> {
@@ -229,18 +231,16 @@ export class PageReads {
     if (clock.monotonic() < this.#loadAt) return;
     this.#rates ??= new Rates(await mirror.rates());
     this.#plan.load(await mirror.bookmarks.all());
-    const schedule = (await mirror.schedules.all()).find(({ list }) => list === 'conversations');
-    const days = stretches ? daysOfCover(this.#plan.size, budget) : 1;
-    this.#cover =
-      schedule?.dueSince == null
-        ? null
-        : { since: schedule.dueSince.getTime() - (days - 1) * DAY, deadline: schedule.nextAt.getTime() };
+    const { cover, days } = coverOf(await mirror.schedules.all(), this.#plan.size, { budget, stretches });
+    this.#cover = cover;
+    if (days !== this.#days) await mirror.saveCoverDays(days);
+    this.#days = days;
     this.#loadAt = clock.monotonic() + RELOAD_MS;
   }
 
   /** Completes the list's round once all its pages have been read since the slot. */
   async #endRound(inboxId: string): Promise<void> {
-    const slot = this.#cover?.since;
+    const slot = this.#cover?.roundSince;
     if (slot === undefined || this.#rounds.get(inboxId) === slot) return;
     if (await this.#deps.mirror.bookmarks.completeRound(inboxId, new Date(slot)))
       this.#rounds.set(inboxId, slot);

@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
 
 /**
  * The kinds of conversation that the planner tells apart: open or closed, and how long ago the mirror saw it
- * appear or change. How often rows of a kind change is learned (`sync/planning/rates.ts`).
+ * appear or change. How often rows of a kind change is learned (`sync/planning/pages/rates.ts`).
  */
 
 /** The ages in ms at which a conversation moves on to the next kind. */

@@ -85,3 +85,21 @@ export async function abandonRound(tx: Sql, inboxId: string | null, now: number)
     iso(now),
   );
 }
+
+/** The setting that holds over how many days one reading of every page is spread. */
+const COVER_DAYS = 'cover_days';
+
+/** Over how many days one reading of every page is spread; 1 unless a daemon has recorded more. */
+export async function readCoverDays(sql: Sql): Promise<number> {
+  const [row] = await sql.query<{ value: string }>(`SELECT value FROM settings WHERE name = $1`, COVER_DAYS);
+  return Number(row?.value ?? 1);
+}
+
+export async function writeCoverDays(tx: Sql, days: number): Promise<void> {
+  await tx.execute(
+    `INSERT INTO settings (name, value) VALUES ($1, $2)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    COVER_DAYS,
+    String(days),
+  );
+}

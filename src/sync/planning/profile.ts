@@ -1,5 +1,6 @@
-import { HOUR } from '../../core/clock.ts';
+import { DAY, HOUR } from '../../core/clock.ts';
 import type { ActivitySpan } from '../../mirror/history/activity.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
 import type { Weights } from './pace.ts';
 
 /** The weight of each of the 168 hours of the week, Monday 0:00 first. Its mean over any day is about 1. */
@@ -87,6 +88,18 @@ export function activityOf(
   for (let round = 0; round < REFINEMENTS; round += 1)
     activity = spread(narrow, intensityOf(activity), hoursOfWeek);
   return activity;
+}
+
+/** The activity is learned from the changes of the last four weeks. */
+const LEARN_FROM_MS = 28 * DAY;
+
+/** Reads the activity of the last four weeks. */
+export async function learnActivity(
+  mirror: Pick<Mirror, 'activity'>,
+  { now, timezone }: { now: number; timezone: string },
+): Promise<Activity> {
+  const since = now - LEARN_FROM_MS;
+  return activityOf(await mirror.activity(since), { since, now, timezone });
 }
 
 /** Divides the changes of each span among its hours, in proportion to the intensity of each. */

@@ -1,15 +1,12 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
-import { DAY, HOUR } from '../../../core/clock.ts';
+import { HOUR } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import { paceOf, supplyOf } from '../pace.ts';
-import { activityOf, intensityOf, profileOf, weightsAt } from '../profile.ts';
-import { type Cover, daysOfCover, PagePlan, type PlannedPage, type Why } from './plan.ts';
+import { intensityOf, learnActivity, profileOf, weightsAt } from '../profile.ts';
+import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
-import { expectedChanges } from './value.ts';
-
-/** The profile is learned from the changes of this many ms, as the pacer does. */
-const LEARN_FROM_MS = 28 * DAY;
+import { expectedChanges, type Moment } from './value.ts';
 
 /** At most this many readings are planned ahead. */
 const MOST_AHEAD = 1000;
@@ -58,19 +55,13 @@ export async function readOutlook(
   mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
   { budget, stretches, timezone, now }: OutlookOptions,
 ): Promise<Outlook> {
-  const since = now - LEARN_FROM_MS;
-  const activity = activityOf(await mirror.activity(since), { since, now, timezone });
+  const activity = await learnActivity(mirror, { now, timezone });
   const timeline = new Timeline(now, timezone, intensityOf(activity));
   const rates = new Rates(await mirror.rates());
   const plan = new PagePlan();
   plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
-  const days = stretches ? daysOfCover(pages.length, budget) : 1;
-  const schedule = (await mirror.schedules.all()).find(({ list }) => list === 'conversations');
-  const cover =
-    schedule?.dueSince == null
-      ? null
-      : { since: schedule.dueSince.getTime() - (days - 1) * DAY, deadline: schedule.nextAt.getTime() };
+  const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const anHour = paceOf(supply, weightsAt(profileOf(activity), timezone, now));
   const moment = { rates, timeline, now };
@@ -90,7 +81,7 @@ export async function readOutlook(
 
 function nextReadings(
   plan: PagePlan,
-  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+  { rates, timeline, now }: Moment,
   { cover, budget, anHour }: { cover: Cover | null; budget: Budget; anHour: number },
 ): PlannedReading[] {
   const places = new Map<object, { page: number; pages: number }>();
@@ -119,7 +110,7 @@ function nextReadings(
  */
 function delayOf(
   pages: readonly PlannedPage[],
-  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+  { rates, timeline, now }: Moment,
   { budget, days, factor }: { budget: Budget; days: number; factor: number },
 ): number | null {
   const hour = { rates, timeline, now };

@@ -1,9 +1,8 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { DAY } from '../../../core/clock.ts';
 import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
-import type { Rates } from './rates.ts';
-import type { Timeline } from './timeline.ts';
-import { type PageView, placeOf, valueOf } from './value.ts';
+import type { Schedule } from '../../../mirror/schedules.ts';
+import { type Moment, type PageView, placeOf, valueOf } from './value.ts';
 
 /** A bookmark and its place in the list. */
 export interface PlannedPage extends PageView {
@@ -12,9 +11,26 @@ export interface PlannedPage extends PageView {
 
 /** The schedule of conversations: what it asks of the pages. */
 export interface Cover {
-  /** Every page must be read after this by `deadline`; epoch ms. */
+  /** Every page that was read before this is due, and is read by `deadline`; epoch ms. */
   readonly since: number;
   readonly deadline: number;
+  /** A round is complete once every page was read after this, epoch ms. */
+  readonly roundSince: number;
+}
+
+/** The cover of so many pages, and over how many days it is spread; null before the first slot. */
+export function coverOf(
+  schedules: readonly Pick<Schedule, 'list' | 'dueSince' | 'nextAt'>[],
+  pages: number,
+  { budget, stretches }: { budget: Pick<Budget, 'perDay' | 'reserved'>; stretches: boolean },
+): { cover: Cover | null; days: number } {
+  const days = stretches ? daysOfCover(pages, budget) : 1;
+  const schedule = schedules.find(({ list }) => list === 'conversations');
+  if (schedule === undefined || schedule.dueSince === null) return { cover: null, days };
+  const since = schedule.dueSince.getTime();
+  const more = (days - 1) * DAY;
+  const cover = { since, deadline: schedule.nextAt.getTime() + more, roundSince: since - more };
+  return { cover, days };
 }
 
 /** Why a page is read next. */
@@ -67,7 +83,7 @@ export class PagePlan {
    * @param isBusy true for a page that rests, or whose list is being read
    */
   next(
-    moment: { readonly rates: Rates; readonly timeline: Timeline; readonly now: number },
+    moment: Moment,
     cover: Cover | null,
     budget: Pick<Budget, 'perDay' | 'reserved'>,
     isBusy: (page: PlannedPage) => boolean,

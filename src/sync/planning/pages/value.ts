@@ -15,37 +15,41 @@ export interface PageView {
   readonly isEnd: boolean;
 }
 
+/** What is known at an instant (epoch ms). */
+export interface Moment {
+  readonly rates: Rates;
+  readonly timeline: Timeline;
+  readonly now: number;
+}
+
 /**
  * The value of a reading: hours that the changes and the new rows of the page have waited since its last
  * reading, by what was learned. It is the index `w l T² / 2k` for one request and a rate l that varies.
  */
-export function valueOf(
-  { inboxId, kinds, readAt, place, isEnd }: PageView,
-  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
-): number {
-  let value = isEnd ? rates.arrivals(inboxId) * timeline.waitingHours(readAt, now, now) : 0;
-  for (const { kind, state, age } of KIND_LIST) {
-    const rows = kinds[kind] ?? 0;
-    if (rows === 0) continue;
-    for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
-      value += rows * rates.ofKind(state + part.age, place) * timeline.waitingHours(part.from, part.to, now);
-  }
-  return value;
+export function valueOf(view: PageView, moment: Moment): number {
+  const { timeline, now } = moment;
+  return summed(view, moment, (from, to) => timeline.waitingHours(from, to, now));
 }
 
 /** How many rows of the page have changed or appeared since its last reading, by what was learned. */
-export function expectedChanges(
+export function expectedChanges(view: PageView, moment: Moment): number {
+  return summed(view, moment, (from, to) => moment.timeline.activeHours(from, to));
+}
+
+/** Sums up what each row's rate, and that of new rows, has brought since the last reading. */
+function summed(
   { inboxId, kinds, readAt, place, isEnd }: PageView,
-  { rates, timeline, now }: { rates: Rates; timeline: Timeline; now: number },
+  { rates, now }: Moment,
+  hours: (from: number, to: number) => number,
 ): number {
-  let changes = isEnd ? rates.arrivals(inboxId) * timeline.activeHours(readAt, now) : 0;
+  let sum = isEnd ? rates.arrivals(inboxId) * hours(readAt, now) : 0;
   for (const { kind, state, age } of KIND_LIST) {
     const rows = kinds[kind] ?? 0;
     if (rows === 0) continue;
     for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
-      changes += rows * rates.ofKind(state + part.age, place) * timeline.activeHours(part.from, part.to);
+      sum += rows * rates.ofKind(state + part.age, place) * hours(part.from, part.to);
   }
-  return changes;
+  return sum;
 }
 
 /** The spans between two instants in which a row, `ageMs` old at the first, has one age after another. */

@@ -35,7 +35,7 @@ test('a day of readings covers every page before the next slot, and most go to t
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 40 }), fc.integer({ min: 1, max: 100 }), (small, large) => {
       const plan = planOf(listOf('1', small, NOW - HOUR), listOf('2', large, NOW - HOUR));
-      const cover = { since: NOW, deadline: NOW + DAY };
+      const cover = { since: NOW, deadline: NOW + DAY, roundSince: NOW };
       const moment = { rates: new Rates(), timeline: new Timeline(NOW + DAY) };
       let newest = 0;
       for (let nth = 1; nth <= 480; nth += 1) {
@@ -53,7 +53,7 @@ test('a day of readings covers every page before the next slot, and most go to t
 
 test('a schedule that asks for more than the budget gets every request, the oldest page first', () => {
   const plan = planOf(listOf('1', 50, NOW - DAY), listOf('2', 50, NOW - 2 * DAY));
-  const cover = { since: NOW, deadline: NOW + HOUR / 20 };
+  const cover = { since: NOW, deadline: NOW + HOUR / 20, roundSince: NOW };
   const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW + 1 };
   const inboxes = Array.from({ length: 100 }, () => {
     const { page, why } = plan.next(moment, cover, BUDGET, NOBODY)!;

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
-import type { MirrorError } from '../../core/errors.ts';
+import { MirrorError } from '../../core/errors.ts';
 import { factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
@@ -78,10 +78,16 @@ async function open(factory: SqlDriverAdapterFactory, name: string): Promise<Sql
  */
 function serialised(connection: SqlDriverAdapter, name: string, lostFile: Database['lostFile']): Database {
   const queue = serialQueue();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    queue(work).catch((error: unknown) => {
+  let closed: Promise<void> | undefined;
+  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    // The adapter keeps its lock after a `BEGIN` that fails: a second transaction would wait for ever.
+    if (closed !== undefined) throw new MirrorError('DATABASE', `The database ${name} is closed.`);
+    try {
+      return await queue(work);
+    } catch (error) {
       throw asSqliteError(error, name);
-    });
+    }
+  };
   const statements = statementsOn(connection, sqlite);
   // Loaded on first use: the typed client is the heaviest part.
   let client: Promise<PrismaClient> | undefined;
@@ -101,10 +107,10 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     lostFile,
     asError: (error) => asSqliteError(error, name),
     close: () =>
-      inTurn(async () => {
+      (closed ??= queue(async () => {
         await connection.dispose();
         // SQLite leaves the log of a replaced file beside the new one.
         lostFile();
-      }),
+      })),
   };
 }

@@ -112,6 +112,7 @@ export class Turnstile {
     let hasTurn = false;
     const turn = this.#queue.schedule({ priority: PRIORITY[entry.reason] }, async () => {
       hasTurn = true;
+      signal?.throwIfAborted();
       const { slot, end } = await this.#waitForSlot(request);
       const sent = send(slot);
       sent.then(end, end);

@@ -109,6 +109,25 @@ test('a caller that is cancelled before its request leaves costs the next caller
   expect(gapsOf(sandbox)).toEqual([1000]);
 });
 
+test('a caller that is cancelled in the queue leaves the ledger alone, for its database may be closed', async () => {
+  const { start, clock, arrived } = benchOf();
+  const { ask, ledger } = await start(await freshMirrorFile());
+  const first = ask({ way: () => [0, 3 * HOUR] });
+  const second = ask();
+  await arrived(1);
+  const stop = new AbortController();
+  const cancelled = [1, 2].map(() => ask({ signal: stop.signal }));
+  await clock.sleep(2 * HOUR);
+  const asked = vi.spyOn(ledger, 'budgetLeft');
+
+  stop.abort(new Error('called off'));
+
+  await Promise.allSettled(cancelled);
+  await Promise.all([first, second]);
+  await clock.sleep(HOUR);
+  expect(asked).not.toHaveBeenCalled();
+});
+
 test('a caller that is cancelled before its request never enters the queue', async () => {
   const { start, sandbox } = benchOf();
   const { ask } = await start(await freshMirrorFile());

@@ -15,6 +15,7 @@ import { expectEqualToService } from '../support/truth.ts';
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const HISTORIES = ON_SQLITE ? histories(12, 250) : histories(3, 50);
+const UNFIT_HISTORIES = ON_SQLITE ? histories(6, 250) : histories(1, 50);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
 
 /** When each conversation was seen, by inbox and id: epoch ms, in order. */
@@ -236,10 +237,10 @@ for (const options of UNFIT)
             await mirror.database.close();
           },
         ),
-        HISTORIES.parameters,
+        UNFIT_HISTORIES.parameters,
       );
     },
-    HISTORIES.timeoutMs,
+    UNFIT_HISTORIES.timeoutMs,
   );
 
 /** Reads pages in turn for `days`, while conversations are removed, added and changed. */

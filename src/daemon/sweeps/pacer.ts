@@ -1,4 +1,4 @@
-import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import type { Client } from '../../sync/deps.ts';
@@ -10,6 +10,7 @@ import {
   learnActivity,
   type Profile,
   profileOf,
+  requestsBetween,
   weightsAt,
 } from '../../sync/planning/profile.ts';
 
@@ -56,6 +57,12 @@ export class Pacer {
     if (this.#timeline === null || Math.abs(now - this.#timeline.madeAt) > DAY)
       this.#timeline = { line: new Timeline(now, this.#deps.timezone, this.#intensity), madeAt: now };
     return this.#timeline.line;
+  }
+
+  /** How many requests scheduled work may send until an instant, epoch ms. */
+  requestsUntil(to: number): number {
+    const { budget, clock, timezone } = this.#deps;
+    return requestsBetween(this.#profile, timezone, { from: clock.now(), to, aDay: scheduledCap(budget) });
   }
 
   /**

@@ -30,7 +30,7 @@ export interface PageReadsDeps extends ReadPages {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: Pick<Pacer, 'take' | 'timeline'>;
+  readonly pacer: Pick<Pacer, 'take' | 'timeline' | 'requestsUntil'>;
   readonly onEvent: (event: PassEvent) => void;
   /** The list is being swept, or rests. */
   readonly isBusy: (key: ListKey) => boolean;
@@ -216,14 +216,14 @@ export class PageReads {
   }
 
   #next(): PlannedPage | null {
-    const { budget, clock, pacer, isBusy } = this.#deps;
+    const { clock, pacer, isBusy } = this.#deps;
     const moment = { rates: this.#learned(), timeline: pacer.timeline(), now: clock.now() };
-    const next = this.#plan.next(moment, this.#cover, budget, ({ inboxId, bookmark }) => {
+    const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = { list: 'conversations', inboxId } as const;
       const rests = (this.#resting.get(nameOf(bookmark))?.until ?? 0) > clock.monotonic();
       return rests || this.isReading(key) || isBusy(key);
-    });
-    return next?.page ?? null;
+    };
+    return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isTaken)?.page ?? null;
   }
 
   async #load(): Promise<void> {

@@ -12,8 +12,11 @@ const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 /** Each hour of the day counts this many changes and one day more than were seen: the profile begins flat. */
 const PRIOR_CHANGES = 1;
 
-/** No hour gets less than a tenth of the mean: what happens at night is seen before the morning. */
-const LEAST_WEIGHT = 0.1;
+/**
+ * No hour gets less than a tenth of the mean request rate: what happens at night is seen before the morning.
+ * The weights of a day add up to slightly more than 24, so this is slightly more than a tenth.
+ */
+const LEAST_WEIGHT = 0.12;
 
 /** A change that two sightings do not place within 24 hours says nothing about its hour. */
 const WIDEST_SPAN = HOURS_A_DAY;
@@ -143,6 +146,19 @@ export function weightsAt(profile: Profile, timezone: string, now: number): Weig
     return (1 - past) * weight + past * (weights[hour + 1] ?? weight);
   });
   return { now: weights[0] ?? 1, ahead };
+}
+
+/** Requests between two instants (epoch ms) at the profile's pace, if `aDay` are sent in a day. */
+export function requestsBetween(
+  profile: Profile,
+  timezone: string,
+  { from, to, aDay }: { from: number; to: number; aDay: number },
+): number {
+  const local = localTime(timezone);
+  let hours = 0;
+  for (let at = from; at < to; at += HOUR)
+    hours += (profile[local(at).hourOfWeek] ?? 1) * Math.min(1, (to - at) / HOUR);
+  return (aDay * hours) / HOURS_A_DAY;
 }
 
 /** A formatter for each time zone: making one takes as long as formatting 20 instants. */

@@ -2,7 +2,7 @@ import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { HOUR } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import { paceOf, supplyOf } from '../pace.ts';
-import { intensityOf, learnActivity, profileOf, weightsAt } from '../profile.ts';
+import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
@@ -63,7 +63,10 @@ export async function readOutlook(
   const pages = plan.all();
   const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
-  const anHour = paceOf(supply, weightsAt(profileOf(activity), timezone, now));
+  const profile = profileOf(activity);
+  const anHour = paceOf(supply, weightsAt(profile, timezone, now));
+  const inSpan = (from: number, to: number): number =>
+    requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   const moment = { rates, timeline, now };
   const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
   const changed = pages.reduce((sum, page) => sum + expectedChanges(page, moment), 0);
@@ -73,7 +76,7 @@ export async function readOutlook(
     current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
-    next: nextReadings(plan, moment, { cover, budget, anHour }),
+    next: nextReadings(plan, moment, { cover, anHour, inSpan }),
     cover: { requests: pages.length, days },
     delays: FACTORS.map((factor) => ({ factor, ms: delayOf(pages, moment, { budget, days, factor }) })),
   };
@@ -82,8 +85,15 @@ export async function readOutlook(
 function nextReadings(
   plan: PagePlan,
   { rates, timeline, now }: Moment,
-  { cover, budget, anHour }: { cover: Cover | null; budget: Budget; anHour: number },
+  ahead: {
+    cover: Cover | null;
+    /** Requests in the next hour. */
+    anHour: number;
+    /** Requests between two instants, epoch ms. */
+    inSpan: (from: number, to: number) => number;
+  },
 ): PlannedReading[] {
+  const { cover, anHour } = ahead;
   const places = new Map<object, { page: number; pages: number }>();
   for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
     for (const [index, page] of list.entries())
@@ -92,7 +102,12 @@ function nextReadings(
   for (let nth = 1; nth <= Math.min(MOST_AHEAD, anHour); nth += 1) {
     const at = now + (nth * HOUR) / anHour;
     const moment = { rates, timeline, now: at };
-    const next = plan.next(moment, cover, budget, () => false);
+    const next = plan.next(
+      moment,
+      cover,
+      (until) => ahead.inSpan(at, until),
+      () => false,
+    );
     if (next === null) break;
     const { page, why } = next;
     const place = places.get(page.bookmark) ?? { page: 1, pages: 1 };

@@ -39,17 +39,32 @@ export type Why = 'schedule' | 'value';
 /** The part of the budget until the deadline that counts on: other lists need some. */
 const CERTAIN = 0.8;
 
+/**
+ * While the best page is worth less than this share of the usual value, the schedule's pages go first: they
+ * take the hours in which little changes.
+ */
+const CHEAP = 0.6;
+
+/** The usual value is the geometric mean of about this many of the last values. */
+const REMEMBERED = 200;
+
+/** One value counts as at most this many times the usual one, and at least as this part of it. */
+const OUTLIER = 4;
+
 /** Covers that would take more than this share of the budget are stretched over several days. */
 const MOST_FOR_COVER = 0.5;
 
 /**
  * Chooses which page of conversations is read next (docs/decisions/0019). Most requests go to the page of the
- * greatest value. The schedule gets as many of them as it needs, so that the last page is read in time.
+ * greatest value. The schedule gets as many of them as it needs, so that the last page is read in time, and
+ * those that would bring little elsewhere.
  */
 export class PagePlan {
   #pages = new Map<string, PlannedPage[]>();
   /** Grows with each choice by the schedule's share; one is a page. */
   #credit = 0;
+  /** The value of the pages that were chosen for it, and how many of them are remembered. */
+  #usual = { value: 0, of: 0 };
 
   /** Replaces all lists, or those of some inboxes. */
   load(lists: ReadonlyMap<string, readonly StoredBookmark[]>): void {
@@ -80,43 +95,53 @@ export class PagePlan {
 
   /**
    * The page to read next; null if there is none.
+   * @param requestsUntil how many requests may be sent until an instant (epoch ms)
    * @param isBusy true for a page that rests, or whose list is being read
    */
   next(
     moment: Moment,
     cover: Cover | null,
-    budget: Pick<Budget, 'perDay' | 'reserved'>,
+    requestsUntil: (at: number) => number,
     isBusy: (page: PlannedPage) => boolean,
   ): { page: PlannedPage; why: Why } | null {
     const pages = this.all().filter((page) => !isBusy(page));
+    const best = mostValuable(pages, moment);
+    if (best === null) return null;
     const due = cover === null ? [] : pages.filter(({ readAt }) => readAt < cover.since);
     if (cover !== null && due.length > 0) {
-      this.#credit = Math.min(1, this.#credit + shareOf(due.length, cover, budget, moment.now));
-      const oldest = due.reduce((a, b) => (b.readAt < a.readAt ? b : a));
-      if (this.#credit >= 1) {
-        this.#credit -= 1;
-        return { page: oldest, why: 'schedule' };
+      this.#credit = Math.min(1, this.#credit + shareOf(due.length, requestsUntil(cover.deadline)));
+      if (this.#credit >= 1 || best.value < CHEAP * this.#usual.value) {
+        this.#credit = Math.max(0, this.#credit - 1);
+        return { page: due.reduce((a, b) => (b.readAt < a.readAt ? b : a)), why: 'schedule' };
       }
     }
-    let best: PlannedPage | null = null;
-    let most = Number.NEGATIVE_INFINITY;
-    for (const page of pages) {
-      const value = valueOf(page, moment);
-      if (value > most) [best, most] = [page, value];
-    }
-    return best === null ? null : { page: best, why: 'value' };
+    this.#remember(best.value);
+    return { page: best.page, why: 'value' };
+  }
+
+  #remember(value: number): void {
+    const of = Math.min(REMEMBERED, this.#usual.of + 1);
+    const before = of === 1 ? value : this.#usual.value;
+    const ratio = before === 0 ? 1 : Math.min(OUTLIER, Math.max(1 / OUTLIER, value / before));
+    this.#usual = { value: before === 0 ? value : before * ratio ** (1 / of), of };
   }
 }
 
-/** The share of all requests until the deadline that the pages due need; at most 1. */
-function shareOf(
-  due: number,
-  { deadline }: Cover,
-  budget: Pick<Budget, 'perDay' | 'reserved'>,
-  now: number,
-): number {
-  const requests = (CERTAIN * scheduledCap(budget) * Math.max(0, deadline - now)) / DAY;
-  return Math.min(1, due / Math.max(1, requests));
+function mostValuable(
+  pages: readonly PlannedPage[],
+  moment: Moment,
+): { readonly page: PlannedPage; readonly value: number } | null {
+  let best = null;
+  for (const page of pages) {
+    const value = valueOf(page, moment);
+    if (best === null || value > best.value) best = { page, value };
+  }
+  return best;
+}
+
+/** The share of the requests until the deadline that the pages due need; at most 1. */
+function shareOf(due: number, requests: number): number {
+  return Math.min(1, due / Math.max(1, CERTAIN * requests));
 }
 
 /**

@@ -1,15 +1,23 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { scheduledCap } from '../../../../src/core/budget.ts';
 import { DAY, HOUR } from '../../../../src/core/clock.ts';
 import type { StoredBookmark } from '../../../../src/mirror/bookmarks/bookmarks.ts';
 import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
 import { daysOfCover, PagePlan } from '../../../../src/sync/planning/pages/plan.ts';
 import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
+import { requestsBetween } from '../../../../src/sync/planning/profile.ts';
 
 const NOW = Date.parse('2026-11-19T03:00:00Z');
 const BUDGET = { perDay: 500, reserved: 20 };
 const NOBODY = (): boolean => false;
+
+/** Requests until an instant, at an even pace. */
+const evenly =
+  (now: number) =>
+  (until: number): number =>
+    (scheduledCap(BUDGET) * (until - now)) / DAY;
 
 /** A list of full pages, in ascending order: the last one is the newest. */
 function listOf(inboxId: string, pages: number, readAt: number): StoredBookmark[] {
@@ -40,7 +48,7 @@ test('a day of readings covers every page before the next slot, and most go to t
       let newest = 0;
       for (let nth = 1; nth <= 480; nth += 1) {
         const now = NOW + (nth * DAY) / 480;
-        const next = plan.next({ ...moment, now }, cover, BUDGET, NOBODY);
+        const next = plan.next({ ...moment, now }, cover, evenly(now), NOBODY);
         newest += next!.page.isEnd ? 1 : 0;
         plan.touch(next!.page, now);
       }
@@ -51,12 +59,42 @@ test('a day of readings covers every page before the next slot, and most go to t
   );
 });
 
+test('the schedule takes the hours in which little changes, and still reads every page', () => {
+  const isNight = (hour: number): boolean => hour < 8 || hour >= 20;
+  const intensity = Array.from({ length: 7 * 24 }, (_, hour) => (isNight(hour % 24) ? 0.002 : 1.998));
+  const plan = planOf(listOf('1', 120, NOW - HOUR));
+  const rates = new Rates();
+  for (let kind = 0; kind < KINDS; kind += 1) rates.learnKind(kind, 'old', { events: 0, hours: 1e6 }, NOW);
+  const cover = { since: NOW, deadline: NOW + DAY, roundSince: NOW };
+  const moment = { rates, timeline: new Timeline(NOW + DAY, 'UTC', intensity) };
+  const profile = intensity.map((activity) => (activity < 1 ? 1 / 3.5 : 6 / 3.5));
+  const requestsFrom =
+    (from: number) =>
+    (to: number): number =>
+      requestsBetween(profile, 'UTC', { from, to, aDay: 420 });
+  const chosen = { night: { schedule: 0, value: 0 }, day: { schedule: 0, value: 0 } };
+  // The pace of each hour: few requests at night. The first day teaches what a page is usually worth.
+  for (let minute = 0; minute < 2 * 1440; minute += 1) {
+    const now = NOW + minute * 60_000;
+    const night = isNight(new Date(now).getUTCHours());
+    if (minute % (night ? 12 : 2) !== 0) continue;
+    const slot = minute < 1440 ? cover : { since: NOW + DAY, deadline: NOW + 2 * DAY, roundSince: NOW + DAY };
+    const { page, why } = plan.next({ ...moment, now }, slot, requestsFrom(now), NOBODY)!;
+    plan.touch(page, now);
+    if (minute >= 1440) chosen[night ? 'night' : 'day'][why] += 1;
+  }
+  expect(plan.all().filter(({ readAt }) => readAt < NOW + DAY)).toEqual([]);
+  const share = ({ schedule, value }: { schedule: number; value: number }): number =>
+    schedule / (schedule + value);
+  expect(share(chosen.night)).toBeGreaterThan(2 * share(chosen.day));
+});
+
 test('a schedule that asks for more than the budget gets every request, the oldest page first', () => {
   const plan = planOf(listOf('1', 50, NOW - DAY), listOf('2', 50, NOW - 2 * DAY));
   const cover = { since: NOW, deadline: NOW + HOUR / 20, roundSince: NOW };
   const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW + 1 };
   const inboxes = Array.from({ length: 100 }, () => {
-    const { page, why } = plan.next(moment, cover, BUDGET, NOBODY)!;
+    const { page, why } = plan.next(moment, cover, evenly(moment.now), NOBODY)!;
     plan.touch(page, moment.now);
     return `${why} ${page.inboxId}`;
   });
@@ -67,8 +105,8 @@ test('a schedule that asks for more than the budget gets every request, the olde
 test('a list that is being read otherwise is left out', () => {
   const plan = planOf(listOf('1', 3, NOW - DAY), listOf('2', 3, NOW - HOUR));
   const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW };
-  expect(plan.next(moment, null, BUDGET, ({ inboxId }) => inboxId === '1')!.page.inboxId).toBe('2');
-  expect(plan.next(moment, null, BUDGET, () => true)).toBeNull();
+  expect(plan.next(moment, null, evenly(NOW), ({ inboxId }) => inboxId === '1')!.page.inboxId).toBe('2');
+  expect(plan.next(moment, null, evenly(NOW), () => true)).toBeNull();
 });
 
 test('one reading of every page is spread over days as soon as it costs more than half of the budget', () => {

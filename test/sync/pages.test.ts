@@ -3,10 +3,12 @@ import { expect, test } from 'vitest';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
 import { isBeyond } from '../../src/mirror/bookmarks/order.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { Http } from '../../src/service/http.ts';
 import { TestClock } from '../support/clock.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { GONE_AFTER_MS, memoryService, type TestMirror } from '../support/mirror.ts';
+import { tampered } from '../support/rows.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -32,10 +34,16 @@ interface PageMirror extends TestMirror {
 async function pageMirror(
   sandbox: Partial<SandboxOptions> = {},
   conversations: number[] = [43, 12],
+  wrapHttp?: (http: Http) => Http,
 ): Promise<PageMirror> {
   const clock = new TestClock();
   const service = memoryService({ ...SMALL, conversations, ...sandbox }, clock);
-  const mirror = await quickMirror({ pageSize: 10, clock, service });
+  const mirror = await quickMirror({
+    pageSize: 10,
+    clock,
+    service,
+    ...(wrapHttp === undefined ? {} : { wrapHttp }),
+  });
   const { writer } = mirror;
   const sightings = watchSightings(mirror);
   await mirror.sync();
@@ -325,6 +333,34 @@ test('a page that suddenly lacks more than ten rows suspects none of them: the l
   );
   expect(suspects).toEqual([]);
   expect(await mirror.bookmarks()).toEqual([]);
+});
+
+test('a row that the list leaves out, but that the service has, costs at most two requests a day', async () => {
+  let hidden = '';
+  const hide = tampered((page, path) => {
+    if (path.endsWith('/conversations'))
+      page.results = page.results.filter(({ id }) => String(id) !== hidden);
+  });
+  const mirror = await pageMirror({}, [40], hide);
+  const { sandbox, clock, database } = mirror;
+  const [inbox] = [...sandbox.world.inboxes.values()];
+  hidden = inbox!.conversations.order[15]!;
+  const from = sandbox.arrivals.length;
+  const asked = (): number =>
+    sandbox.arrivals.slice(from).filter(({ path }) => path.endsWith(`/conversations/${hidden}`)).length;
+  for (let hour = 0; hour < 24; hour += 1) {
+    clock.advance(60 * MINUTE);
+    await mirror.readAll();
+  }
+  expect(asked()).toBeGreaterThan(0);
+  expect(asked()).toBeLessThanOrEqual(2);
+  expect(await wrongTombstones(mirror)).toEqual([]);
+  sandbox.world.removeConversation(inbox!.id, hidden);
+  clock.advance(DAY / 2);
+  await mirror.readAll();
+  expect(await database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`)).toEqual([
+    { id: hidden },
+  ]);
 });
 
 test('a page that grows beyond its range is divided, and small neighbours are joined', async () => {

@@ -1,7 +1,9 @@
+import { HOUR } from '../../core/clock.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
+import { foundById } from '../items/sightings.ts';
 import type { Suspect } from '../items/suspects.ts';
 import { applyItems, type ItemCounts } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
@@ -9,7 +11,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
 import { moveBookmarks } from './move.ts';
-import { compareIds, type Direction, sqlRanges } from './order.ts';
+import { compareIds, type Direction, isBeyond, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
 
@@ -44,6 +46,12 @@ export interface AppliedPage {
 /** A page that lacks more rows than this proves nothing by itself. */
 const MOST_MISSING = 10;
 
+/**
+ * A row between those of a page, which the service has returned by its id in the last 12 hours, is no suspect:
+ * the service may leave it out of its list for good.
+ */
+const FOUND_FOR_MS = 12 * HOUR;
+
 /** A row that a page should hold. */
 interface ExpectedRow {
   readonly id: string;
@@ -71,9 +79,10 @@ export async function applyBookmark(
     const expected = await readRange(tx, bookmark, reach);
     const present = new Set(ids);
     const lacking = expected.filter(({ id }) => !present.has(id));
-    const shrunk = lacking.filter(({ missingSince: since }) => since === null).length > MOST_MISSING;
+    const missing = await exceptFound(tx, database.dialect, { bookmark, ids, lacking, round, now });
+    const shrunk = missing.filter(({ missingSince: since }) => since === null).length > MOST_MISSING;
     const isWhole = page.rejects.every(({ id }) => id !== null);
-    const suspects = isWhole ? lacking.map((row) => ({ ...row, askBy: null })) : [];
+    const suspects = isWhole ? missing.map((row) => ({ ...row, askBy: null })) : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
     if (shrunk) await loseBookmarks(tx, inboxId, 'doubt', now);
     else {
@@ -176,6 +185,29 @@ async function readRange(
     ...bounds,
   );
   return rows.map(({ id, missing_since }) => ({ id, missingSince: missing_since }));
+}
+
+/** The rows that a page lacks, without those that the service has returned by their id meanwhile. */
+async function exceptFound(
+  tx: Sql,
+  dialect: Dialect,
+  page: {
+    readonly bookmark: Bookmark;
+    readonly ids: readonly string[];
+    readonly lacking: readonly ExpectedRow[];
+    readonly round: Sweep;
+    readonly now: number;
+  },
+): Promise<readonly ExpectedRow[]> {
+  const { bookmark, ids, lacking, round, now } = page;
+  const [first, last] = [ids.at(0), ids.at(-1)];
+  if (lacking.length === 0 || first === undefined || last === undefined) return lacking;
+  // A row at an end of the page tells whether the page begins where it began before.
+  const { direction } = bookmark;
+  const between = lacking.filter(({ id }) => isBeyond(direction, id, first) && isBeyond(direction, last, id));
+  const search = { ids: between.map(({ id }) => id), after: now - FOUND_FOR_MS };
+  const found = await foundById(tx, dialect, round, search);
+  return lacking.filter(({ id }) => !found.has(id));
 }
 
 async function markSuspects(

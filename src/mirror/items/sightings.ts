@@ -54,6 +54,20 @@ export async function lastSightings(
   return seen.byId;
 }
 
+/**
+ * Those of the items that the service returned by their id after an instant, although a page lacked them.
+ * @param after epoch ms
+ */
+export async function foundById(
+  sql: Sql,
+  dialect: Dialect,
+  key: ListKey,
+  { ids, after }: { ids: readonly string[]; after: number },
+): Promise<Set<string>> {
+  const search = { ids, pages: NO_PAGE, nth: 2, after: new Date(after) };
+  return new Set((await seenBySweeps(sql, dialect, key, search)).map(({ id }) => id));
+}
+
 /** The newest sighting of each item so far, ISO 8601. */
 class Sightings {
   readonly byId = new Map<string, string>();
@@ -98,7 +112,7 @@ async function seenBySweeps(
      WHERE ${dialect.oneOfFew('pages.sweep_id', `SELECT id FROM sweeps WHERE ${sinceComplete(nth)}`)}
        AND held.value IN (SELECT value FROM ${dialect.texts('$3', 'wanted')})
        ${pages === null ? '' : 'AND pages.page_no BETWEEN $4 AND $5'}
-       ${after === undefined ? '' : 'AND pages.fetched_at > $4'}`,
+       ${after === undefined ? '' : `AND pages.fetched_at > $${pages === null ? 4 : 6}`}`,
     list,
     inboxId,
     JSON.stringify(ids),

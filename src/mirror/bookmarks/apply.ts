@@ -47,7 +47,7 @@ export interface AppliedPage {
 const MOST_MISSING = 10;
 
 /**
- * A row between those of a page, which the service has returned by its id in the last 12 hours, is no suspect:
+ * A row between those of a page that the service has returned by its id in the last 12 hours is no suspect:
  * the service may leave it out of its list for good.
  */
 const FOUND_FOR_MS = 12 * HOUR;

@@ -79,7 +79,7 @@ interface Verdict {
 }
 
 /**
- * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round, begun when its page was read.
+ * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
  */
 export async function judgeSuspects(
   deps: SweepDeps,

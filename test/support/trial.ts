@@ -31,7 +31,7 @@ export class Trial {
   /** The account that answers, and whether its address is another one. */
   #answers: { readonly service: TestService; readonly moved: boolean };
   #backup: string | null = null;
-  /** A restored ledger, and a host whose clock is ahead, may each cost one more cap (decision 0003). */
+  /** Each restored ledger may cost one more cap (docs/reliability.md, "Known limits"). */
   #unlocks = 0;
   #hosts = 0;
 
@@ -223,7 +223,6 @@ export class Trial {
   async #moveHost(byHours: number): Promise<void> {
     await this.#close();
     this.#hosts += 1;
-    if (byHours > 0) this.#unlocks += 1;
     this.#clock.moveTo(`host-${this.#hosts}`, byHours * HOUR);
     await this.#open();
   }

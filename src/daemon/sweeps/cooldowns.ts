@@ -1,20 +1,12 @@
 import { MINUTE } from '../../core/clock.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
-
-/** The first cooldown of a list, in ms. Each further one is twice as long, up to the longest. */
-const FIRST_MS = 5 * MINUTE;
-const LONGEST_MS = 60 * MINUTE;
-
-interface Cooldown {
-  readonly until: number;
-  readonly lasts: number;
-  /** No other list was answered at that time, so the service may be to blame. */
-  readonly inOutage: boolean;
-}
+import { Backoff } from './backoff.ts';
 
 /** The lists that cannot be read now. A broken list must not delay the others. Times are monotonic ms. */
 export class Cooldowns {
-  readonly #cooldowns = new Map<string, Cooldown>();
+  readonly #backoff = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
+  /** The lists that failed when no other list was answered, so that the service may be to blame. */
+  readonly #inOutage = new Set<string>();
 
   /**
    * Begins a cooldown, or a longer one after another failure.
@@ -23,16 +15,17 @@ export class Cooldowns {
    */
   begin(
     key: ListKey,
-    { now, inOutage, leastMs = 0 }: { now: number; inOutage: boolean; leastMs?: number },
+    { now, inOutage, leastMs }: { now: number; inOutage: boolean; leastMs?: number },
   ): number {
-    const lasts = Math.min((this.#cooldowns.get(listId(key))?.lasts ?? FIRST_MS / 2) * 2, LONGEST_MS);
-    const wait = Math.max(lasts, leastMs);
-    this.#cooldowns.set(listId(key), { until: now + wait, lasts, inOutage });
-    return wait;
+    const id = listId(key);
+    if (inOutage) this.#inOutage.add(id);
+    else this.#inOutage.delete(id);
+    return this.#backoff.begin(id, now, leastMs);
   }
 
   end(key: ListKey): void {
-    this.#cooldowns.delete(listId(key));
+    this.#backoff.end(listId(key));
+    this.#inOutage.delete(listId(key));
   }
 
   has(key: ListKey, now: number): boolean {
@@ -41,7 +34,7 @@ export class Cooldowns {
 
   /** When the list's cooldown ends; 0 if it has none. */
   until(key: ListKey): number {
-    return this.#cooldowns.get(listId(key))?.until ?? 0;
+    return this.#backoff.until(listId(key));
   }
 
   /** The cheapest lists for a test of the service: lists without a cooldown first, then by its end. */
@@ -54,10 +47,7 @@ export class Cooldowns {
    * may be broken by itself, and keeps its cooldown.
    */
   serviceIsBack(): void {
-    const inOutage = [...this.#cooldowns].filter(([, cooldown]) => cooldown.inOutage);
-    for (const [id, cooldown] of inOutage) {
-      if (inOutage.length > 1) this.#cooldowns.delete(id);
-      else this.#cooldowns.set(id, { ...cooldown, inOutage: false });
-    }
+    if (this.#inOutage.size > 1) for (const id of this.#inOutage) this.#backoff.end(id);
+    this.#inOutage.clear();
   }
 }

@@ -14,6 +14,7 @@ import { type Cover, coverOf, PagePlan, type PlannedPage } from '../../sync/plan
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
+import { Backoff } from './backoff.ts';
 import { pacedClient, type Pacer } from './pacer.ts';
 
 /** How single pages are read. */
@@ -42,8 +43,8 @@ export interface PageReadsDeps extends ReadPages {
   readonly onRead: () => void;
 }
 
-/** Pages that wait for their token, or are being read, side by side. */
-const SIDE_BY_SIDE = 2;
+/** Pages that wait for their token, or are being read, at a time. */
+const PAGES_AT_ONCE = 2;
 
 /** The bookmarks and the schedule are read again after this many ms. */
 const RELOAD_MS = 30 * SECOND;
@@ -51,25 +52,23 @@ const RELOAD_MS = 30 * SECOND;
 /** What was learned is written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
-/** A page that cannot be read rests for so many ms, and twice as long after each further failure. */
-const FIRST_REST_MS = 10 * MINUTE;
-const LONGEST_REST_MS = 4 * HOUR;
-
 /** Reads single pages of conversations: a page for each token that the sweeps leave. */
 export class PageReads {
   readonly #deps: PageReadsDeps;
   readonly #plan = new PagePlan();
   readonly #reads = new Set<PageRead>();
+  /** Null until the stored rates are read. */
   #rates: Rates | null = null;
   #cover: Cover | null = null;
   /** The days that were recorded last; null: none by this process. */
   #days: number | null = null;
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
-  /** Pages that could not be read, with the monotonic ms until which they rest. */
-  readonly #resting = new Map<string, { readonly until: number; readonly lasts: number }>();
+  /** Pages that could not be read: the others of their lists may be. */
+  readonly #cooldowns = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
   #notBefore = 0;
   #loadAt = 0;
+  /** When the rates were last written, monotonic ms. */
   #savedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PageReadsDeps) {
@@ -81,7 +80,7 @@ export class PageReads {
     if (this.#deps.clock.monotonic() < this.#notBefore) return;
     await this.#load();
     if (this.#plan.size === 0) return;
-    while (this.#reads.size < SIDE_BY_SIDE) this.#start();
+    while (this.#reads.size < PAGES_AT_ONCE) this.#start();
   }
 
   /** Reads the bookmarks again before the next page. */
@@ -148,33 +147,30 @@ export class PageReads {
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const reading = await readBookmark(deps, page.bookmark);
-    this.#resting.delete(nameOf(page.bookmark));
+    this.#cooldowns.end(nameOf(page.bookmark));
     await this.#note(page, reading);
   }
 
   async #note(page: PlannedPage, reading: Reading): Promise<void> {
-    const { mirror, clock, log, pacer, onLost } = this.#deps;
-    const { inboxId, bookmark } = page;
-    const now = clock.now();
-    if (reading.page !== null)
-      learnFrom(
-        this.#learned(),
-        {
-          view: page,
-          baselineAt: bookmark.baselineAt,
-          before: reading.page.before,
-          changedIds: reading.page.changedIds,
-          inserted: reading.tally.inserted,
-        },
-        { timeline: pacer.timeline(), now },
-      );
+    const { mirror, clock, log, onLost } = this.#deps;
+    const { inboxId } = page;
+    this.#learn(page, reading);
     this.#plan.replace(inboxId, (await mirror.bookmarks.all(inboxId)).get(inboxId) ?? []);
     if (reading.lost !== null) {
       log.warn({ list: `conversations/${inboxId}`, cause: reading.lost }, LOST[reading.lost]);
       onLost();
     }
     await this.#endRound(inboxId);
-    if (now >= this.#savedAt + SAVE_EVERY_MS) await this.#save();
+    if (clock.monotonic() >= this.#savedAt + SAVE_EVERY_MS) await this.#save();
+  }
+
+  #learn(view: PlannedPage, { page, tally }: Reading): void {
+    const { clock, pacer } = this.#deps;
+    if (page === null || this.#rates === null) return;
+    const { before, changedIds } = page;
+    const { baselineAt } = view.bookmark;
+    const observed = { view, baselineAt, before, changedIds, inserted: tally.inserted };
+    learnFrom(this.#rates, observed, { timeline: pacer.timeline(), now: clock.now() });
   }
 
   async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
@@ -184,9 +180,8 @@ export class PageReads {
     if (isFinal && isMirrorError(error)) return await this.#giveUp(page);
     if (isFinal) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + RELOAD_MS;
-    // A page that fails rests, and not its list: the others of the list may be read.
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
-      const lasts = this.#rest(page.bookmark);
+      const lasts = this.#cooldowns.begin(nameOf(page.bookmark), clock.monotonic());
       log.warn(
         { list: listId(key), cause: messageOf(error) },
         `a page of a list cannot be read; retrying in ${duration(lasts)}`,
@@ -207,21 +202,14 @@ export class PageReads {
     }
   }
 
-  /** @returns how long the page rests, in ms: twice as long after each failure */
-  #rest(bookmark: Bookmark): number {
-    const before = this.#resting.get(nameOf(bookmark))?.lasts ?? FIRST_REST_MS / 2;
-    const lasts = Math.min(2 * before, LONGEST_REST_MS);
-    this.#resting.set(nameOf(bookmark), { until: this.#deps.clock.monotonic() + lasts, lasts });
-    return lasts;
-  }
-
   #next(): PlannedPage | null {
     const { clock, pacer, isBusy } = this.#deps;
-    const moment = { rates: this.#learned(), timeline: pacer.timeline(), now: clock.now() };
+    if (this.#rates === null) return null;
+    const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
     const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = { list: 'conversations', inboxId } as const;
-      const rests = (this.#resting.get(nameOf(bookmark))?.until ?? 0) > clock.monotonic();
-      return rests || this.isReading(key) || isBusy(key);
+      const isCooling = this.#cooldowns.until(nameOf(bookmark)) > clock.monotonic();
+      return isCooling || this.isReading(key) || isBusy(key);
     };
     return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isTaken)?.page ?? null;
   }
@@ -248,12 +236,9 @@ export class PageReads {
 
   async #save(): Promise<void> {
     const { mirror, clock } = this.#deps;
-    this.#savedAt = clock.now();
-    await mirror.saveRates(this.#learned().unsaved());
-  }
-
-  #learned(): Rates {
-    return (this.#rates ??= new Rates());
+    if (this.#rates === null) return;
+    this.#savedAt = clock.monotonic();
+    await mirror.saveRates(this.#rates.unsaved());
   }
 }
 

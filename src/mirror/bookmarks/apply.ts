@@ -11,7 +11,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
 import { moveBookmarks } from './move.ts';
-import { compareIds, type Direction, isBeyond, sqlRanges } from './order.ts';
+import { compareIds, type Direction, isBetween, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
 
@@ -28,13 +28,21 @@ export interface Bookmark {
   readonly baselineAt: number;
 }
 
+/**
+ * A suspect of a single page. One at an end, and not between two rows of the page, tells whether the page still
+ * begins and ends where it did.
+ */
+export interface PageSuspect extends Suspect {
+  readonly atEnd: boolean;
+}
+
 /** A single page, applied. */
 export interface AppliedPage {
-  /** The round that the page belongs to. */
+  /** The round, with the time of this reading as its start: witnesses are compared with the page. */
   readonly round: Sweep;
   readonly applied: ItemCounts;
   /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
-  readonly suspects: readonly Suspect[];
+  readonly suspects: readonly PageSuspect[];
   /** The page lacks so many rows that only a whole sweep may judge them: the list has lost its bookmarks. */
   readonly shrunk: boolean;
   /** The page's known rows, as they were before. */
@@ -43,7 +51,7 @@ export interface AppliedPage {
   readonly changedIds: ReadonlySet<string>;
 }
 
-/** A page that lacks more rows than this proves nothing by itself. */
+/** If a page lacks more rows than this that were no suspects before, the list is walked whole. */
 const MOST_MISSING = 10;
 
 /**
@@ -82,7 +90,9 @@ export async function applyBookmark(
     const missing = await exceptFound(tx, database.dialect, { bookmark, ids, lacking, round, now });
     const shrunk = missing.filter(({ missingSince: since }) => since === null).length > MOST_MISSING;
     const isWhole = page.rejects.every(({ id }) => id !== null);
-    const suspects = isWhole ? missing.map((row) => ({ ...row, askBy: null })) : [];
+    const suspects = isWhole
+      ? missing.map((row) => ({ ...row, askBy: null, atEnd: !isBetween(direction, row.id, ids) }))
+      : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
     if (shrunk) await loseBookmarks(tx, inboxId, 'doubt', now);
     else {
@@ -200,11 +210,8 @@ async function exceptFound(
   },
 ): Promise<readonly ExpectedRow[]> {
   const { bookmark, ids, lacking, round, now } = page;
-  const [first, last] = [ids.at(0), ids.at(-1)];
-  if (lacking.length === 0 || first === undefined || last === undefined) return lacking;
-  // A row at an end of the page tells whether the page begins where it began before.
-  const { direction } = bookmark;
-  const between = lacking.filter(({ id }) => isBeyond(direction, id, first) && isBeyond(direction, last, id));
+  const between = lacking.filter(({ id }) => isBetween(bookmark.direction, id, ids));
+  if (between.length === 0) return lacking;
   const search = { ids: between.map(({ id }) => id), after: now - FOUND_FOR_MS };
   const found = await foundById(tx, dialect, round, search);
   return lacking.filter(({ id }) => !found.has(id));

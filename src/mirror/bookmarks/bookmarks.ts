@@ -20,10 +20,13 @@ export interface LostBookmarks {
   readonly cause: LossCause;
 }
 
-/** So many refused tokens in one round show that tokens expire. */
+/** After this many refused tokens in one round the list's tokens count as expiring. */
 const MOST_REFUSED = 5;
 
-/** As many pages may lack rows, that the service still has, at their ends. */
+/**
+ * The second page that lacks, at one of its ends, a row that the service still has shows that the tokens are
+ * positions.
+ */
 const MOST_MISTAKEN = 2;
 
 /** Reads the bookmarks of all lists. */
@@ -151,7 +154,10 @@ export class Bookmarks extends BookmarkReader {
     });
   }
 
-  /** Removes the list's bookmarks. Its next complete sweep lays new ones, unless the tokens were at fault. */
+  /**
+   * Records that the list's pages are no longer read singly. The next complete sweep lays new bookmarks;
+   * after a fault of the tokens, the first one a week later.
+   */
   async lose({ inboxId }: Bookmark, cause: LossCause, now: number): Promise<void> {
     await this.#fenced.write((tx) => loseBookmarks(tx, inboxId, cause, now));
   }

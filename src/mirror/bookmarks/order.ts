@@ -24,6 +24,13 @@ export function isInOrder(direction: Direction, ids: readonly string[]): boolean
   });
 }
 
+/** True for an id between the first and the last of a page's ids: the page would have shown its row. */
+export function isBetween(direction: Direction, id: string, ids: readonly string[]): boolean {
+  const [first, last] = [ids.at(0), ids.at(-1)];
+  if (first === undefined || last === undefined) return false;
+  return isBeyond(direction, id, first) && isBeyond(direction, last, id);
+}
+
 /** The strict order of ids; null if they have none. Fewer than two ids count as ascending. */
 export function directionOf(ids: readonly string[]): Direction | null {
   const [first, second] = ids;

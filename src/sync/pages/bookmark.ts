@@ -22,8 +22,8 @@ const SCHEDULED = { reason: 'schedule', acceptDeletes: false, acceptAccount: fal
 
 /**
  * Reads one page of conversations by its bookmark: applies its rows, and decides on the rows that it should
- * hold and lacks as a sweep does. A page that shows that the bookmarks do not hold what they promise costs
- * the list its bookmarks, and deletes nothing.
+ * hold and lacks as a sweep does. If the page contradicts its bookmark, the list loses all its bookmarks, and
+ * no row is deleted.
  * @throws MirrorError
  */
 export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise<Reading> {
@@ -53,21 +53,19 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   tally.changed += changed;
   onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
   onEvent({ kind: 'page-read', key, rows: page.items.length });
-  return { ...unread, page: applied, lost: await judgePage(deps, bookmark, { page, applied, tally }) };
+  return { ...unread, page: applied, lost: await judgePage(deps, bookmark, { applied, tally }) };
 }
 
 /** Decides on the rows that a page lacks. @returns why the list has lost its bookmarks; null if it has not */
 async function judgePage(
   deps: SweepDeps,
   bookmark: Bookmark,
-  { page, applied, tally }: { page: Page; applied: AppliedPage; tally: Tally },
+  { applied, tally }: { applied: AppliedPage; tally: Tally },
 ): Promise<LossCause | null> {
   const { mirror, clock } = deps;
   const { suspects, shrunk, round } = applied;
   const mistake = async (): Promise<LossCause> => await mirror.bookmarks.mistake(bookmark, clock.now());
-  const isAtEnd = ({ id }: Suspect): boolean => !isWithin(bookmark, page, id);
-  // A row at an end of the page tells whether the page begins where it began before.
-  const end = suspects.find(isAtEnd);
+  const end = suspects.find(({ atEnd }) => atEnd);
   if (shrunk) return end !== undefined && (await hasStill(deps, bookmark, end)) ? await mistake() : 'doubt';
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
@@ -76,9 +74,7 @@ async function judgePage(
   };
   if (end !== undefined && (await judge([end])).length > 0) return await mistake();
   const refuted = await judge(suspects.filter((suspect) => suspect !== end));
-  return suspects.some((suspect) => isAtEnd(suspect) && refuted.includes(suspect.id))
-    ? await mistake()
-    : null;
+  return suspects.some(({ id, atEnd }) => atEnd && refuted.includes(id)) ? await mistake() : null;
 }
 
 /** True if the service still has a row that a page lacks. */
@@ -92,7 +88,8 @@ async function hasStill(
 }
 
 /**
- * What a page shows about its bookmark: the list has no order, or the token leads to other rows than before.
+ * The flaw of a page; null if it has none. `order`: its ids are out of order, it is empty and has a next page,
+ * or it is its own next page. `start`: it begins before its bookmark.
  */
 function flawOf({ direction, afterId, token }: Bookmark, page: Page): 'order' | 'start' | null {
   const ids = page.items.map(({ id }) => id);
@@ -101,11 +98,4 @@ function flawOf({ direction, afterId, token }: Bookmark, page: Page): 'order' | 
   if (page.next !== null && (first === undefined || page.next === token)) return 'order';
   const startsEarly = first !== undefined && afterId !== '' && !isBeyond(direction, first, afterId);
   return startsEarly ? 'start' : null;
-}
-
-/** True for an id between the page's first and last one: the page would have shown it. */
-function isWithin({ direction }: Bookmark, { items }: Page, id: string): boolean {
-  const [first, last] = [items.at(0)?.id, items.at(-1)?.id];
-  if (first === undefined || last === undefined) return false;
-  return isBeyond(direction, id, first) && isBeyond(direction, last, id);
 }

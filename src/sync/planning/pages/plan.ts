@@ -36,7 +36,7 @@ export function coverOf(
 /** Why a page is read next. */
 export type Why = 'schedule' | 'value';
 
-/** The part of the budget until the deadline that counts on: other lists need some. */
+/** Of the requests until the deadline, this share counts as free for pages; other lists need the rest. */
 const CERTAIN = 0.8;
 
 /**
@@ -48,7 +48,7 @@ const CHEAP = 0.6;
 /** The usual value is the geometric mean of about this many of the last values. */
 const REMEMBERED = 200;
 
-/** One value counts as at most this many times the usual one, and at least as this part of it. */
+/** One value moves the usual one as if it were at most this many times as large, or as small. */
 const OUTLIER = 4;
 
 /** Covers that would take more than this share of the budget are stretched over several days. */
@@ -66,11 +66,12 @@ export class PagePlan {
   /** The value of the pages that were chosen for it, and how many of them are remembered. */
   #usual = { value: 0, of: 0 };
 
-  /** Replaces all lists, or those of some inboxes. */
+  /** Replaces all lists. */
   load(lists: ReadonlyMap<string, readonly StoredBookmark[]>): void {
     this.#pages = new Map([...lists].map(([inboxId, list]) => [inboxId, plannedPages(list)]));
   }
 
+  /** Replaces one list; an empty one removes it. */
   replace(inboxId: string, list: readonly StoredBookmark[]): void {
     if (list.length === 0) this.#pages.delete(inboxId);
     else this.#pages.set(inboxId, plannedPages(list));

@@ -52,7 +52,10 @@ function summed(
   return sum;
 }
 
-/** The spans between two instants in which a row, `ageMs` old at the first, has one age after another. */
+/**
+ * Divides the time between two instants where a row passes from one age to the next. `ageMs`: its age at
+ * `from`.
+ */
 function partsOf(
   age: number,
   from: number,

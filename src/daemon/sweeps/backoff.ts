@@ -1,0 +1,38 @@
+interface Wait {
+  readonly until: number;
+  readonly lasts: number;
+}
+
+/** Waits after failures, by name: each is twice as long as the one before, up to the longest. Monotonic ms. */
+export class Backoff {
+  readonly #firstMs: number;
+  readonly #longestMs: number;
+  readonly #waits = new Map<string, Wait>();
+
+  constructor({ firstMs, longestMs }: { firstMs: number; longestMs: number }) {
+    this.#firstMs = firstMs;
+    this.#longestMs = longestMs;
+  }
+
+  /**
+   * Begins a wait, or a longer one after another failure.
+   * @param leastMs the wait lasts at least this long
+   * @returns its length in ms
+   */
+  begin(name: string, now: number, leastMs = 0): number {
+    const before = this.#waits.get(name)?.lasts ?? this.#firstMs / 2;
+    const lasts = Math.min(2 * before, this.#longestMs);
+    const waitMs = Math.max(lasts, leastMs);
+    this.#waits.set(name, { until: now + waitMs, lasts });
+    return waitMs;
+  }
+
+  end(name: string): void {
+    this.#waits.delete(name);
+  }
+
+  /** When the wait ends; 0 if there is none. */
+  until(name: string): number {
+    return this.#waits.get(name)?.until ?? 0;
+  }
+}

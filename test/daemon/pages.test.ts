@@ -206,6 +206,49 @@ describe('a daemon that reads single pages', () => {
     expect(failed).toBeLessThan(80);
   }, 180_000);
 
+  test('keeps its bookmarks through wrong answers of minutes, and reads on soon after an hour of them', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    const walks = wholeWalks(house);
+    const maintain = async (ms: number): Promise<void> => {
+      sandbox.script(({ path }) =>
+        path.includes('/conversations') ? { status: 200, body: '{"message":"maintenance"}' } : undefined,
+      );
+      await clock.sleep(ms);
+      sandbox.script(undefined);
+    };
+    await maintain(8 * MINUTE);
+    await clock.sleep(HOUR);
+    expect(wholeWalks(house)).toBe(walks);
+    await maintain(HOUR);
+    const from = sandbox.arrivals.length;
+    await clock.sleep(2 * HOUR);
+    const pages = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations?'));
+    expect(pages.length).toBeGreaterThan(25);
+    await clock.sleep(6 * HOUR);
+    expect(await oldestHours(house)).toBeLessThan(10);
+    expect(await house.late()).toEqual([]);
+  }, 180_000);
+
+  test('reads a list again soon whose first request failed', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox } = house;
+    const [inbox] = [...sandbox.world.inboxes.keys()];
+    let failures = 0;
+    sandbox.script(({ path }) =>
+      path.includes(`/inboxes/${inbox}/conversations`) && (failures += 1) === 1
+        ? { status: 404, body: '' }
+        : undefined,
+    );
+    await house.start();
+    await clock.sleep(HOUR);
+    const { lists } = await house.status();
+    const list = lists.find((one) => one.list === 'conversations' && one.inboxId === inbox);
+    expect(list?.rows ?? 0).toBeGreaterThan(200);
+  }, 180_000);
+
   test('rests a list that it may not read any more, and reads the others', async () => {
     const house = await pagesHouse();
     const { clock, sandbox } = house;

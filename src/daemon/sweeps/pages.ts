@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError, messageOf } from '../../core/errors.ts';
+import { isMirrorError, messageOf, type MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Bookmark } from '../../mirror/bookmarks/apply.ts';
@@ -49,6 +49,9 @@ const PAGES_AT_ONCE = 2;
 /** The bookmarks and the schedule are read again after this many ms. */
 const RELOAD_MS = 30 * SECOND;
 
+/** A list of which a page was refused or wrong rests for this many ms. */
+const LIST_REST_MS = 10 * MINUTE;
+
 /** What was learned is written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
@@ -66,6 +69,8 @@ export class PageReads {
   readonly #rounds = new Map<string, number>();
   /** Pages that could not be read: the others of their lists may be. */
   readonly #cooldowns = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
+  /** Lists whose last page was refused or wrong. If the next one is as well, the list is read whole. */
+  readonly #doubted = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
   #notBefore = 0;
   #loadAt = 0;
   /** When the rates were last written, monotonic ms. */
@@ -148,6 +153,7 @@ export class PageReads {
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const reading = await readBookmark(deps, page.bookmark);
     this.#cooldowns.end(nameOf(page.bookmark));
+    this.#doubted.end(page.inboxId);
     await this.#note(page, reading);
   }
 
@@ -177,7 +183,7 @@ export class PageReads {
     const { clock, log, onEvent, onError } = this.#deps;
     const key = { list: 'conversations', inboxId: page.inboxId } as const;
     const isFinal = reachIn(error, signal) === 'list';
-    if (isFinal && isMirrorError(error)) return await this.#giveUp(page);
+    if (isFinal && isMirrorError(error)) return await this.#doubt(page, error);
     if (isFinal) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + RELOAD_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
@@ -190,9 +196,17 @@ export class PageReads {
     if (!isFinal && !isMirrorError(error, 'ANSWER_FAILED')) onError(error);
   }
 
-  /** Leaves a list to its next sweep, which finds and says what is wrong with it. */
-  async #giveUp({ inboxId, bookmark }: PlannedPage): Promise<void> {
-    const { mirror, clock, onLost, onError } = this.#deps;
+  /** Lets a list rest. The second time it is left to a sweep, which finds and says what is wrong with it. */
+  async #doubt({ inboxId, bookmark }: PlannedPage, { message }: MirrorError): Promise<void> {
+    const { mirror, clock, log, onLost, onError } = this.#deps;
+    const list = listId({ list: 'conversations', inboxId });
+    if (this.#doubted.until(inboxId) === 0) {
+      const lasts = this.#doubted.begin(inboxId, clock.monotonic());
+      log.warn({ list, cause: message }, `a page of a list cannot be read; retrying in ${duration(lasts)}`);
+      return;
+    }
+    log.warn({ list, cause: message }, 'pages of a list still cannot be read; it is read whole');
+    this.#doubted.end(inboxId);
     try {
       await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
       this.#plan.replace(inboxId, []);
@@ -208,8 +222,8 @@ export class PageReads {
     const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
     const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = { list: 'conversations', inboxId } as const;
-      const isCooling = this.#cooldowns.until(nameOf(bookmark)) > clock.monotonic();
-      return isCooling || this.isReading(key) || isBusy(key);
+      const until = Math.max(this.#cooldowns.until(nameOf(bookmark)), this.#doubted.until(inboxId));
+      return until > clock.monotonic() || this.isReading(key) || isBusy(key);
     };
     return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isTaken)?.page ?? null;
   }

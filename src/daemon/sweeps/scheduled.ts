@@ -1,5 +1,5 @@
 import type { Budget } from '../../core/budget.ts';
-import { type Clock, SECOND } from '../../core/clock.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
@@ -11,6 +11,7 @@ import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.t
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
+import { Backoff } from './backoff.ts';
 import { Cooldowns } from './cooldowns.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
@@ -48,6 +49,8 @@ export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
   readonly #cooldowns = new Cooldowns();
+  /** Lists of conversations whose sweep failed, while pages are read: their next slot may be a day away. */
+  readonly #failed = new Backoff({ firstMs: 15 * MINUTE, longestMs: 8 * HOUR });
   readonly #pages: PageReads | null;
   #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
@@ -121,7 +124,10 @@ export class ScheduledSweeps {
       isBusy,
       now: clock.now(),
     });
-    this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, clock.monotonic()));
+    const now = clock.monotonic();
+    this.#queue = due.filter(
+      ({ key }) => !this.#cooldowns.has(key, now) && this.#failed.until(listId(key)) <= now,
+    );
     // No due list can test the service: none is due, or each cools down.
     if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
@@ -155,6 +161,7 @@ export class ScheduledSweeps {
       const consent = { acceptDeletes: false, acceptAccount: false };
       done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
       this.#cooldowns.end(key);
+      this.#failed.end(listId(key));
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
@@ -176,6 +183,8 @@ export class ScheduledSweeps {
           `a list cannot be read; retrying in ${duration(lasts)}`,
         );
     }
+    if (isFinal && this.#pages !== null && key.list === 'conversations')
+      this.#failed.begin(listId(key), clock.monotonic());
     // A bug that this list meets rests it, however often its slots come.
     if (isFinal && !isMirrorError(error))
       this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });

@@ -75,7 +75,7 @@ export async function readAgenda(
 
 /**
  * Since when a list of conversations is due, while single pages are read. A list with bookmarks is due only
- * if a sweep of it is open. Another one is due again after a while, unless its last sweep failed.
+ * if a sweep of it is open. Another one is due again after a while, also if its sweep failed.
  */
 function sinceByPages(
   { inboxId }: ListKey,
@@ -84,7 +84,6 @@ function sinceByPages(
 ): Date | null {
   if (openAndComplete(latest).open !== undefined) return new Date(now);
   if (readings.has(inboxId ?? '')) return null;
-  if (latest[0]?.state === 'failed') return slot;
   return new Date(Math.max(slot?.getTime() ?? 0, now - SPARE_MS));
 }
 

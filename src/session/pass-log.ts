@@ -36,7 +36,7 @@ export function logProblem(event: PassEvent, log: Log): void {
   else if (event.kind === 'withheld')
     log.warn(
       { list: listId(event.key), cause: event.cause },
-      'access to a row that was not listed is refused, so it is not taken for deleted',
+      'the service does not say whether a row that was not listed exists, so it is not taken for deleted',
     );
   else if (event.kind === 'held')
     log.error(

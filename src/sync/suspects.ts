@@ -3,6 +3,7 @@ import { SEARCHED_BY } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
+import { returnsById } from './control.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
@@ -13,6 +14,9 @@ const SAMPLE = 5;
 
 /** Its multiples, without their whole part, are spread evenly between 0 and 1. */
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
+
+/** Why a 404 proves nothing. */
+const NOT_BY_ID = 'the service does not return a row by its id that its list shows';
 
 interface Settling extends SweepOptions {
   /** An earlier run of this sweep had already read all pages. */
@@ -39,7 +43,7 @@ interface Testimony {
 /**
  * Closes a sweep's walk and decides on its suspects (docs/decisions/0010):
  *
- * - a conversation is gone if the service, asked for its id, does not know it;
+ * - a conversation is gone if the service, asked for its id, does not know it, although it returns others;
  * - an inbox is gone if two independent sweeps lack it and the service does not know its id;
  * - a user or a tag is gone if two independent sweeps lack it: its name may have changed, so that a search
  *   can only show that it is still there;
@@ -200,12 +204,18 @@ async function askEach(
   tally: Tally,
 ): Promise<Testimony> {
   const answers = new Map<string, Answer['kind']>();
+  let byId: boolean | null = null;
   onEvent({ kind: 'asking', key: sweep, suspects: asked.length });
   try {
     for (const suspect of asked) {
       // A probe has priority over scheduled sweeps, but not over a command's pages.
       const call = { reason: 'probe', scheduled: reason === 'schedule', signal } as const;
-      const answer = await askFor(client, sweep, suspect, call);
+      let answer = await askFor(client, sweep, suspect, call);
+      if (answer.kind === 'gone') {
+        const isFirst = byId === null;
+        byId ??= await returnsById({ client, mirror, clock }, sweep, call);
+        if (!byId) answer = isFirst ? { kind: 'open', refusal: NOT_BY_ID } : { kind: 'open' };
+      }
       if (answer.kind === 'open' && answer.refusal !== undefined)
         onEvent({ kind: 'withheld', key: sweep, cause: answer.refusal });
       const isGone = answer.kind === 'gone' && mayCondemn(suspect);

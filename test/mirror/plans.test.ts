@@ -119,6 +119,10 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
 /** Statements that read a whole list once a sweep: the rows that no page held, the suspects, the brake. */
 const ONCE_A_SWEEP = /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS (n|live)\b.* FROM \w+\s+WHERE/s;
 
+/** Reads the ledger of one day, or the first row that fits. */
+const FEW =
+  /SELECT 1 AS one FROM requests|AND missing_since IS NULL\s+AND id NOT IN \(SELECT item_id FROM rejects/;
+
 /** Reads one row at the end of the key's index, which PostgreSQL's plan shows as a scan without a condition. */
 const NEWEST = 'SELECT max(id) AS id FROM changes';
 
@@ -172,7 +176,7 @@ test('no statement for a page or a suspect scans a whole table, however large th
   if (!ON_SQLITE) await growTables(database, inbox.id);
   const wide: string[] = [];
   for (const [text, parameters] of statements) {
-    if (ONCE_A_SWEEP.test(text) || text === NEWEST) continue;
+    if (ONCE_A_SWEEP.test(text) || text === NEWEST || FEW.test(text)) continue;
     const accesses = ON_SQLITE
       ? await accessesOnSqlite(database, text, parameters)
       : await accessesOnPostgres(database, text, parameters);

@@ -105,8 +105,21 @@ function delayLine(delays: readonly number[]): string {
 
 function spentLine(spent: readonly SpentKind[]): string {
   if (spent.length === 0) return 'spent     no request in the last 24 h';
-  const kinds = spent.map(({ what, requests }) => `${what} ${thousands(requests)}`);
+  const kinds = spentRecords(spent).map(({ what, requests }) => `${what} ${thousands(requests)}`);
   return `spent     requests of the last 24 h: ${kinds.join(', ')}`;
+}
+
+/** Requests by what they were for: a whole list, single pages, suspects, or a person's command. Most first. */
+function spentRecords(spent: readonly SpentKind[]): { what: string; requests: number }[] {
+  const records = [...Map.groupBy(spent, whatFor)].map(([what, kinds]) => {
+    return { what, requests: kinds.reduce((sum, { requests }) => sum + requests, 0) };
+  });
+  return records.toSorted((a, b) => b.requests - a.requests);
+}
+
+function whatFor({ reason, list }: SpentKind): string {
+  if (reason === 'schedule') return list ?? reason;
+  return { page: 'single pages', probe: 'suspects', manual: 'manual', resync: 'resync' }[reason];
 }
 
 /** The text of `plan --json` (docs/commands.md). Fields may be added, never renamed. */
@@ -128,7 +141,7 @@ export function outlookAsJson(report: OutlookReport): string {
       median_seconds: seconds(quantileOf(delays, 0.5)),
       p95_seconds: seconds(quantileOf(delays, 0.95)),
     },
-    spent: spent.map(({ what, requests }) => ({ what, requests })),
+    spent: spentRecords(spent),
     read_whole: lost.map(({ inboxId, lostAt, cause }) => ({
       inbox_id: inboxId,
       since: lostAt.toISOString(),

@@ -37,7 +37,8 @@ WITH
   -- Each time in the last 24 hours that a conversation was seen to have changed: the change fell between two
   -- sightings. `inbox-mirror status` counts the same windows.
   seen AS (
-    SELECT inbox_id, observed_at, max(previously_seen_at) AS before_at FROM changes
+    SELECT inbox_id, observed_at, max(previously_seen_at) AS before_at
+    FROM changes READ_BY(changes_observed_at_idx)
     WHERE observed_at >= SECONDS_AGO(86400) AND list = 'conversations' AND field <> 'presence'
       AND previously_seen_at IS NOT NULL
     GROUP BY inbox_id, item_id, observed_at

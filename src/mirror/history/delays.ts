@@ -19,7 +19,7 @@ export async function readDelays(
   const window = dialect.millisecondsBetween('max(previously_seen_at)', 'observed_at');
   const rows = await query<{ ms: number; observed_at: Date }>(
     ...named(
-      `SELECT ${window} AS ms, observed_at FROM changes
+      `SELECT ${window} AS ms, observed_at FROM changes ${dialect.readBy('changes_observed_at_idx')}
        WHERE observed_at >= :since AND list = 'conversations' AND field <> 'presence'
          AND previously_seen_at IS NOT NULL
        GROUP BY inbox_id, item_id, observed_at`,

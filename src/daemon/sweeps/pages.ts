@@ -45,8 +45,14 @@ export interface PageReadsDeps extends ReadPages {
 /** Pages that wait for their token, or are being read, side by side. */
 const SIDE_BY_SIDE = 2;
 
-/** The bookmarks and the schedule are read again after this many ms. */
-const RELOAD_MS = 30 * SECOND;
+/**
+ * The bookmarks and the schedule are read again after this many ms, and after each sweep, order or slot. This
+ * process alone writes them, so the time only limits the effect of a mistake.
+ */
+const RELOAD_MS = 5 * MINUTE;
+
+/** After a spent budget or in a pause no page is tried for this many ms. */
+const REST_MS = 30 * SECOND;
 
 /** What was learned is written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
@@ -183,7 +189,7 @@ export class PageReads {
     const isFinal = reachIn(error, signal) === 'list';
     if (isFinal && isMirrorError(error)) return await this.#giveUp(page);
     if (isFinal) onEvent({ kind: 'fault', key, error });
-    if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + RELOAD_MS;
+    if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     // A page that fails rests, and not its list: the others of the list may be read.
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
       const lasts = this.#rest(page.bookmark);

@@ -3,7 +3,10 @@ import type { GateState } from './gate-state.ts';
 import type { ListName } from './lists.ts';
 
 /** Why a request is sent (docs/tables.md, `requests`). */
-export type Reason = 'schedule' | 'manual' | 'resync' | 'probe';
+export type Reason = 'schedule' | 'page' | 'manual' | 'resync' | 'probe';
+
+/** The reasons of what schedules alone cause: pages of whole lists, and single pages. */
+export const SCHEDULED_REASONS: readonly Reason[] = ['schedule', 'page'];
 
 /** A request's record before it leaves. `path` is relative to the base address and has no query. */
 export interface RequestEntry {

@@ -29,7 +29,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
  * follows the views that it reads.
  */
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
-  freshness: 'How current each list is, and whether it is as fresh as its schedule promises.',
+  freshness:
+    "How current each list is, whether it keeps its promise, and how late the last day's changes were seen.",
   budget: 'How many requests were sent in the last 24 hours, and how many are left.',
   backlog_now: 'How many conversations each inbox has in each status, and how many are unassigned.',
   assignee_workload: 'How many open and pending conversations each assignee has in each inbox.',

@@ -14,7 +14,7 @@ import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
-import { readDelays } from './history/delays.ts';
+import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
@@ -78,8 +78,8 @@ export interface Mirror {
   beginEpoch(now: number): Promise<string>;
   /** Changes of conversations since an instant (epoch ms), by the hours between which they happened. */
   activity(since: number): Promise<ActivitySpan[]>;
-  /** How late changes of conversations since an instant (epoch ms) were seen at most, in ms, ascending. */
-  delays(since: number): Promise<number[]>;
+  /** How late changes of conversations since an instant (epoch ms) were seen at most, ascending. */
+  delays(since: number): Promise<SeenDelay[]>;
   /** How far the webhook has delivered the changes to a target. */
   readonly deliveries: DeliveryReader;
   /** Every inbox without a tombstone, in numeric order of the ids. */

@@ -36,7 +36,7 @@ export interface Ping {
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions {
   readonly reason: Reason;
-  /** True if scheduled work needs the request. Default: true only if the reason is `schedule`. */
+  /** True if scheduled work needs the request. Default: true only if the reason is `schedule` or `page`. */
   readonly scheduled?: boolean;
   readonly signal?: AbortSignal | undefined;
 }

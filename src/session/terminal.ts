@@ -42,7 +42,12 @@ export function paint(output: Output, style: Style, text: string): string {
  * because an output has none.
  */
 export function usesColour(output: Output): boolean {
-  return output.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
+  return drawsPictures(output) && !process.env['NO_COLOR'];
+}
+
+/** True for a terminal that is not dumb: pictures of characters would only disturb a program or a file. */
+export function drawsPictures(output: Output): boolean {
+  return output.isTTY === true && process.env['TERM'] !== 'dumb';
 }
 
 /** The colours and weights of `paint` and of the log. None of them hides a text. */

@@ -1,10 +1,14 @@
 import { BUDGET_WINDOW_MS, requestsLeft } from '../core/budget.ts';
 import { HOUR, SECOND } from '../core/clock.ts';
 import { LIST_NAMES } from '../core/lists.ts';
+import type { PlannedReading } from '../sync/planning/pages/outlook.ts';
+import type { MeasuredDelay } from './delay.ts';
 import type { JudgedList, JudgedStatus } from './judge.ts';
+import type { WholeStatus } from './observe.ts';
+import type { SpentRequests } from './spent.ts';
 
 /** The text of `status --json` and `/status.json` (docs/commands.md). Fields may be added, never renamed. */
-export function statusAsJson(status: JudgedStatus): string {
+export function statusAsJson(status: WholeStatus): string {
   return JSON.stringify(statusRecord(status), null, 2);
 }
 
@@ -30,7 +34,7 @@ export function readinessOf({ judged, now, otherAccount }: JudgedStatus): {
   };
 }
 
-function statusRecord(status: JudgedStatus): unknown {
+function statusRecord(status: WholeStatus): unknown {
   const { now } = status;
   return {
     generated_at: new Date(now).toISOString(),
@@ -38,7 +42,10 @@ function statusRecord(status: JudgedStatus): unknown {
     database: status.databaseName,
     lists: status.judged.map((list) => listRecord(list, now)),
     budget: budgetRecord(status),
-    measured_delay: delayRecord(status),
+    spent: spentRecord(status.spent),
+    measured_delay: status.delay === null ? null : delayRecord(status.delay),
+    pages: pagesRecord(status),
+    next_reading: status.nextReading === null ? null : readingRecord(status.nextReading),
     gate: {
       state: status.gateWord,
       strikes: status.gate.strikes,
@@ -68,10 +75,47 @@ function budgetRecord({ budget, sent, oldestLeavesAt }: JudgedStatus): unknown {
   };
 }
 
-function delayRecord({ delay }: JudgedStatus): unknown {
-  if (delay === null) return null;
-  const { changes, medianMs, p95Ms } = delay;
-  return { changes, median_seconds: Math.round(medianMs / SECOND), p95_seconds: Math.round(p95Ms / SECOND) };
+function spentRecord({ wholeLists, singlePages, lookups, commands, byHour }: SpentRequests): unknown {
+  return { whole_lists: wholeLists, single_pages: singlePages, lookups, commands, by_hour: byHour };
+}
+
+/** A measured delay, as `status` and `plan` print it. */
+export function delayRecord({ changes, medianMs, p95Ms, medianByHour }: MeasuredDelay): unknown {
+  return {
+    changes,
+    median_seconds: seconds(medianMs),
+    p95_seconds: seconds(p95Ms),
+    median_seconds_by_hour: medianByHour.map((ms) => (ms === null ? null : seconds(ms))),
+  };
+}
+
+function pagesRecord({ outlook, coverDays }: WholeStatus): unknown {
+  if (outlook === null) return null;
+  const { pages, rows, current, oldestReading } = outlook;
+  return {
+    pages,
+    rows,
+    current_share: current,
+    oldest_reading: oldestReading === null ? null : new Date(oldestReading).toISOString(),
+    cover_days: coverDays,
+  };
+}
+
+/** A reading to come, as `status` and `plan` print it. */
+export function readingRecord({ at, inboxId, page, pages, why, ageMs, expected }: PlannedReading): unknown {
+  return {
+    at: new Date(at).toISOString(),
+    inbox_id: inboxId,
+    page,
+    pages,
+    why,
+    age_seconds: seconds(ageMs),
+    expected_changes: expected,
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / SECOND);
 }
 
 function leaseRecord({ lease, leaseHeld }: JudgedStatus): unknown {

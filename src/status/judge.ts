@@ -12,6 +12,7 @@ import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 import type { Waiting } from '../sync/planning/waiting.ts';
+import type { MeasuredDelay } from './delay.ts';
 
 /**
  * Without a live writer an outage is ignored this many ms after its retry was due. A live daemon deletes it
@@ -44,7 +45,7 @@ export interface JudgedStatus extends MirrorStatus {
   /** Due lists whose sweep has not begun, because other sweeps have every place. */
   readonly waiting: Waiting | null;
   /** How late the changes of conversations in the last 24 hours were seen at most; null: there were none. */
-  readonly delay: { readonly changes: number; readonly medianMs: number; readonly p95Ms: number } | null;
+  readonly delay: MeasuredDelay | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
   readonly webhook: (Omit<Delivery, 'lastId'> & { readonly pending: number }) | null;
   /**

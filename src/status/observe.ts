@@ -1,11 +1,23 @@
 import { DAY } from '../core/clock.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
+import type { Config } from '../session/config/config.ts';
+import { type Outlook, type PlannedReading, readOutlook } from '../sync/planning/pages/outlook.ts';
 import { readWaiting } from '../sync/planning/waiting.ts';
-import { quantileOf } from './delay.ts';
+import { measuredDelay } from './delay.ts';
 import { type Circumstances, judge, type JudgedStatus } from './judge.ts';
+import { type SpentRequests, spentRequests } from './spent.ts';
 
-/** Reads and judges everything that `status` and the endpoints show. It only reads the database. */
+/** All that `status` and `/status.json` show. */
+export interface WholeStatus extends JudgedStatus {
+  readonly spent: SpentRequests;
+  /** The pages of conversations that are read singly; null: there are none. */
+  readonly outlook: Pick<Outlook, 'pages' | 'rows' | 'current' | 'oldestReading'> | null;
+  /** The page that the daemon reads next; null: no daemon runs, or it cannot send now. */
+  readonly nextReading: PlannedReading | null;
+}
+
+/** Reads and judges what every endpoint shows. It only reads the database. */
 export async function readJudgedStatus(
   mirror: Mirror,
   circumstances: Omit<Circumstances, 'databaseName'>,
@@ -13,8 +25,8 @@ export async function readJudgedStatus(
   const { now, config } = circumstances;
   const webhook = config.webhook === null ? null : await readWebhook(mirror, targetOf(config.webhook.url));
   const judged = judge(await mirror.status(now), { ...circumstances, databaseName: mirror.name });
+  const delay = measuredDelay(await mirror.delays(now - DAY), now);
   // Without a daemon no list and no order waits, because none would start.
-  const delay = delayOf(await mirror.delays(now - DAY));
   if (!judged.daemonRuns) return { ...judged, delay, webhook, orderWait: null, waiting: null };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = hasBegunOrder ? await mirror.readWait(config.budget, now) : null;
@@ -27,9 +39,24 @@ export async function readJudgedStatus(
   };
 }
 
-function delayOf(ascending: readonly number[]): JudgedStatus['delay'] {
-  const [medianMs, p95Ms] = [quantileOf(ascending, 0.5), quantileOf(ascending, 0.95)];
-  return medianMs === null || p95Ms === null ? null : { changes: ascending.length, medianMs, p95Ms };
+/** Adds what only people and `/status.json` see. It reads the state of every page, which takes longer. */
+export async function readDetails(
+  mirror: Mirror,
+  { readPages, reportTimezone: timezone }: Pick<Config, 'readPages' | 'reportTimezone'>,
+  status: JudgedStatus,
+): Promise<WholeStatus> {
+  const { now, budget, daemonRuns, gateWord, outage, otherAccount } = status;
+  const spent = spentRequests(await mirror.budget.byKind(now), await mirror.budget.windowByHour(now));
+  if (readPages === null) return { ...status, spent, outlook: null, nextReading: null };
+  const { stretches } = readPages;
+  const outlook = await readOutlook(mirror, { budget, stretches, timezone, now, most: 1 });
+  const sends = daemonRuns && gateWord === 'open' && outage === null && otherAccount === null;
+  return {
+    ...status,
+    spent,
+    outlook: outlook.pages === 0 ? null : outlook,
+    nextReading: sends ? (outlook.next[0] ?? null) : null,
+  };
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {

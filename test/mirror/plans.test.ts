@@ -216,3 +216,20 @@ test.runIf(ON_SQLITE)(
     }
   },
 );
+
+test.runIf(ON_SQLITE)(
+  'the measured delay, its view and the learned activity read recent changes, not the history',
+  async () => {
+    const { database, lease, clock } = await mirrorOf({ path: await freshMirrorFile() });
+    const statements = new Map<string, unknown[]>([['SELECT * FROM freshness', []]]);
+    const writer = openWriter(listeningDatabase(database, statements), lease);
+    await writer.delays(clock.now());
+    await writer.activity(clock.now());
+    expect(statements.size).toBe(3);
+    for (const [text, parameters] of statements) {
+      const accesses = await accessesOnSqlite(database, text, parameters);
+      const details = accesses.filter(({ table }) => table === 'changes').map(({ detail }) => detail);
+      expect(details, text).toEqual([expect.stringMatching(/observed_at ?>/)]);
+    }
+  },
+);

@@ -9,7 +9,8 @@ import { readStatus } from '../../src/mirror/status.ts';
 import { readConfig } from '../../src/session/config/config.ts';
 import { DAEMON_COMMAND } from '../../src/session/live-daemon.ts';
 import { statusAsJson } from '../../src/status/json.ts';
-import { judge, type JudgedStatus, type Observer } from '../../src/status/judge.ts';
+import { judge, type Observer } from '../../src/status/judge.ts';
+import type { WholeStatus } from '../../src/status/observe.ts';
 import { served } from '../daemon/http/served.ts';
 import { TestClock } from '../support/clock.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
@@ -27,11 +28,13 @@ async function leased(command: string) {
   return { clock, database, lease, writer: openWriter(database, lease) };
 }
 
-async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<JudgedStatus> {
+async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<WholeStatus> {
   const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
   const circumstances = { now, config: CONFIG, databaseName: 'mirror.db', self: observer };
   const judgement = judge(await readStatus(database, now), circumstances);
-  return { ...judgement, delay: null, orderWait: null, waiting: null, webhook: null };
+  const spent = { wholeLists: 0, singlePages: 0, lookups: 0, commands: 0, byHour: [] };
+  const apart = { delay: null, orderWait: null, waiting: null, webhook: null } as const;
+  return { ...judgement, ...apart, spent, outlook: null, nextReading: null };
 }
 
 function outageUntil(now: number, until: number) {

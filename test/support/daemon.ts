@@ -27,6 +27,7 @@ import { testLog } from './log.ts';
 import { memoryHttp } from './memory-http.ts';
 import { GONE_AFTER_MS, KEY, temporaryDatabase } from './mirror.ts';
 import { passSpec } from './pass-spec.ts';
+import { ON_SQLITE, urlOf } from './provider.ts';
 import { freshMirrorFile } from './template.ts';
 
 export const MINUTE = 60_000;
@@ -63,7 +64,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** A sandbox, a mirror file, and the daemons that run on it one after another. */
+/** A sandbox, a mirror, and the daemons that run on it one after another. */
 export interface TestHouse {
   readonly clock: TestClock;
   readonly sandbox: Sandbox;
@@ -171,8 +172,8 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
   async function start(): Promise<RunningDaemon> {
     const pid = (pids += 1);
     alive.add(pid);
-    const opened = await openDatabase(`file:${path}`);
-    await opened.execute('PRAGMA synchronous = OFF');
+    const opened = await openDatabase(urlOf(path));
+    if (ON_SQLITE) await opened.execute('PRAGMA synchronous = OFF');
     const killSwitch = new KillSwitch(clock, () => alive.delete(pid));
     const own = killSwitch.database(opened);
     const lease = await acquireLease(own, {

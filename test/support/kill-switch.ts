@@ -48,8 +48,10 @@ export class KillSwitch {
     return {
       ...opened,
       ...this.#statementsOf(opened),
-      transaction: (work) =>
-        this.#answer(() => this.#clock.hold(() => opened.transaction((tx) => work(this.#statementsIn(tx))))),
+      transaction: (work, alone) =>
+        this.#answer(() =>
+          this.#clock.hold(() => opened.transaction((tx) => work(this.#statementsIn(tx)), alone)),
+        ),
       typed: (work) => this.#answer(() => this.#clock.hold(() => opened.typed(work))),
       close: () => opened.close(),
     };

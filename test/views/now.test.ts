@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { BUDGET_WINDOW_MS } from '../../src/core/budget.ts';
+import { iso } from '../../src/database/instants.ts';
+import { measuredDelay } from '../../src/status/delay.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
 import { syncTwice } from '../support/settle.ts';
@@ -201,6 +203,9 @@ test('freshness is never, unknown without schedules, fresh until the second slot
     complete_as_of: null,
     age_seconds: null,
     state: 'never',
+    changes: null,
+    median_delay_seconds: null,
+    p95_delay_seconds: null,
   });
   await mirror.sync();
   expect(await states()).toEqual(['unknown']);
@@ -236,4 +241,51 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   expect(row).toEqual({ minutes: 31 });
   await mirror.sync();
   expect(await states()).toEqual(['fresh']);
+});
+
+test('freshness has how late the changes of each inbox were seen, as `status` measures it', async () => {
+  const mirror = await plainMirror([3, 1]);
+  await mirror.sync();
+  const [busy, quiet] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];
+  let items = 0;
+  const seen = async (inboxId: string, windowMs: number, { ago = HOUR, field = 'status' } = {}) => {
+    const at = mirror.clock.now() - ago;
+    await mirror.database.execute(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
+       VALUES ($1, $2, 'conversations', $3, $4, $5, 1)`,
+      iso(at),
+      iso(at - windowMs),
+      inboxId,
+      String((items += 1)),
+      field,
+    );
+  };
+  const delays = async (): Promise<unknown[]> =>
+    await ask(
+      mirror,
+      `SELECT changes, median_delay_seconds AS median, p95_delay_seconds AS p95 FROM freshness
+       WHERE list = 'conversations' ORDER BY changes DESC`,
+    );
+  const none = { changes: 0, median: null, p95: null };
+  expect(await delays()).toEqual([none, none]);
+  // Neither a change of presence nor an older one counts.
+  await seen(busy.id, HOUR, { field: 'presence' });
+  await seen(busy.id, HOUR, { ago: 24 * HOUR + 1 });
+  for (let n = 1; n <= 41; n += 1) {
+    await seen(busy.id, ((n * 7919) % 41) * 1000 + 500);
+    if (n > 3 && n < 19) continue;
+    const measured = measuredDelay(await mirror.writer.delays(mirror.clock.now() - 24 * HOUR), 0);
+    const [median, p95] = [measured?.medianMs, measured?.p95Ms].map((ms) => Math.round((ms ?? 0) / 1000));
+    expect(await delays()).toEqual([{ changes: n, median, p95 }, none]);
+  }
+  await seen(quiet.id, 90 * MINUTE);
+  expect((await delays())[1]).toEqual({ changes: 1, median: 5400, p95: 5400 });
+  // Two fields that changed between two sightings are one change.
+  await mirror.database.execute(
+    `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
+     SELECT observed_at, previously_seen_at, list, inbox_id, item_id, 'assignee_id', 1 FROM changes
+     WHERE inbox_id = $1`,
+    quiet.id,
+  );
+  expect((await delays())[1]).toEqual({ changes: 1, median: 5400, p95: 5400 });
 });

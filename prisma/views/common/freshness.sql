@@ -33,6 +33,30 @@ WITH
         (SELECT CAST(value AS INTEGER) - 1 FROM settings WHERE name = 'cover_days'), 0) * 86400000
         ELSE 0 END AS grace_ms
     FROM dated
+  ),
+  -- Each time in the last 24 hours that a conversation was seen to have changed: the change fell between two
+  -- sightings. `inbox-mirror status` counts the same windows.
+  seen AS (
+    SELECT inbox_id, observed_at, max(previously_seen_at) AS before_at
+    FROM changes READ_BY(changes_observed_at_idx)
+    WHERE observed_at >= SECONDS_AGO(86400) AND list = 'conversations' AND field <> 'presence'
+      AND previously_seen_at IS NOT NULL
+    GROUP BY inbox_id, item_id, observed_at
+  ),
+  windows AS (
+    SELECT inbox_id, MILLISECONDS_BETWEEN(before_at, observed_at) AS ms FROM seen
+  ),
+  ranked AS (
+    SELECT inbox_id, ms,
+      row_number() OVER (PARTITION BY inbox_id ORDER BY ms) AS place,
+      count(*) OVER (PARTITION BY inbox_id) AS n
+    FROM windows
+  ),
+  delays AS (
+    SELECT inbox_id, max(n) AS n,
+      max(CASE WHEN place = n / 2 + 1 THEN ms END) AS median_ms,
+      max(CASE WHEN place = n * 95 / 100 + 1 THEN ms END) AS p95_ms
+    FROM ranked GROUP BY inbox_id
   )
 SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
   CASE
@@ -50,6 +74,10 @@ SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
       AND MILLISECONDS_BETWEEN(schedules.next_at, NOW())
         >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) + aged.grace_ms THEN 'stale'
     ELSE 'fresh'
-  END AS state
+  END AS state,
+  CASE WHEN aged.list = 'conversations' THEN CAST(coalesce(delays.n, 0) AS INTEGER) END AS changes,
+  CAST((delays.median_ms + 500) / 1000 AS INTEGER) AS median_delay_seconds,
+  CAST((delays.p95_ms + 500) / 1000 AS INTEGER) AS p95_delay_seconds
 FROM aged
 LEFT JOIN schedules ON schedules.list = aged.list
+LEFT JOIN delays ON aged.list = 'conversations' AND delays.inbox_id = aged.inbox_id

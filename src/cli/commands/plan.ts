@@ -19,6 +19,7 @@ export function addPlan(program: Command, run: Runner): void {
 async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
+  const { measuredDelay } = await import('../../status/delay.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
   const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
   const { config, mirror } = await openReader(io);
@@ -31,7 +32,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       now,
       readsPages: readPages !== null,
       outlook: await readOutlook(mirror, { budget, stretches, timezone, now }),
-      delays: await mirror.delays(now - DAY),
+      delay: measuredDelay(await mirror.delays(now - DAY), now),
       spent: await mirror.budget.byKind(now),
       lost: await mirror.bookmarks.lost(),
       names: new Map((await mirror.inboxes()).map(({ id, name }) => [id, name])),

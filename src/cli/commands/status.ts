@@ -22,13 +22,14 @@ async function printStatus(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { statusAsJson } = await import('../../status/json.ts');
-  const { readJudgedStatus } = await import('../../status/observe.ts');
+  const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');
   const { statusAsText } = await import('../output/status.ts');
   const { config, mirror, others } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };
-    const status = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
+    const judged = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
+    const status = await readDetails(mirror, config, judged);
     if (json) printJson(io.stdout, statusAsJson(status));
     else printLine(io.stdout, statusAsText(io.stdout, status));
     return status.healthy ? EXIT.done : EXIT.stale;

@@ -1,9 +1,11 @@
+import { SECOND } from '../../core/clock.ts';
 import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
-import { quantileOf } from '../../status/delay.ts';
-import type { Outlook, PlannedReading } from '../../sync/planning/pages/outlook.ts';
+import type { MeasuredDelay } from '../../status/delay.ts';
+import { delayRecord, readingRecord } from '../../status/json.ts';
+import type { Outlook } from '../../sync/planning/pages/outlook.ts';
 import { renderTable } from './table.ts';
 
 /** All that `plan` prints. */
@@ -11,8 +13,7 @@ export interface OutlookReport {
   readonly now: number;
   readonly readsPages: boolean;
   readonly outlook: Outlook;
-  /** How late changes of the last day were seen at most, in ms, ascending. */
-  readonly delays: readonly number[];
+  readonly delay: MeasuredDelay | null;
   readonly spent: readonly SpentKind[];
   readonly lost: readonly LostBookmarks[];
   /** The names of the inboxes by their ids. */
@@ -39,7 +40,7 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
   if (outlook.pages > 0) lines.push(scheduleLine(outlook), budgetLine(outlook));
-  lines.push(delayLine(report.delays), spentLine(report.spent));
+  lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
     const name = asCell(names.get(inboxId) ?? 'no name');
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
@@ -73,12 +74,20 @@ function nextTable(output: Output, { now, outlook, names, readsPages }: OutlookR
   return `${all} in the next hour${more}; page 1 is the newest\n\n${renderTable(output, columns, rows)}`;
 }
 
-function pagesLine({ pages, rows, current, oldestReading }: Outlook, now: number): string {
-  if (pages === 0) return 'pages     none';
+function pagesLine(outlook: Outlook, now: number): string {
+  return `pages     ${outlook.pages === 0 ? 'none' : pagesWords(outlook, now)}`;
+}
+
+/** How current the pages are that are read singly, for people. `now` is epoch ms. */
+export function pagesWords(
+  { pages, rows, current, oldestReading }: Pick<Outlook, 'pages' | 'rows' | 'current' | 'oldestReading'>,
+  now: number,
+): string {
   const oldest = fromNow(oldestReading === null ? null : new Date(oldestReading), now);
-  const share = `${(100 * current).toFixed(1)} %`;
+  // Not all, as long as one may have changed.
+  const share = `${(Math.floor(1000 * current) / 10).toFixed(1)} %`;
   return (
-    `pages     ${plural(pages, 'page')} of ${plural(rows, 'conversation')}; ${share} of them are probably ` +
+    `${plural(pages, 'page')} of ${plural(rows, 'conversation')}; ${share} of them are probably ` +
     `as the service has them; the oldest was read ${oldest}`
   );
 }
@@ -96,22 +105,38 @@ function budgetLine({ delays }: Outlook): string {
   return `budget    mean delay of a change, as learned: ${words.join(', ')}`;
 }
 
-function delayLine(delays: readonly number[]): string {
-  if (delays.length === 0) return 'measured  no change was seen in the last 24 h';
-  const [median, most] = [0.5, 0.95].map((share) => duration(quantileOf(delays, share) ?? 0));
-  const changes = plural(delays.length, 'change');
-  return `measured  ${changes} of the last 24 h: half were seen within ${median}, 95 % within ${most}`;
+function delayLine(delay: MeasuredDelay | null): string {
+  return delay === null ? 'measured  no change was seen in the last 24 h' : `measured  ${delayWords(delay)}`;
+}
+
+/** How late changes were seen, for people. */
+export function delayWords({ changes, medianMs, p95Ms }: MeasuredDelay): string {
+  const seen = `half were seen within ${duration(medianMs)}, 95 % within ${duration(p95Ms)}`;
+  return `${plural(changes, 'change')} in the last 24 h: ${seen}`;
 }
 
 function spentLine(spent: readonly SpentKind[]): string {
   if (spent.length === 0) return 'spent     no request in the last 24 h';
-  const kinds = spent.map(({ what, requests }) => `${what} ${thousands(requests)}`);
+  const kinds = spentRecords(spent).map(({ what, requests }) => `${what} ${thousands(requests)}`);
   return `spent     requests of the last 24 h: ${kinds.join(', ')}`;
+}
+
+/** Requests by what they were for: a whole list, single pages, suspects, or a person's command. Most first. */
+function spentRecords(spent: readonly SpentKind[]): { what: string; requests: number }[] {
+  const records = [...Map.groupBy(spent, whatFor)].map(([what, kinds]) => {
+    return { what, requests: kinds.reduce((sum, { requests }) => sum + requests, 0) };
+  });
+  return records.toSorted((a, b) => b.requests - a.requests);
+}
+
+function whatFor({ reason, list }: SpentKind): string {
+  if (reason === 'schedule') return list ?? reason;
+  return { page: 'single pages', probe: 'suspects', manual: 'manual', resync: 'resync' }[reason];
 }
 
 /** The text of `plan --json` (docs/commands.md). Fields may be added, never renamed. */
 export function outlookAsJson(report: OutlookReport): string {
-  const { now, outlook, delays, spent, lost, readsPages } = report;
+  const { now, outlook, delay, spent, lost, readsPages } = report;
   const record = {
     generated_at: new Date(now).toISOString(),
     reads_pages: readsPages,
@@ -122,13 +147,12 @@ export function outlookAsJson(report: OutlookReport): string {
     requests_next_hour: outlook.anHour,
     next: outlook.next.map((reading) => readingRecord(reading)),
     cover: outlook.cover,
-    delay_by_budget: outlook.delays.map(({ factor, ms }) => ({ factor, seconds: seconds(ms) })),
-    measured_delay: {
-      changes: delays.length,
-      median_seconds: seconds(quantileOf(delays, 0.5)),
-      p95_seconds: seconds(quantileOf(delays, 0.95)),
-    },
-    spent: spent.map(({ what, requests }) => ({ what, requests })),
+    delay_by_budget: outlook.delays.map(({ factor, ms }) => ({
+      factor,
+      seconds: ms === null ? null : Math.round(ms / SECOND),
+    })),
+    measured_delay: delay === null ? null : delayRecord(delay),
+    spent: spentRecords(spent),
     read_whole: lost.map(({ inboxId, lostAt, cause }) => ({
       inbox_id: inboxId,
       since: lostAt.toISOString(),
@@ -136,20 +160,4 @@ export function outlookAsJson(report: OutlookReport): string {
     })),
   };
   return JSON.stringify(record, null, 2);
-}
-
-function readingRecord({ at, inboxId, page, pages, why, ageMs, expected }: PlannedReading): unknown {
-  return {
-    at: new Date(at).toISOString(),
-    inbox_id: inboxId,
-    page,
-    pages,
-    why,
-    age_seconds: seconds(ageMs),
-    expected_changes: expected,
-  };
-}
-
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms / 1000);
 }

@@ -69,13 +69,18 @@ function verdict(output: Output, load: Load): string[] {
 function pagesOf({ pages }: Load): string[] {
   if (pages === null) return [];
   const rest = thousands(Math.round(pages.requests));
-  const stretched =
-    `One reading of every page of conversations is spread over ${pages.days} days: one a day would take ` +
-    'more than half of the budget.';
   return [
     `The other ${rest} read single pages of conversations, where most changes are expected.`,
-    ...(pages.days > 1 ? [stretched] : []),
+    ...(pages.days > 1 ? [`${coverWords(pages.days)}.`] : []),
   ];
+}
+
+/** Why one reading of every page takes several days, as a sentence without its full stop. */
+export function coverWords(days: number): string {
+  return (
+    `One reading of every page of conversations is spread over ${days} days: one a day would take ` +
+    'more than half of the budget'
+  );
 }
 
 function ageInWords({ list, worstAgeMs }: KindLoad): string {

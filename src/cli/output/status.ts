@@ -3,22 +3,32 @@ import { HOUR, SECOND } from '../../core/clock.ts';
 import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
-import { asCell, type Output, paint, wrapped } from '../../session/terminal.ts';
+import { asCell, drawsPictures, type Output, paint, wrapped } from '../../session/terminal.ts';
 import { othersWords } from '../../session/key/use.ts';
+import type { MeasuredDelay } from '../../status/delay.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
+import type { WholeStatus } from '../../status/observe.ts';
+import type { SpentRequests } from '../../status/spent.ts';
+import { delayWords, pagesWords } from './outlook.ts';
+import { coverWords } from './plan.ts';
+import { sparkline } from './sparkline.ts';
 import { renderTable } from './table.ts';
 
 /** The width of the words (`budget`, `gate`, …) before each line. */
 const HANGING = 9;
 
 /** The status as `inbox-mirror status` prints it: a table of the lists, then a line for each other fact. */
-export function statusAsText(output: Output, status: JudgedStatus): string {
-  const sections = [listTable(output, status), '', budgetLine(status), gateLine(output, status)];
+export function statusAsText(output: Output, status: WholeStatus): string {
+  const sections = [listTable(output, status), '', budgetLine(status)];
+  if (status.sent > 0) sections.push(...spentLines(output, status.spent));
+  sections.push(gateLine(output, status));
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
   if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
   if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
-  if (status.delay !== null) sections.push(delayLine(status.delay));
+  if (status.outlook !== null) sections.push(`pages    ${pagesWords(status.outlook, status.now)}`);
+  if (status.coverDays > 1) sections.push(`cover    ${coverWords(status.coverDays)}`);
+  if (status.delay !== null) sections.push(...delayLines(output, status.delay));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
@@ -153,15 +163,37 @@ function accountLine(
   return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
 }
 
-function delayLine({ changes, medianMs, p95Ms }: NonNullable<JudgedStatus['delay']>): string {
-  const seen = `half were seen within ${duration(medianMs)}, 95 % within ${duration(p95Ms)}`;
-  return `delay    ${plural(changes, 'change')} in the last 24 h: ${seen}`;
+function spentLines(output: Output, spent: SpentRequests): string[] {
+  const { wholeLists, singlePages, lookups, commands } = spent;
+  const kinds = [
+    `whole lists ${thousands(wholeLists)}`,
+    `single pages ${thousands(singlePages)}`,
+    `lookups and checks ${thousands(lookups)}`,
+    `by command ${thousands(commands)}`,
+  ];
+  const most = `requests by the hour, at most ${thousands(Math.max(...spent.byHour))}`;
+  return [`spent    ${kinds.join(', ')}`, ...byHour(output, spent.byHour, most)];
 }
 
-function nextLine({ schedules, now }: JudgedStatus): string {
+function delayLines(output: Output, delay: MeasuredDelay): string[] {
+  const greatest = Math.max(...delay.medianByHour.map((ms) => ms ?? 0));
+  const most = `median by the hour, at most ${duration(greatest)}`;
+  return [`delay    ${delayWords(delay)}`, ...byHour(output, delay.medianByHour, most)];
+}
+
+/** A picture of the last 24 hours, now at its right, and its scale; nothing where it cannot be drawn. */
+function byHour(output: Output, values: readonly (number | null)[], scale: string): string[] {
+  return drawsPictures(output) ? [`${' '.repeat(HANGING)}${sparkline(values)}  ${scale}`] : [];
+}
+
+function nextLine({ schedules, nextReading, judged, now }: WholeStatus): string {
+  const when = (at: number): string => (at > now ? fromNow(new Date(at), now) : 'now');
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
-  const when = (nextAt: Date): string => (nextAt.getTime() > now ? fromNow(nextAt, now) : 'now');
-  return `next     ${slots.map(({ list, nextAt }) => `${list} ${when(nextAt)}`).join(', ')}`;
+  const lists = slots.map(({ list, nextAt }) => `${list} ${when(nextAt.getTime())}`).join(', ');
+  if (nextReading === null) return `next     ${lists}`;
+  const { at, inboxId, page, pages } = nextReading;
+  const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
+  return `next     page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}; by schedule ${lists}`;
 }
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {

@@ -3,7 +3,7 @@ import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { thisProcess } from '../../session/claim.ts';
 import type { Session } from '../../session/session.ts';
-import { readJudgedStatus } from '../../status/observe.ts';
+import { readDetails, readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';
 import { createEndpoints, type Endpoints, type Role } from './server.ts';
 
@@ -17,12 +17,7 @@ const RETRY_MS = 10 * SECOND;
  */
 export async function openEndpoints(
   session: Session,
-  {
-    metrics,
-    version,
-    role,
-    damage,
-  }: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
+  process: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
   const { config, clock, log, mirror, keyUse, defer } = session;
   let listening: Endpoints | null = null;
@@ -30,17 +25,15 @@ export async function openEndpoints(
   const open = async (): Promise<void> => {
     const endpoints = createEndpoints({
       ...config.http,
-      version,
+      ...process,
       clock,
       log,
-      metrics,
-      role,
-      damage,
       ping: () => mirror.leaseHolder(),
       status: () => {
-        const self = { ...thisProcess(), isWriter: role() === 'active' };
+        const self = { ...thisProcess(), isWriter: process.role() === 'active' };
         return readJudgedStatus(mirror, { now: clock.now(), config, self, others: keyUse.others() });
       },
+      details: (status) => readDetails(mirror, config, status),
       changes: (after, filter, limit) => mirror.history.after(after, filter, limit),
       newestChange: () => mirror.history.newestCursor(),
       databaseBytes: () => mirror.bytes(),

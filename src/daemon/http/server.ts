@@ -4,6 +4,7 @@ import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
+import type { WholeStatus } from '../../status/observe.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import { limitConnections, limitRequests } from './limits.ts';
@@ -55,6 +56,8 @@ export interface EndpointsOptions {
   /** A small query that tests the database. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
+  /** Adds what only `/status.json` shows. */
+  readonly details: (status: JudgedStatus) => Promise<WholeStatus>;
   readonly databaseBytes: () => number | Promise<number>;
   readonly changes: ChangesEndpointOptions['changes'];
   readonly newestChange: ChangesEndpointOptions['newest'];
@@ -140,7 +143,9 @@ function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: Endpoin
   const { version, clock, log, metrics, role, databaseBytes } = options;
   const startedAt = clock.monotonic();
   const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
-  const status = shareRead({ read: options.status, patienceMs: STATUS_PATIENCE_MS, clock, log });
+  const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
+  const status = shareRead({ read: options.status, ...patient });
+  const details = shareRead({ read: options.details, ...patient });
 
   server.get('/', async (_request, reply) => {
     return await reply.type(TEXT_TYPE).send(`inbox-mirror ${version}\n\n${INDEX}`);
@@ -178,7 +183,7 @@ function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: Endpoin
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
   server.get('/status.json', { onRequest: tokens.demand }, async (_request, reply) => {
-    return await reply.type(JSON_TYPE).send(`${statusAsJson(await status())}\n`);
+    return await reply.type(JSON_TYPE).send(`${statusAsJson(await details(await status()))}\n`);
   });
 }
 

@@ -6,8 +6,9 @@ import type { Log } from '../../session/log.ts';
 /** Clients share one result for this many ms. */
 const SHARED_MS = SECOND;
 
-export interface SharedReadOptions<Result> {
-  readonly read: () => Promise<Result>;
+export interface SharedReadOptions<Result, Given> {
+  /** Receives what the client has given whose request begins the read. */
+  readonly read: (given: Given) => Promise<Result>;
   /** A client waits at most this many ms of real time, whatever `clock` shows. */
   readonly patienceMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -20,19 +21,19 @@ export interface SharedReadOptions<Result> {
  * succeeds.
  * @throws MirrorError `DATABASE` if the read fails or takes too long
  */
-export function shareRead<Result>({
+export function shareRead<Result, Given = void>({
   read,
   patienceMs,
   clock,
   log,
-}: SharedReadOptions<Result>): () => Promise<Result> {
+}: SharedReadOptions<Result, Given>): (given: Given) => Promise<Result> {
   let latest: { readonly result: Promise<Result>; readonly at: number; done: boolean } | null = null;
   let failing = false;
 
-  function share(): Promise<Result> {
+  function share(given: Given): Promise<Result> {
     const now = clock.monotonic();
     if (latest !== null && (!latest.done || now - latest.at < SHARED_MS)) return latest.result;
-    const current = { result: read(), at: now, done: false };
+    const current = { result: read(given), at: now, done: false };
     latest = current;
     current.result.then(
       () => (current.done = true),
@@ -41,9 +42,9 @@ export function shareRead<Result>({
     return current.result;
   }
 
-  return async () => {
+  return async (given) => {
     try {
-      const result = await withTimeout(patienceMs, share());
+      const result = await withTimeout(patienceMs, share(given));
       if (failing) log.info('the database answers the endpoints again');
       failing = false;
       return result;

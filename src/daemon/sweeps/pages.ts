@@ -46,8 +46,14 @@ export interface PageReadsDeps extends ReadPages {
 /** Pages that wait for their token, or are being read, at a time. */
 const PAGES_AT_ONCE = 2;
 
-/** The bookmarks and the schedule are read again after this many ms. */
-const RELOAD_MS = 30 * SECOND;
+/**
+ * The bookmarks and the schedule are read again after this many ms, and after each sweep, order or slot. This
+ * process alone writes them, so the time only limits the effect of a mistake.
+ */
+const RELOAD_MS = 5 * MINUTE;
+
+/** After a spent budget or in a pause no page is tried for this many ms. */
+const REST_MS = 30 * SECOND;
 
 /** A list of which a page was refused or wrong rests for this many ms. */
 const LIST_REST_MS = 10 * MINUTE;
@@ -185,7 +191,7 @@ export class PageReads {
     const isFinal = reachIn(error, signal) === 'list';
     if (isFinal && isMirrorError(error)) return await this.#doubt(page, error);
     if (isFinal) onEvent({ kind: 'fault', key, error });
-    if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + RELOAD_MS;
+    if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
       const lasts = this.#cooldowns.begin(nameOf(page.bookmark), clock.monotonic());
       log.warn(

@@ -1,6 +1,7 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import type { BudgetLeft } from '../../core/ledger.ts';
+import { type BudgetLeft, type Reason, SCHEDULED_REASONS } from '../../core/ledger.ts';
+import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
@@ -11,11 +12,15 @@ export interface WindowByHour {
   readonly leaving: readonly number[];
 }
 
-/** Requests of one kind: of a list (`conversations`), for suspects, or of a person's command. */
+/** The requests of one reason for one kind of list; `list` is null for requests that concern none. */
 export interface SpentKind {
-  readonly what: string;
+  readonly reason: Reason;
+  readonly list: ListName | null;
   readonly requests: number;
 }
+
+/** A condition: schedules alone have caused the request. */
+export const IS_SCHEDULED = `reason IN (${SCHEDULED_REASONS.map((reason) => `'${reason}'`).join(', ')})`;
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
@@ -63,18 +68,17 @@ export class BudgetReader {
   /** Requests that scheduled work has sent since an instant, epoch ms. */
   async scheduledSince(since: number): Promise<number> {
     const [row] = await this.#sql.query<{ sent: number }>(
-      `SELECT count(*) AS sent FROM requests WHERE sent_at > $1 AND reason IN ('schedule', 'probe')`,
+      `SELECT count(*) AS sent FROM requests WHERE sent_at > $1 AND (${IS_SCHEDULED} OR reason = 'probe')`,
       iso(since),
     );
     return row?.sent ?? 0;
   }
 
-  /** Counts the requests in the window that ends at `now` (epoch ms) by what they were for; most first. */
+  /** Counts the requests in the window that ends at `now` (epoch ms) by reason and list; most first. */
   async byKind(now: number): Promise<SpentKind[]> {
-    return await this.#sql.query<{ what: string; requests: number }>(
-      `SELECT CASE WHEN reason = 'schedule' THEN list WHEN reason = 'probe' THEN 'suspects'
-           ELSE reason END AS what, count(*) AS requests
-       FROM requests WHERE sent_at > $1 GROUP BY 1 ORDER BY 2 DESC, 1`,
+    return await this.#sql.query<{ reason: Reason; list: ListName | null; requests: number }>(
+      `SELECT reason, list, count(*) AS requests
+       FROM requests WHERE sent_at > $1 GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`,
       iso(now - BUDGET_WINDOW_MS),
     );
   }

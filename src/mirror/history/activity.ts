@@ -22,7 +22,7 @@ export async function readActivity(
   const sql = `
     SELECT ${hourOf('previously_seen_at')} AS first_hour, ${hourOf('observed_at')} AS last_hour,
       count(*) AS changes
-    FROM changes
+    FROM changes ${dialect.readBy('changes_observed_at_idx')}
     WHERE observed_at >= :since AND list = 'conversations' AND previously_seen_at IS NOT NULL
     GROUP BY 1, 2`;
   const rows = await query<{ first_hour: number; last_hour: number; changes: number }>(

@@ -1,23 +1,30 @@
 import { type Database, named } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
+/** A time at which a conversation was seen to have changed. */
+export interface SeenDelay {
+  /** Milliseconds since it was seen before. The change happened in between, so it was seen at most that late. */
+  readonly ms: number;
+  readonly observedAt: Date;
+}
+
 /**
- * For each time that a conversation was seen to have changed since an instant (epoch ms): the milliseconds
- * since it was seen before. The change happened in between, so it was seen at most that late. Ascending.
+ * How late changes of conversations since an instant (epoch ms) were seen at most, ascending. The view
+ * `freshness` counts the same ones.
  */
 export async function readDelays(
   { dialect, query }: Pick<Database, 'dialect' | 'query'>,
   since: number,
-): Promise<number[]> {
+): Promise<SeenDelay[]> {
   const window = dialect.millisecondsBetween('max(previously_seen_at)', 'observed_at');
-  const rows = await query<{ ms: number }>(
+  const rows = await query<{ ms: number; observed_at: Date }>(
     ...named(
-      `SELECT ${window} AS ms FROM changes
+      `SELECT ${window} AS ms, observed_at FROM changes ${dialect.readBy('changes_observed_at_idx')}
        WHERE observed_at >= :since AND list = 'conversations' AND field <> 'presence'
          AND previously_seen_at IS NOT NULL
        GROUP BY inbox_id, item_id, observed_at`,
       { since: iso(since) },
     ),
   );
-  return rows.map(({ ms }) => ms).sort((a, b) => a - b);
+  return rows.map(({ ms, observed_at }) => ({ ms, observedAt: observed_at })).sort((a, b) => a.ms - b.ms);
 }

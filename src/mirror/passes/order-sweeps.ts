@@ -2,6 +2,7 @@ import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { OPEN_SWEEP, type SweepState } from '../sweeps/states.ts';
+import { IS_SCHEDULED } from '../gate/budget-use.ts';
 import type { Order } from './orders.ts';
 
 /** A condition for rounds, which read single pages beside an order: they have no pages of a walk. */
@@ -57,7 +58,7 @@ export class OrderSweeps {
   /** Counts the requests between two instants that no schedule caused: while an order runs, the order's. */
   async countRequests(from: Date, to: Date): Promise<number> {
     const [row] = await this.#sql.query<{ sent: number }>(
-      `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND reason <> 'schedule'`,
+      `SELECT count(*) AS sent FROM requests WHERE sent_at >= $1 AND sent_at <= $2 AND NOT (${IS_SCHEDULED})`,
       iso(from),
       iso(to),
     );

@@ -4,15 +4,15 @@ import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
-import type { Confirmation, Ledger, RequestEntry } from '../../core/ledger.ts';
+import { type Confirmation, type Ledger, type RequestEntry, SCHEDULED_REASONS } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
 import { unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
-/** The lowest number goes first: a person's command, then checks of suspects, then scheduled sweeps. */
-const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7 } as const;
+/** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
+const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7, page: 7 } as const;
 
 /** At most this many requests are under way at a time. */
 export const IN_FLIGHT = 4;
@@ -178,7 +178,7 @@ export class Turnstile {
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
-    const { entry, scheduled = entry.reason === 'schedule', signal } = request;
+    const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
     const { ledger, clock, budget, key } = this.#options;
     for (;;) {
       // The budget can be lowered while the request waits.

@@ -34,7 +34,7 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   await account.prove(client, { reason: 'schedule', signal }, false);
   let page: Page;
   try {
-    page = await client.listPage(key, bookmark.token, { reason: 'schedule', signal });
+    page = await client.listPage(key, bookmark.token, { reason: 'page', signal });
   } catch (error) {
     if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
     const isLost = await mirror.bookmarks.refuse(bookmark, clock.now());

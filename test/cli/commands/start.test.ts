@@ -92,6 +92,27 @@ describe('start', () => {
     expect(daemon.stdout()).toMatch(/greatest ages to expect: inboxes .* old, .*conversations .* old/);
     expect(daemon.stdout()).toMatch(/leave no request for the pages .* Without SCHEDULE_CONVERSATIONS/s);
   });
+
+  test('says that one reading of every page takes several days, and so does status', async () => {
+    const program = await testProgram(
+      { inboxes: 1, conversations: 900 },
+      { PAGE_SIZE: '10', REQUESTS_PER_DAY: '150', REQUESTS_RESERVED: '30' },
+    );
+    await program.run('sync');
+    expect((await program.run('status')).stdout).not.toMatch(/^cover/m);
+    const daemon = startDaemon(program);
+    await daemon.said(/^started/);
+    expect(daemon.stdout()).toMatch(/: they fit\.\nThe other \d+ read single pages of conversations/);
+    const sentence = 'One reading of every page of conversations is spread over 2 days: one a day would take';
+    expect(daemon.stdout()).toContain(`${sentence} more than half of the budget.\n`);
+    await expect
+      .poll(async () => (await program.run('status')).stdout, { timeout: 10_000 })
+      .toContain(`\ncover    ${sentence} more than half of the budget\n`);
+    const { pages } = JSON.parse((await program.run('status', '--json')).stdout) as { pages: unknown };
+    expect(pages).toMatchObject({ pages: 90, cover_days: 2 });
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+  });
 });
 
 describe('a signal', () => {

@@ -8,7 +8,7 @@ import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
-import { readJudgedStatus } from '../../../src/status/observe.ts';
+import { readDetails, readJudgedStatus, type WholeStatus } from '../../../src/status/observe.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { accountCheck } from '../../support/account.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -38,7 +38,7 @@ export interface Served {
   readonly metrics: Metrics;
   readonly url: string;
   readonly logged: string[];
-  status(): Promise<JudgedStatus>;
+  status(): Promise<WholeStatus>;
   /** Runs one pass and reports it to the metrics, as the daemon does. */
   sync(spec?: Partial<PassSpec>): Promise<PassReport>;
   ask(
@@ -68,8 +68,11 @@ export async function served(
   const { database, client, writer } = mirror;
   const { log, lines: logged } = testLog('trace', { secrets: () => [KEY] });
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
-  const status = (): Promise<JudgedStatus> =>
+  const judged = (): Promise<JudgedStatus> =>
     readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });
+  const details = (found: JudgedStatus): Promise<WholeStatus> =>
+    readDetails(openMirror(database), CONFIG, found);
+  const status = async (): Promise<WholeStatus> => await details(await judged());
   const { listen, close } = createEndpoints({
     host: '127.0.0.1',
     port: 0,
@@ -82,7 +85,8 @@ export async function served(
     role: () => 'active',
     damage: () => null,
     ping: () => readLease(database),
-    status,
+    status: judged,
+    details,
     changes: (after, filter, limit) => openMirror(database).history.after(after, filter, limit),
     newestChange: () => openMirror(database).history.newestCursor(),
     databaseBytes: () => databaseBytes(database.name),

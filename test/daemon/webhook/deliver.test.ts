@@ -11,7 +11,7 @@ import { targetOf } from '../../../src/mirror/history/deliveries.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
-import { readJudgedStatus } from '../../../src/status/observe.ts';
+import { readDetails, readJudgedStatus } from '../../../src/status/observe.ts';
 import { testLog } from '../../support/log.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { backUp, restore } from '../../support/restore.ts';
@@ -365,8 +365,14 @@ test('status and metrics report undelivered changes and the cause until they are
   const { url } = await receiver(() => ({ status: isDown ? 503 : 204 }));
   const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET }, '/', { service: false });
   const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: true };
-  const status = () =>
-    readJudgedStatus(openMirror(mirror.database), { now: mirror.clock.now(), config, self });
+  const status = async () => {
+    const reader = openMirror(mirror.database);
+    return await readDetails(
+      reader,
+      config,
+      await readJudgedStatus(reader, { now: mirror.clock.now(), config, self }),
+    );
+  };
   const gauges = async () => {
     const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
     const lines = (await metrics.render({ status: await status(), isActive: true, databaseBytes: 0 })).split(

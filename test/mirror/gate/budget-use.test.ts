@@ -18,12 +18,13 @@ test('the requests of the window are counted by the hour in which they leave it'
   await send(start, 'schedule');
   for (const minutes of [1, 59, 60, 61, 119]) await send(start + minutes * MINUTE, 'schedule');
   await send(NOON - 50 * MINUTE, 'probe');
+  await send(NOON - 40 * MINUTE, 'page');
   await send(NOON - 20 * MINUTE, 'manual');
   await send(NOON - 1000, 'schedule');
 
   const { sent, leaving } = await writer.budget.windowByHour(NOON);
-  expect(sent).toBe(8);
+  expect(sent).toBe(9);
   // The last request leaves the window in more than 24 hours.
-  expect(leaving).toEqual([3, 2, ...Array.from({ length: 21 }, () => 0), 2]);
-  expect(await writer.budget.scheduledSince(NOON - HOUR)).toBe(2);
+  expect(leaving).toEqual([3, 2, ...Array.from({ length: 21 }, () => 0), 3]);
+  expect(await writer.budget.scheduledSince(NOON - HOUR)).toBe(3);
 });

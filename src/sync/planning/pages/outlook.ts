@@ -8,7 +8,7 @@ import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
 import { expectedChanges, type Moment } from './value.ts';
 
-/** At most this many readings are planned ahead. */
+/** At most this many readings are planned ahead, unless the caller wants fewer. */
 const MOST_AHEAD = 1000;
 
 /** The budgets that are compared, as multiples of the present one. */
@@ -48,12 +48,14 @@ interface OutlookOptions {
   readonly stretches: boolean;
   readonly timezone: string;
   readonly now: number;
+  /** At most this many readings. */
+  readonly most?: number;
 }
 
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
   mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
-  { budget, stretches, timezone, now }: OutlookOptions,
+  { budget, stretches, timezone, now, most = MOST_AHEAD }: OutlookOptions,
 ): Promise<Outlook> {
   const activity = await learnActivity(mirror, { now, timezone });
   const timeline = new Timeline(now, timezone, intensityOf(activity));
@@ -76,9 +78,9 @@ export async function readOutlook(
     current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
-    next: nextReadings(plan, moment, { cover, anHour, inSpan }),
+    next: nextReadings(plan, moment, { cover, anHour, inSpan, most }),
     cover: { requests: pages.length, days },
-    delays: FACTORS.map((factor) => ({ factor, ms: delayOf(pages, moment, { budget, days, factor }) })),
+    delays: delaysOf(pages, moment, { budget, days }),
   };
 }
 
@@ -91,15 +93,17 @@ function nextReadings(
     anHour: number;
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
+    /** At most this many readings. */
+    most: number;
   },
 ): PlannedReading[] {
-  const { cover, anHour } = ahead;
+  const { cover, anHour, most } = ahead;
   const places = new Map<object, { page: number; pages: number }>();
   for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
     for (const [index, page] of list.entries())
       places.set(page.bookmark, { page: index + 1, pages: list.length });
   const readings: PlannedReading[] = [];
-  for (let nth = 1; nth <= Math.min(MOST_AHEAD, anHour); nth += 1) {
+  for (let nth = 1; nth <= Math.min(most, anHour); nth += 1) {
     const at = now + (nth * HOUR) / anHour;
     const moment = { rates, timeline, now: at };
     const next = plan.next(
@@ -119,18 +123,21 @@ function nextReadings(
 }
 
 /**
- * The mean delay at an even pace: each page is read in proportion to the root of its rate, which ends most
+ * The mean delays at an even pace: each page is read in proportion to the root of its rate, which ends most
  * waiting. With rates l an hour and B requests an hour, less those of the schedule, it is (sum of the roots
  * of l)² / (2 B · sum of l).
  */
-function delayOf(
+function delaysOf(
   pages: readonly PlannedPage[],
   { rates, timeline, now }: Moment,
-  { budget, days, factor }: { budget: Budget; days: number; factor: number },
-): number | null {
+  { budget, days }: { budget: Budget; days: number },
+): Outlook['delays'] {
   const hour = { rates, timeline, now };
   const perHour = pages.map((page) => expectedChanges({ ...page, readAt: now - HOUR }, hour));
   const [roots, sum] = perHour.reduce(([a, b], rate) => [a + Math.sqrt(rate), b + rate], [0, 0]);
-  const requests = (factor * scheduledCap(budget) - pages.length / days) / 24;
-  return sum <= 0 || requests <= 0 ? null : (HOUR * roots ** 2) / (2 * requests * sum);
+  return FACTORS.map((factor) => {
+    const requests = (factor * scheduledCap(budget) - pages.length / days) / 24;
+    const ms = sum <= 0 || requests <= 0 ? null : (HOUR * roots ** 2) / (2 * requests * sum);
+    return { factor, ms };
+  });
 }

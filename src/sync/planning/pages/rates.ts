@@ -35,6 +35,8 @@ interface Learned {
 export class Rates {
   readonly #learned: Map<string, Learned>;
   #unsaved = new Set<string>();
+  /** The rates of the kinds in each place, as far as they were computed since the last that was learned. */
+  readonly #ofKinds: Record<Place, number[]> = { newest: [], new: [], old: [] };
 
   constructor(stored: readonly StoredRate[] = []) {
     this.#learned = new Map(
@@ -44,10 +46,10 @@ export class Rates {
 
   /** Changes a row and active hour. */
   ofKind(kind: number, place: Place): number {
-    return this.#rate(`kind/${kind}/${place}`, {
+    return (this.#ofKinds[place][kind] ??= this.#rate(`kind/${kind}/${place}`, {
       events: priorOf(kind, place) * PRIOR_HOURS,
       hours: PRIOR_HOURS,
-    });
+    }));
   }
 
   /** New conversations an active hour in an inbox. */
@@ -57,6 +59,7 @@ export class Rates {
 
   learnKind(kind: number, place: Place, seen: { events: number; hours: number }, now: number): void {
     this.#learn(`kind/${kind}/${place}`, seen, now);
+    this.#ofKinds[place] = [];
   }
 
   learnArrivals(inboxId: string, seen: { events: number; hours: number }, now: number): void {

@@ -1,0 +1,195 @@
+import { hostname } from 'node:os';
+import SqliteDatabase from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { sparkline } from '../../../src/cli/output/sparkline.ts';
+import { DAEMON_COMMAND } from '../../../src/session/live-daemon.ts';
+import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
+import { renderOnTerminal } from '../../support/terminal.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+function ago(ms: number): string {
+  return new Date(Date.now() - ms).toISOString().replace('Z', '+00:00');
+}
+
+/** Writes to the mirror beside the program. */
+function write(program: TestProgram, work: (database: SqliteDatabase.Database) => void): void {
+  const database = new SqliteDatabase(mirrorFile(program));
+  work(database);
+  database.close();
+}
+
+/** Makes the ledger hold so many requests of a list and a reason, sent some time ago. */
+function spend(program: TestProgram, requests: number, list: string, reason: string, agoMs: number): void {
+  write(program, (database) => {
+    const insert = database.prepare(
+      `INSERT INTO requests (sent_at, method, path, list, reason, status) VALUES (?, 'GET', '/', ?, ?, 200)`,
+    );
+    for (let nth = 0; nth < requests; nth += 1) insert.run(ago(agoMs), list, reason);
+  });
+}
+
+/** Records changes of one conversation each, which were seen some time ago and lay in a window before that. */
+function change(program: TestProgram, windows: readonly number[], agoMs: number): void {
+  write(program, (database) => {
+    const insert = database.prepare(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
+       VALUES (?, ?, 'conversations', '20117', ?, 'status', 1)`,
+    );
+    const seen = Date.now() - agoMs;
+    const at = (ms: number): string => new Date(ms).toISOString().replace('Z', '+00:00');
+    for (const [nth, window] of windows.entries())
+      insert.run(at(seen), at(seen - window), String(1000 + nth));
+  });
+}
+
+/** Writes the lease and the schedules that a daemon running beside the test would keep. */
+function playDaemon(program: TestProgram): void {
+  write(program, (database) => {
+    database
+      .prepare(
+        `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+         VALUES ('writer', 'h', ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(hostname(), process.ppid, DAEMON_COMMAND, ago(HOUR), ago(0), ago(-25_000));
+    database.exec('DELETE FROM schedules');
+    database
+      .prepare(
+        `INSERT INTO schedules (list, expression, timezone, next_at) VALUES ('inboxes', '0 * * * *', 'UTC', ?)`,
+      )
+      .run(ago(-20 * MINUTE));
+  });
+}
+
+interface Shown {
+  readonly budget: { sent: number };
+  readonly spent: Record<string, unknown> & { by_hour: number[] };
+  readonly measured_delay: Record<string, unknown> & { median_seconds_by_hour: (number | null)[] };
+  readonly pages: Record<string, unknown> & { current_share: number };
+  readonly next_reading: Record<string, unknown> | null;
+}
+
+async function asJson(program: TestProgram): Promise<Shown> {
+  return JSON.parse((await program.run('status', '--json')).stdout) as Shown;
+}
+
+/** Sets TERM until the end of the test. */
+function onTerminalOfType(type: string): void {
+  const before = process.env['TERM'];
+  process.env['TERM'] = type;
+  onTestFinished(() => {
+    if (before === undefined) delete process.env['TERM'];
+    else process.env['TERM'] = before;
+  });
+}
+
+describe('status', () => {
+  test('tells requests of whole lists, single pages, lookups and commands apart, and counts them by hour', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    const { budget: before } = await asJson(program);
+    spend(program, 3, 'users', 'schedule', 90 * MINUTE);
+    spend(program, 6, 'conversations', 'page', 90 * MINUTE);
+    spend(program, 2, 'conversations', 'probe', 20.5 * HOUR);
+    spend(program, 1, 'conversations', 'resync', 23.9 * HOUR);
+    spend(program, 9, 'conversations', 'page', 25 * HOUR);
+    const { budget, spent } = await asJson(program);
+    const { by_hour: byHour, ...kinds } = spent;
+    expect(kinds).toEqual({ whole_lists: 3, single_pages: 6, lookups: 2, commands: before.sent + 1 });
+    expect(byHour).toHaveLength(24);
+    expect([byHour[0], byHour[3], byHour[22], byHour[23]]).toEqual([1, 2, 9, before.sent]);
+    expect(byHour.reduce((a, b) => a + b)).toBe(budget.sent);
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/^spent {4}whole lists 3, single pages 6, lookups and checks 2, by command \d+$/m);
+  });
+
+  test('has the median delay of each hour, and null for an hour in which no change was seen', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    change(program, [10_000, 20_000, 90_000], 90 * MINUTE);
+    change(program, [600_000], 5.5 * HOUR);
+    const { measured_delay: delay } = await asJson(program);
+    expect(delay).toMatchObject({ changes: 4, median_seconds: 90, p95_seconds: 600 });
+    const known = delay.median_seconds_by_hour.flatMap((median, hour) =>
+      median === null ? [] : [[hour, median]],
+    );
+    expect(known).toEqual([
+      [18, 600],
+      [22, 20],
+    ]);
+    expect(delay.median_seconds_by_hour).toHaveLength(24);
+  });
+
+  test('draws the hours under their line on a terminal, aligned, and neither in a pipe nor on a dumb one', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    spend(program, 40, 'conversations', 'page', 90 * MINUTE);
+    change(program, [60_000], 5.5 * HOUR);
+    onTerminalOfType('xterm');
+    const shown = await renderOnTerminal(program, 80, 'status');
+    const bars = shown
+      .split('\n')
+      .flatMap((line) => /^ {9}([▁-█·]{24}) {2}(.*)$/u.exec(line)?.slice(1) ?? []);
+    expect(bars).toEqual([
+      `${'·'.repeat(22)}█▁`,
+      'requests by the hour, at most 40',
+      `${'·'.repeat(18)}█${'·'.repeat(5)}`,
+      'median by the hour, at most 1 min',
+    ]);
+    expect((await program.run('status')).stdout).not.toMatch(/[▁-█·]|by the hour/u);
+    onTerminalOfType('dumb');
+    expect(await renderOnTerminal(program, 80, 'status')).not.toMatch(/[▁-█·]|by the hour/u);
+  });
+
+  test('shows the same share of current rows as `plan`', async () => {
+    const program = await testProgram({ inboxes: 2, conversations: [250, 40] });
+    await program.run('sync');
+    const { pages } = await asJson(program);
+    const plan = JSON.parse((await program.run('plan', '--json')).stdout) as typeof pages;
+    expect(pages).toMatchObject({
+      pages: 4,
+      rows: 290,
+      cover_days: 1,
+      oldest_reading: plan['oldest_reading'],
+    });
+    expect(pages.current_share).toBeLessThan(1);
+    expect(pages.current_share).toBeCloseTo(plan.current_share, 3);
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/^pages {4}4 pages of 290 conversations; \d+\.\d % of them are probably as the/m);
+    program.env['READ_PAGES'] = 'off';
+    expect(await asJson(program)).toMatchObject({ pages: null, next_reading: null });
+    expect((await program.run('status')).stdout).not.toMatch(/^pages/m);
+  });
+
+  test('names the page that a daemon reads next, and none if no daemon runs or the gate is shut', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 250 });
+    await program.run('sync');
+    expect((await asJson(program)).next_reading).toBeNull();
+    playDaemon(program);
+    expect((await asJson(program)).next_reading).toMatchObject({
+      inbox_id: '20117',
+      page: 1,
+      pages: 3,
+      why: 'value',
+    });
+    expect((await program.run('status')).stdout).toMatch(
+      /^next {5}page 1 of 3 of Support \(20117\) in \d+ s; by schedule inboxes in (20 min|19 min \d+ s)$/m,
+    );
+    write(program, (database) =>
+      database
+        .prepare(
+          `INSERT INTO gate_state (id, strikes, paused_at, paused_until) VALUES (1, 1, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
+        )
+        .run(ago(MINUTE), ago(-10 * MINUTE)),
+    );
+    expect((await asJson(program)).next_reading).toBeNull();
+    expect((await program.run('status')).stdout).toMatch(/^next {5}inboxes in (20 min|19 min \d+ s)$/m);
+  });
+});
+
+test('a sparkline has the greatest value as a full block, and nothing as a dot', () => {
+  expect(sparkline([null, 0, 1, 50, 51, 100])).toBe('··▁▄▅█');
+  expect(sparkline([0, null])).toBe('··');
+});

@@ -3,7 +3,7 @@ interface Wait {
   readonly lasts: number;
 }
 
-/** Waits after failures, by name: each is twice as long as the one before, up to the longest. Monotonic ms. */
+/** Waits after failures, by name; each is twice as long as the one before. Times are monotonic ms. */
 export class Backoff {
   readonly #firstMs: number;
   readonly #longestMs: number;

@@ -29,8 +29,8 @@ export interface Bookmark {
 }
 
 /**
- * A suspect of a single page. One at an end, and not between two rows of the page, tells whether the page still
- * begins and ends where it did.
+ * A suspect of a single page. One at an end, and not between two rows of the page, tells whether the page
+ * still begins and ends where it did.
  */
 export interface PageSuspect extends Suspect {
   readonly atEnd: boolean;

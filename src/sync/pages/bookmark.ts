@@ -88,8 +88,8 @@ async function hasStill(
 }
 
 /**
- * The flaw of a page; null if it has none. `order`: its ids are out of order, it is empty and has a next page,
- * or it is its own next page. `start`: it begins before its bookmark.
+ * The flaw of a page; null if it has none. `order`: its ids are out of order, it is empty and has a next
+ * page, or it is its own next page. `start`: it begins before its bookmark.
  */
 function flawOf({ direction, afterId, token }: Bookmark, page: Page): 'order' | 'start' | null {
   const ids = page.items.map(({ id }) => id);

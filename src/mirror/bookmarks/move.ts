@@ -2,6 +2,7 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import type { PageToApply } from '../items/page.ts';
+import { storeSighting } from '../items/sightings.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './apply.ts';
 import { type BookmarkRow, parseJson, writeBookmarks } from './lay.ts';
@@ -198,15 +199,7 @@ async function keepSightings(tx: Sql, { lacking, page, round }: Move, tiles: rea
     );
 }
 
-/** Keeps a sighting that no bookmark shows any more: under a negative page number, as that of a suspect. */
+/** Keeps a sighting that no bookmark shows any more. */
 async function keepSighting(tx: Sql, round: Sweep, ids: readonly string[], seenAt: Date): Promise<void> {
-  if (ids.length === 0) return;
-  await tx.execute(
-    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-     SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
-     WHERE sweep_id = $1 AND page_no < 0`,
-    round.id,
-    JSON.stringify(ids),
-    iso(seenAt),
-  );
+  if (ids.length > 0) await storeSighting(tx, round.id, ids, iso(seenAt));
 }

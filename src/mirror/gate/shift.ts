@@ -26,8 +26,10 @@ export async function shiftRequests(
   await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where });
 }
 
-/** Shifts the recent sweeps and what is compared with them: passes, slots, the outage, another
- * account, suspicions. */
+/**
+ * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
+ * another account, the day's limit, suspicions, readings of pages, lost bookmarks.
+ */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
   await shiftInstants(tx, dialect, shift, {

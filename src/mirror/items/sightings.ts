@@ -16,6 +16,23 @@ const NEARBY_PAGES = [2, 20];
 /** The numbers of stored sightings that belong to no page of a walk. */
 const NO_PAGE: PageRange = { from: -(2 ** 31), to: -1 };
 
+/** Stores a sighting that belongs to no page of a walk. @param seenAt an instant of the database */
+export async function storeSighting(
+  tx: Sql,
+  sweepId: number,
+  ids: readonly string[],
+  seenAt: string,
+): Promise<void> {
+  await tx.execute(
+    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
+     SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
+     WHERE sweep_id = $1 AND page_no < 0`,
+    sweepId,
+    JSON.stringify(ids),
+    seenAt,
+  );
+}
+
 interface PageRange {
   readonly from: number;
   readonly to: number;

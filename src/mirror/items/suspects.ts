@@ -4,6 +4,7 @@ import { iso } from '../../database/instants.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
+import { storeSighting } from './sightings.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
@@ -202,14 +203,7 @@ async function applySighting(
   };
   const { changed } = await applyItems(tx, dialect, context, [found]);
   await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
-  // A sighting is stored under a negative page number: after a crash this suspect is not requested again.
-  await tx.execute(
-    `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at)
-     SELECT $1, COALESCE(MIN(page_no), 0) - 1, $2, $3 FROM sweep_pages
-     WHERE sweep_id = $1 AND page_no < 0`,
-    sweep.id,
-    JSON.stringify([found.id]),
-    iso(now),
-  );
+  // After a crash this suspect is not requested again.
+  await storeSighting(tx, sweep.id, [found.id], iso(now));
   return changed;
 }

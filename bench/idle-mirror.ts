@@ -16,8 +16,8 @@ const CHANGES_A_DAY = 12;
 const REQUESTS_A_DAY = 4750;
 
 /**
- * Spreads the ledger and the readings over the last day, and adds a history and learned rates. Every page gets
- * rows of every kind: then the planner has most to compute.
+ * Spreads the ledger and the readings over the last day, and adds a history and learned rates. Every page
+ * gets rows of every kind: then the planner has most to compute.
  * @param now epoch ms
  */
 export async function ageMirror(file: string, now: number): Promise<void> {
@@ -35,7 +35,7 @@ export async function ageMirror(file: string, now: number): Promise<void> {
   }
 }
 
-/** The requests of a day, one after another. The filling's are gone: they would leave no request to anyone. */
+/** The requests of a day, one after another. Those of the filling are gone: they would spend the budget. */
 async function spendEvenly(tx: Sql, now: number): Promise<void> {
   await tx.execute(`DELETE FROM requests`);
   const gap = BUDGET_WINDOW_MS / REQUESTS_A_DAY;
@@ -89,7 +89,8 @@ async function changeForWeeks(tx: Sql, now: number): Promise<void> {
   });
   await tx.execute(
     `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
-     SELECT value ->> 'at', value ->> 'before', 'conversations', value ->> 'inbox', value ->> 'id', 'status', 1
+     SELECT value ->> 'at', value ->> 'before', 'conversations', value ->> 'inbox', value ->> 'id',
+       'status', 1
      FROM json_each($1)`,
     JSON.stringify(changes.toReversed()),
   );

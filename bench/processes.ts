@@ -58,7 +58,7 @@ export async function startService(size: {
 }
 
 /** All ways load this module first, as bin/inbox-mirror.cjs does. */
-const LAUNCH_OPTIONS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
+export const LAUNCH_OPTIONS = ['--require', join(import.meta.dirname, '../bin/memory.cjs')];
 
 /** Runs one phase in a new process, so that CPU time and peak memory belong to this phase only. */
 export async function runPhase(

@@ -121,7 +121,7 @@ function spentLine(spent: readonly SpentKind[]): string {
   return `spent     requests of the last 24 h: ${kinds.join(', ')}`;
 }
 
-/** Requests by what they were for: a whole list, single pages, suspects or a command. Most first. */
+/** Requests by what they were for: a whole list, single pages, suspects, or a command. Most first. */
 function spentRecords(spent: readonly SpentKind[]): { what: string; requests: number }[] {
   const records = [...Map.groupBy(spent, whatFor)].map(([what, kinds]) => {
     return { what, requests: kinds.reduce((sum, { requests }) => sum + requests, 0) };

@@ -193,8 +193,8 @@ function nextLine({ schedules, nextReading, judged, now }: WholeStatus): string 
   if (nextReading === null) return `next     ${lists}`;
   const { at, inboxId, page, pages } = nextReading;
   const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
-  const where = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId})`;
-  return `next     ${where} ${when(at)}; by schedule ${lists}`;
+  const reading = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}`;
+  return `next     ${reading}; by schedule ${lists}`;
 }
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {

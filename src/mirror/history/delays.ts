@@ -3,7 +3,7 @@ import { iso } from '../../database/instants.ts';
 
 /** A time at which a conversation was seen to have changed. */
 export interface SeenDelay {
-  /** Milliseconds since it was seen before: it was seen at most that late. */
+  /** Milliseconds since it was seen before. The change fell in between, so it was seen at most that late. */
   readonly ms: number;
   readonly observedAt: Date;
 }

@@ -11,7 +11,7 @@ export function budgetSpent(
   resumeAt: Date,
   now: number,
 ): MirrorError {
-  const kept = cap < perDay ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
+  const kept = cap < perDay && reserved > 0 ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
   const why = lowered == null ? '' : ` The budget is lowered: ${lowered}.`;
   return new MirrorError(
     'BUDGET_SPENT',

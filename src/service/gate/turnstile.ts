@@ -41,7 +41,7 @@ const FOLLOW_CLOCK_MS = 10 * MINUTE;
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered'>;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
   readonly key: () => string;
   /** Called for each request, after the ledger has recorded it and before it leaves. */
   readonly onGranted?: () => void;
@@ -182,7 +182,7 @@ export class Turnstile {
     const { ledger, clock, budget, key } = this.#options;
     for (;;) {
       // The budget can be lowered while the request waits.
-      const cap = scheduled ? scheduledCap(budget) : budget.perDay;
+      const cap = budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay;
       await this.#throwIfSpent(cap);
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();

@@ -21,6 +21,16 @@ export function budgetSpent(
   );
 }
 
+/** `ageMs`: how old the last of the slots was that came too late in a row. */
+export function grantedTooLate(ageMs: number): MirrorError {
+  return new MirrorError(
+    'DATABASE',
+    `The database took ${duration(ageMs)} to grant a request, and too long for the two before: they were not ` +
+      "sent, but count in the day's budget. Nothing is lost; run the command again when the database answers " +
+      'faster.',
+  );
+}
+
 /** `strikes`: the number of 429s without an hour of open gate between them. */
 export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
   const repeated = strikes > 1 ? `, ${strikes} times lately` : '';

@@ -12,6 +12,11 @@ export interface Budget {
   readonly pageSize: number;
   /** Why the requests of a day are fewer than configured, as a clause; null or missing if they are not. */
   readonly lowered?: string | null;
+  /**
+   * Other mirrors have used up the day: no request may leave, although `perDay` is 1, so that every plan can
+   * divide by it.
+   */
+  readonly isUsedUp?: boolean;
 }
 
 /** A request without an answer is given up after this many ms. It can arrive at the service until then. */
@@ -37,17 +42,17 @@ export interface Lowering {
 /**
  * The requests of a day, and those reserved of them, that a configured budget leaves for now. The reserve
  * keeps its share. The key's limit is the largest that a mirror names: with it, another mirror can keep to a
- * smaller share. At least one request is left, so that every plan can divide by the budget.
+ * smaller share. `perDay` is at least 1; `isUsedUp` says that even that request may not leave.
  */
 export function lowered(
   { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
   { dayLimit, others }: Lowering,
-): Pick<Budget, 'perDay' | 'reserved'> {
+): Required<Pick<Budget, 'perDay' | 'reserved' | 'isUsedUp'>> {
   const byLimit = dayLimit === null ? perDay : Math.max(LEAST_BY_LIMIT, dayLimit);
   const ofKey = Math.max(perDay, ...others.map((other) => other.perDay));
   const byOthers = others.reduce((rest, { sent }) => rest - sent, ofKey);
   const left = Math.max(1, Math.min(perDay, byLimit, byOthers));
-  return { perDay: left, reserved: Math.floor((reserved * left) / perDay) };
+  return { perDay: left, reserved: Math.floor((reserved * left) / perDay), isUsedUp: byOthers < 1 };
 }
 
 /** Scheduled work may fill the window up to this many requests. */

@@ -8,6 +8,7 @@ import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './gate/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
+import { ensureMirrorId, readMirrorId } from './gate/identity.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
@@ -51,6 +52,10 @@ export interface Mirror {
   /** For messages: the file or the address, without any password. */
   readonly name: string;
   readonly provider: 'sqlite' | 'postgresql';
+  /** A random id that tells the mirror from an earlier one of the same name; null before `ensureId`. */
+  id(): Promise<string | null>;
+  /** Gives the mirror an id, unless it has one. */
+  ensureId(): Promise<void>;
   /** The record of every request, and the gate's pauses. The gate reads and writes it. */
   readonly ledger: Ledger;
   /** Counts requests against the day's budget. */
@@ -159,6 +164,8 @@ export function openMirror(database: Database): Mirror {
   return {
     name: database.name,
     provider: database.dialect.provider,
+    id: () => readMirrorId(database),
+    ensureId: () => ensureMirrorId(database),
     ledger: new DatabaseLedger(database),
     budget: new BudgetReader(database),
     sweeps: new SweepReader(database),

@@ -105,6 +105,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   try {
     const mirror = await openSharedMirror(configured, options);
     defer(() => mirror.close());
+    await mirror.ensureId();
     const clock = await followServerClock(mirror, defer);
     const use = await followKeyUse(
       {

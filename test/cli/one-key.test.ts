@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SECRET, testProgram } from '../support/program.ts';
+import { mirrorFile, SECRET, testProgram } from '../support/program.ts';
 
 test('two mirrors with one key share its day; start, status and doctor name the other mirror', async () => {
   const limits = {
@@ -35,6 +35,20 @@ test('two mirrors with one key share its day; start, status and doctor name the 
   expect(files).toHaveLength(2);
   for (const file of files)
     expect(readFileSync(join(folder, 'state', 'keys', key, file), 'utf8')).not.toContain(SECRET);
+});
+
+test('a mirror that is deleted and made again, as often as it is, stays within the day', async () => {
+  const limits = { REQUESTS_PER_DAY: '30', REQUESTS_RESERVED: '0', INBOX_STATE_DIR: 'state' };
+  const program = await testProgram({ conversations: [300] }, { ...limits, PAGE_SIZE: '10' });
+  const exitCodes: number[] = [];
+  for (let nth = 1; nth <= 4; nth += 1) {
+    const { exitCode, stderr } = await program.run('sync');
+    exitCodes.push(exitCode);
+    if (nth > 1) expect(stderr.replaceAll(/\s+/g, ' ')).toContain('used this key and sent 30 requests');
+    for (const side of ['', '-wal', '-shm']) rmSync(`${mirrorFile(program)}${side}`, { force: true });
+  }
+  expect(program.sandbox.arrivals).toHaveLength(30);
+  expect(exitCodes).toEqual([4, 4, 4, 4]);
 });
 
 test('a state folder that cannot be used stops no sync, and the log says so once', async () => {

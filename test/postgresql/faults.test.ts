@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { openReadOnly } from '../../src/query/open.ts';
+import { listenAndCut } from '../support/cutting-proxy.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
@@ -109,6 +110,24 @@ describe('opening a mirror fails with a message about', () => {
       message: expect.stringMatching(/gives this user too few rights.*permission denied for schema public/),
     });
   });
+
+  test.each([
+    ['begins', /BEGIN/],
+    ['creates its table', /CREATE TABLE IF NOT/],
+    ['locks it', /LOCK TABLE _prisma/],
+    ['creates the tables', /CREATE TABLE "inboxes"/],
+    ['commits', /COMMIT/],
+  ])(
+    'a connection that is cut while the first migration %s, and the next try succeeds',
+    async (_what, text) => {
+      const url = await newPostgresDatabase();
+      expect(await failureOf(openDatabase(await listenAndCut(url, text)))).toMatchObject({
+        code: 'DATABASE',
+        message: expect.stringContaining('has closed the connection'),
+      });
+      await (await openDatabase(url)).close();
+    },
+  );
 
   test('too many connections', async () => {
     const url = await asRole(await freshMirrorFile(), 'ALTER ROLE me CONNECTION LIMIT 0');

@@ -63,6 +63,11 @@ export class TestClock implements Clock {
     this.#bootShift += byMs;
   }
 
+  /** Simulates a machine that sleeps for `ms`: its monotonic clock stands still, its wall clock does not. */
+  suspend(ms: number): void {
+    this.#wallOffset += ms;
+  }
+
   ledgerTime = (): Promise<{ now: number; boot: ReturnType<TestClock['boot']> }> =>
     Promise.resolve({ now: this.now(), boot: this.boot() });
 

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bindSqlAdapterFactory, type SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
+import {
+  bindSqlAdapterFactory,
+  type Error as AdapterError,
+  type SqlDriverAdapterFactory,
+} from '@prisma/driver-adapter-utils';
 import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
 
 const NO_FILTERS = { externalTables: [], externalEnums: [] };
@@ -18,13 +22,11 @@ export async function applyMigrations(
 ): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
-  if (!connection.ok) throw new Error('the schema engine has no connection', { cause: connection.error });
+  if (!connection.ok) throw asThrown(connection.error, adapters);
   const adapter = connection.value;
   const run = async (sql: string): Promise<void> => {
     const result = await adapter.executeRaw({ sql, args: [], argTypes: [] });
-    if (result.ok) return;
-    const message = result.error.originalMessage ?? JSON.stringify(result.error);
-    throw new Error(message, { cause: result.error });
+    if (!result.ok) throw asThrown(result.error, adapters);
   };
   // Two processes may start at once, and one may be killed half-way. The lock admits one at a time; the
   // transaction applies all migrations or none.
@@ -37,12 +39,23 @@ export async function applyMigrations(
     await run('ROLLBACK').catch(() => undefined);
     // For an error of the driver the engine reports only a number; the registry holds the error.
     const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
-    throw number === undefined
-      ? error
-      : (adapters.errorRegistry.consumeError(Number(number))?.error ?? error);
+    throw number === undefined ? error : (thrownAs(Number(number), adapters) ?? error);
   } finally {
     await adapter.dispose();
   }
+}
+
+type Registry = Pick<ReturnType<typeof bindSqlAdapterFactory>, 'errorRegistry'>;
+
+/** The error that the driver has thrown: the adapter and the engine pass on only its number. */
+function thrownAs(number: number, { errorRegistry }: Registry): unknown {
+  return errorRegistry.consumeError(number)?.error;
+}
+
+/** The error to throw for an error that the adapter returns: an unknown one is the driver's own. */
+function asThrown(error: AdapterError, adapters: Registry): unknown {
+  const thrown = error.kind === 'GenericJs' ? thrownAs(error.id, adapters) : undefined;
+  return thrown ?? new Error(error.originalMessage ?? JSON.stringify(error), { cause: error });
 }
 
 /** Prisma's schema engine, in this process. Also used by `prisma/migrate.ts` to write new migrations. */

@@ -11,13 +11,23 @@ export function budgetSpent(
   resumeAt: Date,
   now: number,
 ): MirrorError {
-  const kept = cap < perDay ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
+  const kept = cap < perDay && reserved > 0 ? ` (${reserved} of ${perDay} are kept for manual commands)` : '';
   const why = lowered == null ? '' : ` The budget is lowered: ${lowered}.`;
   return new MirrorError(
     'BUDGET_SPENT',
     `The day's budget is spent: ${cap} requests in the last 24 hours${kept}.${why} ` +
       `The next one can leave at ${resumeAt.toISOString()}, in ${duration(resumeAt.getTime() - now)}.`,
     { resumeAt },
+  );
+}
+
+/** `ageMs`: how old the last of the slots was that came too late in a row. */
+export function grantedTooLate(ageMs: number): MirrorError {
+  return new MirrorError(
+    'DATABASE',
+    `The database took ${duration(ageMs)} to grant a request, and too long for the two before: they were not ` +
+      "sent, but count in the day's budget. Nothing is lost; run the command again when the database answers " +
+      'faster.',
   );
 }
 

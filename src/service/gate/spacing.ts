@@ -14,6 +14,18 @@ export function unansweredMs(gapMs: number): number {
   return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
+/** A request may always leave within this many ms of its instant in the ledger: a grant takes some time. */
+const LEAST_LATEST_MS = 1000;
+
+/**
+ * A granted request leaves within this many ms of its instant in the ledger, or not at all. After
+ * {@link unansweredMs} another process may send, and a gap must lie between the arrivals: half of the rest is
+ * for the grant, half for the way to the service.
+ */
+export function latestStartMs(gapMs: number): number {
+  return Math.max(LEAST_LATEST_MS, (unansweredMs(gapMs) - gapMs) / 2);
+}
+
 /**
  * Bottleneck's start of a request, which leaves once its hold is over. The next launch comes at least a gap
  * and `holdMs` later.

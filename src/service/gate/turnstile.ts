@@ -3,12 +3,13 @@ import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import { type Confirmation, type Ledger, type RequestEntry, SCHEDULED_REASONS } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
-import { budgetSpent, gatePaused, keyRefused } from './errors.ts';
+import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
-import { unansweredMs } from './spacing.ts';
+import { latestStartMs, unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
@@ -38,10 +39,13 @@ const LEDGER_MARGIN_MS = 50;
  */
 const FOLLOW_CLOCK_MS = 10 * MINUTE;
 
+/** A call stops at its third slot in a row that comes too late. */
+const MOST_LATE = 3;
+
 export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered'>;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
   readonly key: () => string;
   /** Called for each request, after the ledger has recorded it and before it leaves. */
   readonly onGranted?: () => void;
@@ -135,10 +139,16 @@ export class Turnstile {
 
   /** Reads the ledger's clock. If the clock was set, the ledger follows first (docs/decisions/0003). */
   async wallClock(): Promise<number> {
+    return (await this.#readClock()).now;
+  }
+
+  /** Like {@link wallClock}. `asked`: when it asked for the time (monotonic ms), which is no later. */
+  async #readClock(): Promise<{ now: number; asked: number }> {
     const { clock, ledger } = this.#options;
     for (;;) {
+      const asked = clock.monotonic();
       const time = await clock.ledgerTime();
-      if (!this.#mustFollow(time)) return time.now;
+      if (!this.#mustFollow(time)) return { now: time.now, asked };
       this.#isDoubted = await ledger.followClock(time);
       this.#followed = { ...time, at: clock.monotonic() };
     }
@@ -180,9 +190,9 @@ export class Turnstile {
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
     const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
     const { ledger, clock, budget, key } = this.#options;
-    for (;;) {
+    for (let late = 0; ;) {
       // The budget can be lowered while the request waits.
-      const cap = scheduled ? scheduledCap(budget) : budget.perDay;
+      const cap = budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay;
       await this.#throwIfSpent(cap);
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
@@ -190,8 +200,7 @@ export class Turnstile {
         await clock.sleep(Math.min(heldMs, LEDGER_POLL_MS), signal);
         continue;
       }
-      const now = await this.wallClock();
-      const recordedAt = clock.monotonic();
+      const { now, asked: recordedAt } = await this.#readClock();
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
       const bootAt = this.#followed?.boot?.at ?? null;
@@ -199,6 +208,14 @@ export class Turnstile {
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         this.#options.onGranted?.();
+        // The monotonic clock stands still while the machine sleeps; the wall clock does not.
+        const ageMs = Math.max(clock.monotonic() - recordedAt, clock.now() - now);
+        if (ageMs > latestStartMs(this.#gapMs)) {
+          await this.#leaveUnused(grant.id, ageMs);
+          late += 1;
+          if (late === MOST_LATE) throw grantedTooLate(ageMs);
+          continue;
+        }
         const { start, end } = this.#throttle.depart(launch);
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;
@@ -217,6 +234,19 @@ export class Turnstile {
       if (grant.because === 'pause') await this.refuseLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
+  }
+
+  /**
+   * Settles a request that is not sent, because its slot came so late that others may send at any moment. It
+   * stays in the budget.
+   */
+  async #leaveUnused(id: number, ageMs: number): Promise<void> {
+    const { ledger, clock } = this.#options;
+    // The ledger keeps only others away from a request that never left.
+    this.#spacedUntil.set(id, clock.monotonic() + unansweredMs(this.#gapMs) + LEDGER_MARGIN_MS);
+    this.#fillAt = 0;
+    const error = `not sent: the slot was ${duration(ageMs)} old when the gate received it`;
+    await ledger.settle(id, { status: null, durationMs: ageMs, items: null, error, serviceAt: null });
   }
 
   /**

@@ -27,27 +27,36 @@ export interface Use {
 export interface OtherMirror {
   /** The file or the address, without any password. */
   readonly name: string;
+  /** True for an earlier mirror at the place of this one, which was deleted or moved away. */
+  readonly isFormer: boolean;
   /** Its REQUESTS_PER_DAY. */
   readonly perDay: number;
   /** Its requests in the last 24 hours; those of an hour count until all of them have left. */
   readonly sent: number;
 }
 
+/** The owner of a record. */
+export interface RecordOwner {
+  /** The file or the address, without any password. */
+  readonly name: string;
+  /** The mirror's id. Another mirror of the same name has another one. */
+  readonly id: string;
+}
+
 /**
  * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/SCOPE/MIRROR.json`, a
- * small file for each mirror, which only its own processes replace. A rename replaces a file whole, so
- * readers need no lock and a killed writer leaves the old file.
+ * small file for each name and id, which only the mirror's own processes replace. A rename replaces a file
+ * whole, so readers need no lock and a killed writer leaves the old file.
  */
 export class KeyRecords {
   readonly #folder: string;
   readonly #name: string;
   readonly #file: string;
 
-  /** @param name of this mirror, without any password */
-  constructor(folder: string, name: string) {
+  constructor(folder: string, { name, id }: RecordOwner) {
     this.#folder = join(folder, 'keys');
     this.#name = name;
-    this.#file = `${createHash('sha256').update(name).digest('hex').slice(0, 16)}.json`;
+    this.#file = `${createHash('sha256').update(`${name}\n${id}`).digest('hex').slice(0, 16)}.json`;
   }
 
   /** Replaces this mirror's record. @throws an error of the file system */
@@ -76,7 +85,8 @@ export class KeyRecords {
         if (record === null) return [];
         const sent = sentAt(record, now);
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
-        return sent > 0 ? [{ name: record.name, perDay: record.perDay, sent }] : [];
+        const { name, perDay } = record;
+        return sent > 0 ? [{ name, isFormer: name === this.#name, perDay, sent }] : [];
       });
   }
 }

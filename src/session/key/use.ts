@@ -20,7 +20,7 @@ export interface KeyUse {
 
 export interface KeyUseDeps {
   readonly configured: Budget;
-  readonly mirror: Pick<Mirror, 'name' | 'ledger' | 'budget'>;
+  readonly mirror: Pick<Mirror, 'name' | 'id' | 'ledger' | 'budget'>;
   readonly clock: Pick<Clock, 'now'>;
   /** The machine's clock, epoch ms: mirrors on one machine compare their records by it. */
   readonly machineNow: () => number;
@@ -45,7 +45,8 @@ export function openKeyUse(deps: KeyUseDeps): KeyUse {
 
 class RecordedUse implements KeyUse {
   readonly #deps: KeyUseDeps;
-  readonly #records: KeyRecords | null;
+  /** Null before the first refresh, and without a folder. */
+  #records: KeyRecords | null = null;
   readonly budget: Budget;
   #day: { readonly sent: number; readonly until: number } | null = null;
   /** The ledger's requests at the last refresh, and those of this process since. */
@@ -57,8 +58,7 @@ class RecordedUse implements KeyUse {
 
   constructor(deps: KeyUseDeps) {
     this.#deps = deps;
-    const { folder, mirror, configured } = deps;
-    this.#records = folder === null ? null : new KeyRecords(folder, mirror.name);
+    const { configured } = deps;
     const values = () => lowered(configured, { dayLimit: this.#dayLimit(), others: this.others() });
     const why = () => this.#why();
     this.budget = {
@@ -68,6 +68,9 @@ class RecordedUse implements KeyUse {
       },
       get reserved() {
         return values().reserved;
+      },
+      get isUsedUp() {
+        return values().isUsedUp;
       },
       get lowered() {
         return why();
@@ -92,17 +95,21 @@ class RecordedUse implements KeyUse {
   }
 
   async refresh(): Promise<void> {
-    const { mirror, clock, machineNow } = this.#deps;
+    const { mirror, clock, machineNow, folder } = this.#deps;
     const now = clock.now();
     const use = foreignUse(await mirror.ledger.gateState(), now);
     this.#day = use?.kind === 'day' ? { sent: use.sent, until: use.until.getTime() } : null;
-    if (this.#records === null) return;
+    if (folder === null) return;
     const before = this.#since;
     const { sent, leaving } = await mirror.budget.windowByHour(now);
     // The window is longer than the hours: the newest requests leave it after them.
     const newest = sent - leaving.reduce((sum, requests) => sum + requests, 0);
+    // A mirror that has replaced this one must not overwrite its record. The id is read after the ledger: if
+    // the mirror is replaced between the two, its requests count twice, not never.
+    const id = (await mirror.id()) ?? '';
     this.#own = { at: machineNow(), leaving: [...leaving, newest] };
     this.#since -= before;
+    this.#records = new KeyRecords(folder, { name: mirror.name, id });
   }
 
   #dayLimit(): number | null {
@@ -145,14 +152,17 @@ class RecordedUse implements KeyUse {
 
 /** What status, `doctor` and the log say of other mirrors with the key. */
 export function othersWords(mirrors: readonly OtherMirror[]): string {
-  const [first] = mirrors;
   const sent = plural(
     mirrors.reduce((sum, mirror) => sum + mirror.sent, 0),
     'request',
   );
-  const who =
-    mirrors.length === 1
-      ? `another mirror, ${first?.name ?? ''}, uses`
-      : `${mirrors.length} other mirrors use`;
-  return `${who} this key and sent ${sent} in the last day`;
+  return `${whoUses(mirrors)} this key and sent ${sent} in the last day`;
+}
+
+function whoUses(mirrors: readonly OtherMirror[]): string {
+  const name = mirrors[0]?.name ?? '';
+  const isOne = mirrors.length === 1;
+  if (mirrors.every(({ isFormer }) => isFormer))
+    return isOne ? `an earlier mirror at ${name} used` : `${mirrors.length} earlier mirrors at ${name} used`;
+  return isOne ? `another mirror, ${name}, uses` : `${mirrors.length} other mirrors use`;
 }

@@ -162,8 +162,10 @@ export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'cloc
   readonly clock?: Clock;
   /** The `Date` of the answers. Default: none. */
   readonly date?: () => string | undefined;
-  /** Each grant returns this many milliseconds late, as if another process locked the database. */
-  readonly lockedMs?: number;
+  /** The milliseconds by which the next granted slot comes late, as if another process locked the database. */
+  readonly lockedMs?: () => number;
+  /** Called when a slot is granted, before the gate has the reply. */
+  readonly onGranting?: () => void;
   /** Called when the ledger has recorded a request's end, before anything else runs. */
   readonly onSettled?: (ledger: Ledger, id: number) => Promise<void>;
 }
@@ -190,15 +192,19 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
     clock,
     sandbox,
     arrived: (count) => until(() => sandbox.arrivals.length >= count),
-    async start(path, { way, date, lockedMs = 0, onSettled, budget, clock: own = clock, ...options } = {}) {
+    async start(path, given = {}) {
+      const { way, date, lockedMs, onGranting, onSettled, budget, clock: own = clock, ...options } = given;
       const database = await clock.work(() => openDatabase(urlOf(path)));
       onTestFinished(() => database.close());
       const held = heldLedger(new DatabaseLedger(database), clock);
       const ledger: Ledger = {
         ...held,
-        async grant(...given) {
-          const grant = await held.grant(...given);
-          if (lockedMs > 0) await clock.sleep(lockedMs);
+        async grant(...asked) {
+          const grant = await held.grant(...asked);
+          if (!grant.granted) return grant;
+          const lateMs = lockedMs?.() ?? 0;
+          if (lateMs > 0) await clock.sleep(lateMs);
+          onGranting?.();
           return grant;
         },
         async settle(id, outcome) {

@@ -178,7 +178,7 @@ function simulate(ways: readonly (readonly [number, number])[], gap: number, mos
 test('the gate spaces by the arrival of a delayed request, not by the time of its ledger row', async () => {
   const { start, sandbox, arrived } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();
-  const late = await start(path, { lockedMs: 900 });
+  const late = await start(path, { lockedMs: () => 900 });
   const other = await start(path);
   const first = late.ask();
   await arrived(1);

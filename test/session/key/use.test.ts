@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Budget } from '../../../src/core/budget.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { stateFolder } from '../../../src/session/config/state-folder.ts';
 import { KeyRecords } from '../../../src/session/key/records.ts';
@@ -13,9 +14,16 @@ import { freshMirrorFile } from '../../support/template.ts';
 
 const BUDGET: Budget = { perSecond: 1, perDay: 100, reserved: 10, pageSize: 100 };
 
+/** Two mirrors. */
+const [M, N] = [
+  { name: 'm.db', id: '1' },
+  { name: 'n.db', id: '2' },
+];
+
 interface Used {
   readonly use: KeyUse;
   readonly troubles: string[];
+  readonly database: Database;
   /** Records requests as the gate does. */
   send(requests: number): Promise<void>;
 }
@@ -23,14 +31,16 @@ interface Used {
 async function mirrorWith(
   folder: string | null,
   clock: TestClock,
-  { perDay = 100, key = 'fingerprint' }: { perDay?: number; key?: string } = {},
+  { perDay = 100, key = 'fingerprint', name }: { perDay?: number; key?: string; name?: string } = {},
 ): Promise<Used> {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
   const troubles: string[] = [];
+  const mirror = openMirror(database);
+  await mirror.ensureId();
   const use = openKeyUse({
     configured: { ...BUDGET, perDay },
-    mirror: openMirror(database),
+    mirror: name === undefined ? mirror : { ...mirror, name },
     clock,
     machineNow: clock.now,
     folder,
@@ -41,6 +51,7 @@ async function mirrorWith(
   return {
     use,
     troubles,
+    database,
     async send(requests) {
       for (let nth = 0; nth < requests; nth += 1) {
         await database.execute(
@@ -87,6 +98,34 @@ test('each mirror may keep to a share: the largest REQUESTS_PER_DAY is the limit
   expect(small.use.budget.perDay).toBe(30);
 });
 
+test('a mirror that is deleted and made again keeps to what the deleted one left of the day', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  await (await mirrorWith(folder, clock, { name: 'm.db' })).send(60);
+  const second = await mirrorWith(folder, clock, { name: 'm.db' });
+  expect(second.use.budget).toMatchObject({ perDay: 40, isUsedUp: false });
+  expect(second.use.budget.lowered).toBe(
+    'an earlier mirror at m.db used this key and sent 60 requests in the last day',
+  );
+  await second.send(40);
+  const third = await mirrorWith(folder, clock, { name: 'm.db' });
+  expect(third.use.budget.isUsedUp).toBe(true);
+  expect(third.use.budget.lowered).toBe(
+    '2 earlier mirrors at m.db used this key and sent 100 requests in the last day',
+  );
+});
+
+test('a mirror that is put in the place of an open one gets a record of its own', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const { use, send, database } = await mirrorWith(folder, clock, { name: 'm.db' });
+  await send(60);
+  await database.execute(`DELETE FROM requests`);
+  await database.execute(`UPDATE settings SET value = 'another' WHERE name = 'mirror_id'`);
+  await clock.sleep(MINUTE);
+  await use.refresh();
+  await send(1);
+  expect(use.others()).toMatchObject([{ name: 'm.db', sent: 60 }]);
+});
+
 test('requests count for a day; then the mirror and, a day later, its record are forgotten', async () => {
   const [folder, clock] = [temporaryFolder(), new TestClock()];
   const [one, other] = [await mirrorWith(folder, clock), await mirrorWith(folder, clock)];
@@ -118,16 +157,18 @@ test('a record counts each request once, whether or not the ledger has been read
 
 test('two processes of one mirror write one record, and are no other mirrors to each other', async () => {
   const folder = temporaryFolder();
-  const [first, second] = [new KeyRecords(folder, 'm.db'), new KeyRecords(folder, 'm.db')];
+  const [first, second] = [new KeyRecords(folder, M), new KeyRecords(folder, M)];
   for (let nth = 1; nth <= 20; nth += 1)
     (nth % 2 === 0 ? first : second).write('key', 100, { at: 0, leaving: [nth] });
   expect(first.others('key', 0)).toEqual([]);
-  expect(new KeyRecords(folder, 'n.db').others('key', 0)).toEqual([{ name: 'm.db', perDay: 100, sent: 20 }]);
+  expect(new KeyRecords(folder, N).others('key', 0)).toEqual([
+    { name: 'm.db', isFormer: false, perDay: 100, sent: 20 },
+  ]);
 });
 
 test('only the user may read the records; half-written and foreign files do no harm', async () => {
   const folder = join(temporaryFolder(), 'state');
-  const records = new KeyRecords(folder, 'm.db');
+  const records = new KeyRecords(folder, M);
   records.write('key', 100, { at: 0, leaving: [1] });
   const inside = join(folder, 'keys', 'key');
   for (const path of [folder, join(folder, 'keys'), inside]) expect(statSync(path).mode & 0o777).toBe(0o700);
@@ -136,7 +177,9 @@ test('only the user may read the records; half-written and foreign files do no h
   writeFileSync(join(inside, `${file}.4711`), readFileSync(join(inside, file), 'utf8').slice(0, 20));
   writeFileSync(join(inside, 'other.json'), '{"mirror":"x","requests_per_day":5000,"at":0,"leaving":["9"]}');
   writeFileSync(join(inside, 'broken.json'), '{"mirror":');
-  expect(new KeyRecords(folder, 'n.db').others('key', 0)).toEqual([{ name: 'm.db', perDay: 100, sent: 1 }]);
+  expect(new KeyRecords(folder, N).others('key', 0)).toEqual([
+    { name: 'm.db', isFormer: false, perDay: 100, sent: 1 },
+  ]);
 });
 
 test('a folder that cannot be written is reported once, and the mirror keeps its own budget', async () => {
@@ -163,7 +206,7 @@ test('a record costs a request less than 20 ms', async () => {
   mkdirSync(folder, { recursive: true });
   const clock = new TestClock();
   for (const name of ['a', 'b', 'c', 'd'])
-    new KeyRecords(folder, name).write('fingerprint', 100, { at: clock.now(), leaving: [1] });
+    new KeyRecords(folder, { name, id: '1' }).write('fingerprint', 100, { at: clock.now(), leaving: [1] });
   const { use } = await mirrorWith(folder, clock);
   const from = performance.now();
   for (let nth = 0; nth < 100; nth += 1) {

@@ -66,7 +66,8 @@ export async function runProgram(
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    printLine(io.stderr, describeError(io, error), io.env['INBOX_API_KEY'] ?? null);
+    const { keyToMask } = await import('../session/config/secrets.ts');
+    printLine(io.stderr, describeError(io, error), keyToMask(io.env, io.cwd));
     return exitCodeOf(error);
   }
 }

@@ -45,6 +45,14 @@ const COMMANDS = [
   ['tables'],
 ];
 
+/** A file or a pipe keeps the bytes of these: programs read them. */
+const CSV = [
+  ['query', `SELECT status AS "${HOSTILE}" FROM conversations`, '--format', 'csv'],
+  ['query', 'SELECT status FROM conversations', '--format', 'csv', '--raw'],
+  ['changes', '--format', 'csv'],
+  ['changes', '--format', 'csv', '--raw'],
+];
+
 test('no name, status or message of the service reaches a terminal or a pipe as an instruction', async () => {
   const program = await hostileProgram();
   const [inbox = ''] = program.sandbox.world.inboxes.keys();
@@ -57,6 +65,18 @@ test('no name, status or message of the service reaches a terminal or a pipe as 
       const shown = await runOnTerminal(program, columns, ...command);
       expectHarmless(shown.replaceAll(REDRAWN, ''), `${command.join(' ')} on a terminal`);
     }
+  }
+});
+
+test('CSV on a terminal marks each control character; into a pipe it keeps every byte', async () => {
+  const program = await hostileProgram();
+  await program.run('sync');
+  for (const command of CSV) {
+    const shown = await runOnTerminal(program, 80, ...command);
+    expectHarmless(shown, command.join(' '));
+    expect(shown, command.join(' ')).toContain('�[8m�[2K�31mEve�live��');
+    const { stdout } = await program.run(...command);
+    expect(stdout, command.join(' ')).toContain(HOSTILE);
   }
 });
 
@@ -89,14 +109,35 @@ test('JSON holds every character as it came, escaped', async () => {
 test('a cell of CSV that a spreadsheet would run begins with an apostrophe, unless --raw is given', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 1 });
   await program.run('sync');
-  const cells = ['=1+1', '+49 30 1', '-cmd', '@sum', '\tx', '-5', '-5.25', 'a=b', ''];
+  const cells = ['=1+1', '+49 30 1', '-cmd', '@sum', '-5', '-5.25', 'a=b', ''];
   const sql = `SELECT -5 AS n, ${cells.map((cell, index) => `'${cell}' AS c${index}`).join(', ')}, NULL AS "=x"`;
   const [head, row] = (await program.run('query', sql, '--format', 'csv')).stdout.split('\n');
   expect(head).toBe(`n,${cells.map((_, index) => `c${index}`).join(',')},'=x`);
-  expect(row).toBe(`-5,'=1+1,'+49 30 1,'-cmd,'@sum,'\tx,-5,-5.25,a=b,"",`);
+  expect(row).toBe(`-5,'=1+1,'+49 30 1,'-cmd,'@sum,-5,-5.25,a=b,"",`);
   const raw = await program.run('query', sql, '--format', 'csv', '--raw');
   expect(raw.stdout.split('\n')[1]).toBe(`-5,${cells.slice(0, -1).join(',')},"",`);
+  for (const control of ['\t', '\r', '\n']) {
+    const print = async (...more: string[]): Promise<string> =>
+      (await program.run('query', `SELECT '${control}=1+1' AS c`, '--format', 'csv', ...more)).stdout;
+    expect(await print()).toBe(`c\n"'${control}=1+1"\n`);
+    expect(await print('--raw')).toBe(`c\n"${control}=1+1"\n`);
+  }
 });
+
+test.each([';', '\t', '\r', '\n', ','])(
+  'a cell of CSV that contains %j is quoted, so that no program separates it there',
+  async (separator) => {
+    const program = await testProgram({ inboxes: 1, conversations: 1 });
+    await program.run('sync');
+    const name = `x${separator}=1+cmd|'' /C calc''!A0`;
+    const cell = `"${name.replaceAll("''", "'")}"`;
+    for (const more of [[], ['--raw']]) {
+      const sql = `SELECT '${name}' AS c`;
+      const { stdout } = await program.run('query', sql, '--format', 'csv', ...more);
+      expect(stdout).toBe(`c\n${cell}\n`);
+    }
+  },
+);
 
 test('changes escapes cells of CSV too, unless --raw is given', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 1 });
@@ -104,10 +145,10 @@ test('changes escapes cells of CSV too, unless --raw is given', async () => {
   const database = await temporaryDatabase(mirrorFile(program));
   await database.execute(
     `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
-     VALUES ('2026-03-02T08:00:00.000Z', 'conversations', '1', '2', 'status', NULL, '=HYPERLINK("x")')`,
+     VALUES ('2026-03-02T08:00:00.000Z', 'conversations', '1', '2', 'status', 'x;=1', '=HYPERLINK("x")')`,
   );
   const print = async (...more: string[]): Promise<string> =>
     (await program.run('changes', '--field', 'status', '--format', 'csv', ...more)).stdout;
-  expect(await print()).toContain(`,"'=HYPERLINK(""x"")",`);
-  expect(await print('--raw')).toContain(`,"=HYPERLINK(""x"")",`);
+  expect(await print()).toContain(`,"x;=1","'=HYPERLINK(""x"")",`);
+  expect(await print('--raw')).toContain(`,"x;=1","=HYPERLINK(""x"")",`);
 });

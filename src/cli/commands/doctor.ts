@@ -3,6 +3,7 @@ import { SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
 import { foreignUse, judgePause } from '../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
+import { withoutKey } from '../../core/secrets.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import { jsonOption, type Runner } from '../options.ts';
@@ -47,6 +48,7 @@ async function runDoctor(
 ): Promise<number> {
   const { openSession } = await import('../../session/session.ts');
   const { findMirror } = await import('../../session/reader.ts');
+  const { keyToMask } = await import('../../session/config/secrets.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
@@ -79,9 +81,19 @@ async function runDoctor(
   } finally {
     await session?.close();
   }
-  if (json) printJson(io.stdout, JSON.stringify({ ok: exitCode === EXIT.done, checks }, null, 2));
-  else printLine(io.stdout, checks.map((check) => asLine(io, check)).join('\n'));
+  print(io, checks, { ok: exitCode === EXIT.done, json, key: keyToMask(io.env, io.cwd) });
   return exitCode;
+}
+
+/** Prints the checks without the key, which an address or a failure may repeat. */
+function print(
+  io: Io,
+  found: readonly Check[],
+  { ok, json, key }: { ok: boolean; json: boolean; key: string | null },
+): void {
+  const checks = found.map((check) => ({ ...check, message: withoutKey(check.message, key) }));
+  if (json) printJson(io.stdout, JSON.stringify({ ok, checks }, null, 2));
+  else printLine(io.stdout, checks.map((check) => asLine(io, check)).join('\n'));
 }
 
 async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Promise<Check> {

@@ -1,6 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { parseExact } from '../../core/json.ts';
 import type { Cell } from '../../query/result.ts';
+import { asCell } from '../../session/terminal.ts';
 
 /** A cell as SQL writes it: `NULL`, `x'0a'` for bytes, else its plain text. */
 export function asText(cell: Cell): string {
@@ -22,15 +23,34 @@ export function asJson(cell: Cell, isJson: boolean): unknown {
 }
 
 /** A cell that a spreadsheet runs as a formula, and a number, which it does not. */
-const FORMULA = /^[=+\-@\t\r＝＋－＠]/;
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /**
- * Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two.
- * @param raw without it, an apostrophe precedes each text that a spreadsheet would run
+ * Cells in quotes, besides those that RFC 4180 requires. Some spreadsheets also separate cells at a semicolon
+ * or a tab. Empty text is distinguished from NULL.
  */
-export function asCsv(rows: readonly (readonly (string | number | null)[])[], raw: boolean): string {
-  const safe = (cell: string | number | null): string | number | null =>
-    typeof cell === 'string' && FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell;
-  return stringify(raw ? [...rows] : rows.map((row) => row.map(safe)), { quoted_match: /^$/ });
+const QUOTED = /^$|[;\t]/;
+
+export interface CsvForm {
+  /** False: an apostrophe precedes each text that a spreadsheet would run. */
+  readonly raw: boolean;
+  /** A mark replaces each control character. A file or a pipe keeps them: programs read them. */
+  readonly onTerminal: boolean;
+}
+
+/** Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two. */
+export function asCsv(
+  rows: readonly (readonly (string | number | null)[])[],
+  { raw, onTerminal }: CsvForm,
+): string {
+  const written = (cell: string | number | null): string | number | null => {
+    if (typeof cell !== 'string') return cell;
+    const safe = !raw && FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell;
+    return onTerminal ? asCell(safe) : safe;
+  };
+  return stringify(
+    rows.map((row) => row.map(written)),
+    { quoted_match: QUOTED },
+  );
 }

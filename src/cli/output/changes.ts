@@ -15,14 +15,15 @@ export interface ChangePrinter {
 
 export function changePrinter({ stdout: output, signal }: Io, format: Format, raw: boolean): ChangePrinter {
   let printed = 0;
+  const csv = { raw, onTerminal: output.isTTY === true };
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
     ndjson: (changes) => asHarmlessJson(asNdjson(changes)),
     csv: (changes) =>
-      begin(asCsv([CHANGE_COLUMNS], raw), '') +
+      begin(asCsv([CHANGE_COLUMNS], csv), '') +
       asCsv(
         changes.map((change) => Object.values(changeAsJson(change))),
-        raw,
+        csv,
       ),
     json: (changes) =>
       begin('[\n  ', ',\n  ') +
@@ -38,7 +39,7 @@ export function changePrinter({ stdout: output, signal }: Io, format: Format, ra
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS], raw));
+      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS], csv));
       else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
     },
   };

@@ -48,8 +48,10 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
   return wrapped(output, lines.join('\n'), HANGING);
 }
 
-function nextTable(output: Output, { now, outlook, names, readsPages }: OutlookReport): string {
+function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {
   if (!readsPages) return 'READ_PAGES=off: only whole lists are read, by their schedules.';
+  if (outlook.pages === 0 && lost.length > 0)
+    return 'No page can be read singly now: the lines that begin with "whole" say why.';
   if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
   const columns = [
     { title: 'in' },

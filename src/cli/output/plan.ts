@@ -56,7 +56,7 @@ function verdict(output: Output, load: Load): string[] {
     `The greatest ages to expect: ${ages.join(', ')}.`,
     'Nothing breaks: the most urgent lists are read first. ' +
       'Longer intervals (SCHEDULE_…) are promises that the budget can keep.',
-    ...(load.pages === null
+    ...(load.pages === null || load.pages.areWhole
       ? []
       : [
           'The schedules leave no request for the pages where most changes are expected. Without ' +
@@ -69,6 +69,11 @@ function verdict(output: Output, load: Load): string[] {
 function pagesOf({ pages }: Load): string[] {
   if (pages === null) return [];
   const rest = thousands(Math.round(pages.requests));
+  if (pages.areWhole)
+    return [
+      'No list of conversations can be read page by page now; `inbox-mirror plan` says why. ' +
+        `The other ${rest} may read whole lists again.`,
+    ];
   return [
     `The other ${rest} read single pages of conversations, where most changes are expected.`,
     ...(pages.days > 1 ? [`${coverWords(pages.days)}.`] : []),

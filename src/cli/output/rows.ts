@@ -2,7 +2,7 @@ import { MirrorError } from '../../core/errors.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
 import { asHarmlessJson, type Streams } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
-import { asCsv, asJson, asText } from './cells.ts';
+import { asCsv, asJson, asText, type CsvForm } from './cells.ts';
 import { writePaced } from './paced.ts';
 import { printTable } from './result-table.ts';
 
@@ -24,7 +24,10 @@ export async function printRows(
     await printTable(streams, result, limit);
     return;
   }
-  const { head, textOf, tail } = FORMS[format](result.columns, raw);
+  const { head, textOf, tail } = FORMS[format](result.columns, {
+    raw,
+    onTerminal: streams.stdout.isTTY === true,
+  });
   let text = head;
   const write = async (): Promise<void> => {
     const gathered = text;
@@ -66,14 +69,14 @@ interface Form {
 }
 
 const FORMS: Readonly<
-  Record<Exclude<Format, 'table'>, (columns: QueryResult['columns'], raw: boolean) => Form>
+  Record<Exclude<Format, 'table'>, (columns: QueryResult['columns'], form: CsvForm) => Form>
 > = {
-  csv: (columns, raw) => ({
-    head: asCsv([columns.map(({ name }) => name)], raw),
+  csv: (columns, form) => ({
+    head: asCsv([columns.map(({ name }) => name)], form),
     textOf: (rows) =>
       asCsv(
         rows.map((row) => row.map((cell) => (cell === null ? null : asText(cell)))),
-        raw,
+        form,
       ),
     tail: () => '',
   }),

@@ -8,6 +8,7 @@ import type { WholeStatus } from '../../status/observe.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import { limitConnections, limitRequests } from './limits.ts';
+import { EVERY_ANSWER, HEADERS_MS, JSON_TYPE, MALFORMED } from './malformed.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
 import { createTokenGuard, type TokenGuard } from './token.ts';
@@ -19,13 +20,12 @@ const STATUS_PATIENCE_MS = 5 * SECOND;
 /** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
 const TIME_OUTS = {
   // Node closes late connections at the next check: they live for up to a second longer.
-  http: { headersTimeout: 5 * SECOND, connectionsCheckingInterval: SECOND },
+  http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: SECOND },
   requestTimeout: 10 * SECOND,
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
 };
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 const INDEX = `/healthz      whether the process and its database answer
@@ -79,7 +79,7 @@ export interface Endpoints {
  */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, log } = options;
-  const server = fastify({ forceCloseConnections: true, ...TIME_OUTS });
+  const server = fastify({ forceCloseConnections: true, ...TIME_OUTS, ...MALFORMED });
   limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   limitRequests(server);
@@ -107,7 +107,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
 function guard(server: FastifyInstance, hostNames: readonly string[], log: Log): void {
   server.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+    reply.headers(EVERY_ANSWER);
     if (!isOurHost(request.headers.host, hostNames)) {
       const name = JSON.stringify(request.headers.host ?? '');
       return await reply.code(421).send({

@@ -4,9 +4,8 @@ import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
-import type { PlanningMirror } from '../../sync/planning/agenda.ts';
 import type { Cron } from '../../sync/planning/cron.ts';
-import { type Load, loadOf } from '../../sync/planning/load.ts';
+import { type Load, type LoadMirror, loadOf } from '../../sync/planning/load.ts';
 import type { ReadPages } from '../sweeps/pages.ts';
 
 /** Milliseconds between two checks: until every list has been read once, and from then on. */
@@ -14,7 +13,7 @@ const WHILE_UNKNOWN_MS = 10 * MINUTE;
 const EVERY_MS = 6 * HOUR;
 
 export interface FitDeps {
-  readonly mirror: PlanningMirror;
+  readonly mirror: LoadMirror;
   readonly crons: Readonly<Record<ListName, Cron>>;
   readonly budget: Budget;
   readonly readPages: ReadPages | null;

@@ -1,6 +1,7 @@
 import type { Budget } from '../../core/budget.ts';
 import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
+import { withoutKey } from '../../core/secrets.ts';
 import { readDatabaseUrl, sslModeWarnings } from './database-url.ts';
 import { type Endpoints, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, reader } from './environment.ts';
@@ -113,14 +114,15 @@ export function readConfig(
     storePublicPermalink: readBoolean(read, 'STORE_PUBLIC_PERMALINK'),
   };
   const misspelt = misspeltVariables(environment, known);
-  if (faults.length > 0) throw configError(faults, misspelt);
+  const masked = (texts: readonly string[]): string[] => texts.map((text) => withoutKey(text, config.key));
+  if (faults.length > 0) throw configError(masked(faults), misspelt);
   const risks = needs.service
     ? [
         ...strayKeyWarnings(environment, needs.own ?? environment, folder),
         ...exposedFileWarnings(environment, folder, config.databaseUrl),
       ]
     : [];
-  const warnings = [...misspelt, ...risks, ...sslModeWarnings(config.databaseUrl)];
+  const warnings = [...misspelt, ...masked(risks), ...sslModeWarnings(config.databaseUrl)];
   return Object.freeze({ ...config, warnings });
 }
 

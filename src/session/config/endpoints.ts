@@ -25,7 +25,7 @@ export function readEndpoints(
   { env, folder, serves, faults }: { env: Environment; folder: string; serves: boolean; faults: string[] },
 ): Endpoints {
   const host = read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
-    /\s/.test(text) ? undefined : text,
+    isIP(text) !== 0 || /^[^\s/:@?#]+$/.test(text) ? text : undefined,
   );
   const secret = readSecret(env, folder, 'HTTP_TOKEN', faults);
   const isUnread = secret.text === '' && secret.name !== 'HTTP_TOKEN';
@@ -37,8 +37,8 @@ export function readEndpoints(
     );
   if (serves && token === null && !isUnread && !isLoopback(host))
     faults.push(
-      `HTTP_HOST: on ${host}, other machines could read the mirror's data; name a file with a token of at ` +
-        `least ${LEAST_TOKEN} characters in HTTP_TOKEN_FILE (or set HTTP_TOKEN), or set HTTP_HOST=127.0.0.1`,
+      `HTTP_HOST: on this address, other machines could read the mirror's data; name a file with a token of ` +
+        `at least ${LEAST_TOKEN} characters in HTTP_TOKEN_FILE (or set HTTP_TOKEN), or set HTTP_HOST=127.0.0.1`,
     );
   return {
     host,

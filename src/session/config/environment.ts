@@ -16,9 +16,12 @@ export function readEnvironment(env: Environment, folder: string): Environment {
   }
 }
 
+/** No fault shows the value of these: an address may hold a password, and the key may be in its place. */
+const ADDRESSES = new Set(['INBOX_API_URL', 'WEBHOOK_URL', 'HTTP_HOST', 'HTTP_ALLOWED_HOSTS']);
+
 /**
  * Reads one variable, or returns `fallback` if it is blank. If `parse` returns undefined, the variable has a
- * fault, which reports `expected`.
+ * fault, which reports `expected`, and the value unless it is an address.
  */
 export type Read = <Value>(
   name: string,
@@ -32,7 +35,8 @@ export function reader(env: Environment, faults: string[]): Read {
     const text = env[name]?.trim() ?? '';
     if (text === '') return fallback;
     const value = parse(text);
-    if (value === undefined) faults.push(`${name}: expected ${expected}, but got ${JSON.stringify(text)}`);
+    const got = ADDRESSES.has(name) ? '; its value is not shown here' : `, but got ${JSON.stringify(text)}`;
+    if (value === undefined) faults.push(`${name}: expected ${expected}${got}`);
     return value ?? fallback;
   };
 }

@@ -1,8 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { codeOf } from '../../core/errors.ts';
 import type { Environment } from './environment.ts';
+import { readNamedFile } from './files.ts';
 
 /** How requests reach the service and the webhook. */
 export interface Network {
@@ -54,17 +52,11 @@ function canUseProxies(version: string): boolean {
 
 function readAuthority(env: Environment, folder: string, faults: string[]): string | null {
   const name = 'INBOX_API_CA_FILE';
-  const file = env[name]?.trim() ?? '';
-  if (file === '') return null;
-  let text: string;
-  try {
-    text = readFileSync(resolve(folder, file), 'utf8');
-  } catch (error) {
-    faults.push(`${name}: cannot read ${file} (${codeOf(error) ?? 'unknown error'})`);
-    return null;
-  }
-  if (hasCertificate(text)) return text;
-  faults.push(`${name}: ${file} holds no certificate; expected PEM, which has -----BEGIN CERTIFICATE-----`);
+  const file = readNamedFile(env, folder, name, faults);
+  if (file === null || hasCertificate(file.text)) return file?.text ?? null;
+  faults.push(
+    `${name}: ${file.path} holds no certificate; expected PEM, which has -----BEGIN CERTIFICATE-----`,
+  );
   return null;
 }
 

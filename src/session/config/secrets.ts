@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { codeOf } from '../../core/errors.ts';
-import { configError, type Environment } from './environment.ts';
+import { join } from 'node:path';
+import { configError, type Environment, readEnvironment } from './environment.ts';
+import { readNamedFile } from './files.ts';
 
 /**
  * Reads a secret from the variable `name`, or from the file that NAME_FILE names.
@@ -14,18 +13,13 @@ export function readSecret(
   faults: string[],
 ): { text: string; name: string } {
   const text = env[name]?.trim() ?? '';
-  const file = env[`${name}_FILE`]?.trim() ?? '';
-  if (file === '') return { text, name };
-  if (text !== '') faults.push(`${name} and ${name}_FILE: both are set; set one of them`);
-  try {
-    const content = readFileSync(resolve(folder, file), 'utf8').trim();
-    if (content === '') faults.push(`${name}_FILE: ${file} is empty`);
-    return { text: content, name: `${name}_FILE` };
-  } catch (error) {
-    const cause = codeOf(error) ?? 'unknown error';
-    faults.push(`${name}_FILE: cannot read ${file} (${cause})`);
-    return { text: '', name: `${name}_FILE` };
-  }
+  const fileName = `${name}_FILE`;
+  if (!env[fileName]?.trim()) return { text, name };
+  if (text !== '') faults.push(`${name} and ${fileName}: both are set; set one of them`);
+  const file = readNamedFile(env, folder, fileName, faults);
+  const content = file?.text.trim() ?? '';
+  if (file !== null && content === '') faults.push(`${fileName}: ${file.path} is empty`);
+  return { text: content, name: fileName };
 }
 
 export function readKey(env: Environment, folder: string, needed: boolean, faults: string[]): string | null {
@@ -72,4 +66,14 @@ export function rereadKey(env: Environment, folder: string): string | null {
   const key = readKey(env, folder, true, faults);
   if (faults.length > 0) throw configError(faults);
   return key;
+}
+
+/** The key, valid or not, for masking it in messages. Null if none can be read. */
+export function keyToMask(env: Environment, folder: string): string | null {
+  try {
+    return readSecret(readEnvironment(env, folder), folder, 'INBOX_API_KEY', []).text || null;
+  } catch {
+    // The `.env` cannot be read, so the command has read no key from it either.
+    return env['INBOX_API_KEY'] ?? null;
+  }
 }

@@ -1,7 +1,13 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { DAY } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListName } from '../../core/lists.ts';
-import { observations, type PlanningMirror, remainingCost, sweepableLists } from './agenda.ts';
+import {
+  type AgendaMirror,
+  observations,
+  type PlanningMirror,
+  remainingCost,
+  sweepableLists,
+} from './agenda.ts';
 import type { Cron } from './cron.ts';
 import { daysOfCover } from './pages/plan.ts';
 import { changeRate } from './planner.ts';
@@ -16,14 +22,24 @@ export interface Load {
   /** Requests a day that the schedules need, and requests a day that scheduled work may use. */
   readonly wanted: number;
   readonly available: number;
-  /**
-   * Requests a day that the schedules leave for single pages of conversations, and the days over which one
-   * reading of every page is spread; null: only whole lists are read.
-   */
-  readonly pages: { readonly requests: number; readonly days: number } | null;
+  /** Null: only whole lists are read. */
+  readonly pages: PagesLoad | null;
   /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
 }
+
+/** The load of single pages of conversations. */
+export interface PagesLoad {
+  /** Requests a day that the schedules leave. */
+  readonly requests: number;
+  /** One reading of every page is spread over so many days. */
+  readonly days: number;
+  /** Every list of conversations was read completely, and none has bookmarks: all are read whole. */
+  readonly areWhole: boolean;
+}
+
+/** What {@link loadOf} reads of the mirror. */
+export type LoadMirror = PlanningMirror & Pick<AgendaMirror, 'bookmarks'>;
 
 /** The load of one kind of list. */
 export interface KindLoad {
@@ -47,13 +63,17 @@ const SLOTS_COUNTED = 300;
 
 /** Computes the requests of each schedule's passes, and whether all of them fit the budget. */
 export async function loadOf(
-  mirror: PlanningMirror,
+  mirror: LoadMirror,
   crons: Readonly<Record<ListName, Cron>>,
   { budget, readPages }: { readonly budget: Budget; readonly readPages: { stretches: boolean } | null },
   now: number,
 ): Promise<Load> {
   const lists = await plannedLists(mirror, budget, now);
-  const cover = lists.reduce((sum, { key, cost }) => (key.list === 'conversations' ? sum + cost : sum), 0);
+  const conversations = lists.filter(({ key }) => key.list === 'conversations');
+  const readings = await mirror.bookmarks.oldestReadings();
+  // A list that was never complete may get bookmarks.
+  const byPage = conversations.filter(({ key, known }) => !known || readings.has(key.inboxId ?? ''));
+  const cover = byPage.reduce((sum, { cost }) => sum + cost, 0);
   const days = readPages?.stretches === true ? daysOfCover(cover, budget) : 1;
   const kinds = LIST_NAMES.map((list) => {
     const ofKind = lists.filter(({ key }) => key.list === list);
@@ -77,7 +97,14 @@ export async function loadOf(
     kinds: kinds.map((kind) => ({ ...kind, worstAgeMs: ages?.[kind.list] ?? null })),
     wanted,
     available,
-    pages: readPages === null ? null : { requests: Math.max(0, available - wanted), days },
+    pages:
+      readPages === null
+        ? null
+        : {
+            requests: Math.max(0, available - wanted),
+            days,
+            areWhole: conversations.length > 0 && byPage.length === 0,
+          },
     complete: lists.every(({ known }) => known),
   };
 }

@@ -21,10 +21,13 @@ test('plan says why nothing can be read singly', async () => {
   const off = await testProgram({ inboxes: 1, conversations: 20 }, { READ_PAGES: 'off' });
   await off.run('sync');
   expect((await off.run('plan')).stdout).toMatch(/READ_PAGES=off: only whole lists are read/);
+  const fresh = await testProgram({ inboxes: 1, conversations: 20 });
+  await fresh.run('sync', 'inboxes');
+  expect((await fresh.run('plan')).stdout).toMatch(/No page can be read singly yet: a first complete sweep/);
   const mixed = await testProgram({ inboxes: 1, conversations: 20, listOrder: 'mixed' });
   await mixed.run('sync');
   const { stdout } = await mixed.run('plan');
-  expect(stdout).toMatch(/No page can be read singly yet/);
+  expect(stdout).toMatch(/^No page can be read singly now: the lines that begin with "whole" say why\.\n/);
   expect(stdout).toMatch(/whole +Support \(20117\), since .*: its ids are in no order/);
 });
 

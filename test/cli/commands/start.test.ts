@@ -58,6 +58,29 @@ describe('start', () => {
     expect(read(program, LEASES)).toEqual([]);
   });
 
+  test.each([
+    [
+      'asc',
+      /they fit\. The other [\d,]+ read single pages of conversations, where most changes are expected\./,
+    ],
+    [
+      'mixed',
+      /they fit\. No list .* page by page now; `inbox-mirror plan` says why\. The other [\d,]+ may read whole/,
+    ],
+  ] as const)(
+    'says what the other requests of the day read (order of ids: %s)',
+    async (listOrder, expected) => {
+      const program = await testProgram({ inboxes: 2, conversations: 30, listOrder });
+      await program.run('sync');
+      const daemon = startDaemon(program);
+      await expect
+        .poll(() => daemon.stdout().trim().replaceAll(/\s+/g, ' '), { timeout: 20_000 })
+        .toMatch(expected);
+      daemon.process.kill('SIGTERM');
+      await daemon.ended;
+    },
+  );
+
   test('exits 2 and names the variable when the port is taken or a schedule is invalid', async () => {
     const program = await testProgram();
     const other = createServer().listen(0, '127.0.0.1');

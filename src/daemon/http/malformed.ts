@@ -1,0 +1,52 @@
+import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { SECOND } from '../../core/clock.ts';
+import { codeOf } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
+
+/** The headers of every answer. */
+export const EVERY_ANSWER = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The headers of a request must arrive within this many ms. */
+export const HEADERS_MS = 5 * SECOND;
+
+/** Answers requests that no hook and no route sees, in the form of all errors: `{"error": text}`. */
+export const MALFORMED = {
+  frameworkErrors(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
+    void reply
+      .code(400)
+      .headers(EVERY_ANSWER)
+      .type(JSON_TYPE)
+      .send({ error: 'The path contains an invalid %-escape; write a literal % as %25.' });
+  },
+  clientErrorHandler(error: Error, socket: Socket): void {
+    if (codeOf(error) !== 'ECONNRESET' && socket.writable) socket.write(answerTo(error));
+    socket.destroy();
+  },
+};
+
+/** The whole answer to a request that Node cannot read. */
+function answerTo(error: Error): string {
+  const [status, sentence] = faultOf(codeOf(error));
+  const body = JSON.stringify({ error: sentence });
+  const headers = {
+    'content-type': JSON_TYPE,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+    ...EVERY_ANSWER,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
+}
+
+/** The status, and a sentence. */
+function faultOf(code: string | null): [number, string] {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return [408, `This request did not arrive in time; send its headers within ${duration(HEADERS_MS)}.`];
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return [431, `The headers of this request are too long; send at most ${maxHeaderSize} bytes.`];
+  return [400, 'This is not a valid request of HTTP/1.1.'];
+}

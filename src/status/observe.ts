@@ -2,6 +2,7 @@ import { DAY } from '../core/clock.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
 import type { Config } from '../session/config/config.ts';
+import { cronsOf } from '../sync/planning/cron.ts';
 import { type Outlook, type PlannedReading, readOutlook } from '../sync/planning/pages/outlook.ts';
 import { readWaiting } from '../sync/planning/waiting.ts';
 import { measuredDelay } from './delay.ts';
@@ -42,14 +43,16 @@ export async function readJudgedStatus(
 /** Adds what only people and `/status.json` see. It reads the state of every page, which takes longer. */
 export async function readDetails(
   mirror: Mirror,
-  { readPages, reportTimezone: timezone }: Pick<Config, 'readPages' | 'reportTimezone'>,
+  config: Pick<Config, 'readPages' | 'reportTimezone' | 'schedules' | 'timezone'>,
   status: JudgedStatus,
 ): Promise<WholeStatus> {
   const { now, budget, daemonRuns, gateWord, outage, otherAccount } = status;
+  const { readPages, reportTimezone: timezone } = config;
   const spent = spentRequests(await mirror.budget.byKind(now), await mirror.budget.windowByHour(now));
   if (readPages === null) return { ...status, spent, outlook: null, nextReading: null };
   const { stretches } = readPages;
-  const outlook = await readOutlook(mirror, { budget, stretches, timezone, now, most: 1 });
+  const cron = cronsOf(config.schedules, config.timezone).conversations;
+  const outlook = await readOutlook(mirror, { budget, stretches, cron, timezone, now, most: 1 });
   const sends = daemonRuns && gateWord === 'open' && outage === null && otherAccount === null;
   return {
     ...status,

@@ -95,8 +95,10 @@ export function pagesWords(
 }
 
 function scheduleLine({ cover }: Outlook): string {
-  const spread = cover.days === 1 ? 'once a day' : `spread over ${cover.days} days`;
-  return `schedule  every page costs ${plural(cover.requests, 'request')}, by default ${spread}`;
+  const { requests, days, aDay } = cover;
+  const times = aDay === 1 ? 'once a day' : `${Math.round(10 * aDay) / 10} times a day`;
+  const spread = days > 1 ? `spread over ${days} days` : times;
+  return `schedule  one reading of every page costs ${plural(requests, 'request')}, ${spread}`;
 }
 
 function budgetLine({ delays }: Outlook): string {
@@ -148,7 +150,11 @@ export function outlookAsJson(report: OutlookReport): string {
     oldest_reading: outlook.oldestReading === null ? null : new Date(outlook.oldestReading).toISOString(),
     requests_next_hour: outlook.anHour,
     next: outlook.next.map((reading) => readingRecord(reading)),
-    cover: outlook.cover,
+    cover: {
+      requests: outlook.cover.requests,
+      days: outlook.cover.days,
+      readings_per_day: outlook.cover.aDay,
+    },
     delay_by_budget: outlook.delays.map(({ factor, ms }) => ({
       factor,
       seconds: ms === null ? null : Math.round(ms / SECOND),

@@ -109,3 +109,19 @@ function createCron(expression: string, timezone: string): Cron {
 function floorTo(instant: number, step: number): number {
   return Math.floor(instant / step) * step;
 }
+
+/** Slots a day are an average over the next 28 days, or over 300 slots if those end earlier. */
+const DAYS_COUNTED = 28;
+const SLOTS_COUNTED = 300;
+
+/** Slots a day, on average over the next weeks. */
+export function slotsPerDay(cron: Cron, now: number): number {
+  const until = now + DAYS_COUNTED * DAY;
+  let at = now;
+  let slots = 0;
+  while (slots < SLOTS_COUNTED && cron.next(at) < until) {
+    at = cron.next(at);
+    slots += 1;
+  }
+  return slots < SLOTS_COUNTED ? slots / DAYS_COUNTED : (slots * DAY) / (at - now);
+}

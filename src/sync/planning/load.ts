@@ -1,5 +1,4 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { DAY } from '../../core/clock.ts';
 import { LIST_NAMES, listId, type ListName } from '../../core/lists.ts';
 import {
   type AgendaMirror,
@@ -8,7 +7,7 @@ import {
   remainingCost,
   sweepableLists,
 } from './agenda.ts';
-import type { Cron } from './cron.ts';
+import { type Cron, slotsPerDay } from './cron.ts';
 import { daysOfCover } from './pages/plan.ts';
 import { changeRate } from './planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
@@ -56,10 +55,6 @@ export interface KindLoad {
 
 /** Each schedule lists its next 3 slots. */
 const NEXT_SLOTS = 3;
-
-/** Slots a day are an average over the next 28 days, or over 300 slots if those end earlier. */
-const DAYS_COUNTED = 28;
-const SLOTS_COUNTED = 300;
 
 /** Computes the requests of each schedule's passes, and whether all of them fit the budget. */
 export async function loadOf(
@@ -128,15 +123,4 @@ function nextSlots(cron: Cron, now: number): number[] {
   const slots: number[] = [];
   for (let at = cron.next(now); slots.length < NEXT_SLOTS; at = cron.next(at)) slots.push(at);
   return slots;
-}
-
-function slotsPerDay(cron: Cron, now: number): number {
-  const until = now + DAYS_COUNTED * DAY;
-  let at = now;
-  let slots = 0;
-  while (slots < SLOTS_COUNTED && cron.next(at) < until) {
-    at = cron.next(at);
-    slots += 1;
-  }
-  return slots < SLOTS_COUNTED ? slots / DAYS_COUNTED : (slots * DAY) / (at - now);
 }

@@ -9,12 +9,27 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
   expect(stdout).toMatch(/Support \(20117\) +1 of 3  changes expected/);
   expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
-  expect(stdout).toMatch(/schedule +every page costs 4 requests, by default once a day/);
+  expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
   expect(stdout).toMatch(/budget +mean delay .* half of it about .*, this budget about .*, 4 times as much/);
   expect(stdout).toMatch(/spent +requests of the last 24 h: manual \d+/);
   const json = JSON.parse((await program.run('plan', '--json')).stdout) as Record<string, unknown>;
-  expect(json).toMatchObject({ reads_pages: true, pages: 4, rows: 290, cover: { requests: 4, days: 1 } });
+  expect(json).toMatchObject({
+    reads_pages: true,
+    pages: 4,
+    rows: 290,
+    cover: { requests: 4, days: 1, readings_per_day: 1 },
+  });
   expect(json['next']).toHaveLength(Math.floor(Number(json['requests_next_hour'])));
+});
+
+test('plan counts every slot of a schedule of one’s own', async () => {
+  const program = await testProgram(
+    { inboxes: 1, conversations: 250 },
+    { SCHEDULE_CONVERSATIONS: '0 */4 * * *', REQUESTS_PER_DAY: '300' },
+  );
+  await program.run('sync');
+  const { stdout } = await program.run('plan');
+  expect(stdout).toMatch(/schedule +one reading of every page costs 3 requests, 6 times a day/);
 });
 
 test('plan says why nothing can be read singly', async () => {

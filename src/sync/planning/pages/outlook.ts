@@ -1,6 +1,7 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { HOUR } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
+import { type Cron, slotsPerDay } from '../cron.ts';
 import { paceOf, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
@@ -37,8 +38,8 @@ export interface Outlook {
   /** Requests in the next hour at the present pace. */
   readonly anHour: number;
   readonly next: readonly PlannedReading[];
-  /** Requests that one reading of every page costs, and over how many days it is spread. */
-  readonly cover: { readonly requests: number; readonly days: number };
+  /** Requests that one reading of every page costs, over how many days it is spread, and readings a day. */
+  readonly cover: { readonly requests: number; readonly days: number; readonly aDay: number };
   /** The mean delay of a change in ms for multiples of the budget, by what was learned; null: not enough. */
   readonly delays: readonly { readonly factor: number; readonly ms: number | null }[];
 }
@@ -46,6 +47,9 @@ export interface Outlook {
 interface OutlookOptions {
   readonly budget: Budget;
   readonly stretches: boolean;
+  /** The schedule of conversations. */
+  readonly cron: Cron;
+  /** The time zone whose hours of the week the profile has learned. */
   readonly timezone: string;
   readonly now: number;
   /** At most this many readings. */
@@ -55,7 +59,7 @@ interface OutlookOptions {
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
   mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
-  { budget, stretches, timezone, now, most = MOST_AHEAD }: OutlookOptions,
+  { budget, stretches, cron, timezone, now, most = MOST_AHEAD }: OutlookOptions,
 ): Promise<Outlook> {
   const activity = await learnActivity(mirror, { now, timezone });
   const timeline = new Timeline(now, timezone, intensityOf(activity));
@@ -64,6 +68,7 @@ export async function readOutlook(
   plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
   const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
+  const slots = slotsPerDay(cron, now);
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const profile = profileOf(activity);
   const anHour = paceOf(supply, weightsAt(profile, timezone, now));
@@ -79,8 +84,8 @@ export async function readOutlook(
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
     next: nextReadings(plan, moment, { cover, anHour, inSpan, most }),
-    cover: { requests: pages.length, days },
-    delays: delaysOf(pages, moment, { budget, days }),
+    cover: { requests: pages.length, days, aDay: slots / days },
+    delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
   };
 }
 
@@ -130,13 +135,13 @@ function nextReadings(
 function delaysOf(
   pages: readonly PlannedPage[],
   { rates, timeline, now }: Moment,
-  { budget, days }: { budget: Budget; days: number },
+  { budget, coverADay }: { budget: Budget; coverADay: number },
 ): Outlook['delays'] {
   const hour = { rates, timeline, now };
   const perHour = pages.map((page) => expectedChanges({ ...page, readAt: now - HOUR }, hour));
   const [roots, sum] = perHour.reduce(([a, b], rate) => [a + Math.sqrt(rate), b + rate], [0, 0]);
   return FACTORS.map((factor) => {
-    const requests = (factor * scheduledCap(budget) - pages.length / days) / 24;
+    const requests = (factor * scheduledCap(budget) - coverADay) / 24;
     const ms = sum <= 0 || requests <= 0 ? null : (HOUR * roots ** 2) / (2 * requests * sum);
     return { factor, ms };
   });

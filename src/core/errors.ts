@@ -74,7 +74,7 @@ export interface ErrorDetails {
   readonly resumeAt?: Date | undefined;
   /** The HTTP status, if the service answered. */
   readonly status?: number | undefined;
-  /** The database's file is damaged: no retry helps. */
+  /** The database's file is damaged, or a table of it is missing: no retry helps. */
   readonly isDamage?: boolean;
   readonly cause?: unknown;
 }

@@ -228,6 +228,9 @@ function asInstant(text: string): Cell {
   return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }
 
+/** Missing rights, tables and schemas: here the person's SQL is at fault, not the mirror. */
+const OF_THE_SQL: ReadonlySet<string> = new Set(['42501', '42P01', '3F000']);
+
 /** @returns the error to throw. The failed statement has ended the transaction. */
 async function asFault(
   client: Client,
@@ -237,7 +240,7 @@ async function asFault(
   if (!(error instanceof DatabaseError)) return failure;
   const { code = '', message, position, hint } = error;
   if (code === '25006') return readOnlyHere(error);
-  if (failure instanceof MirrorError && code !== '42501') return failure;
+  if (failure instanceof MirrorError && !OF_THE_SQL.has(code)) return failure;
   if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
   return wrongSql(sql, {
     message,

@@ -147,6 +147,8 @@ describe('query', () => {
       `COPY (SELECT 1) TO PROGRAM 'touch ${file}'`,
       'DROP TABLE conversations',
       'SELECT * FROM nowhere',
+      'SELECT * FROM nowhere.at_all',
+      'SELECT nowhere.now()',
       'SELECT 1 / 0',
       'selec',
     ]) {

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
 import { newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { onServer } from '../support/provider.ts';
 import { testProgram } from '../support/program.ts';
 import { count, firstInbox } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -84,3 +85,46 @@ test('the daemon reports a restart of the database server and resumes within sec
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
 }, 60_000);
+
+test.each([
+  ['is renamed', 'ALTER SCHEMA mirror RENAME TO away'],
+  ['is replaced by an empty one', 'ALTER SCHEMA mirror RENAME TO away; CREATE SCHEMA mirror'],
+])(
+  'a daemon whose schema %s parks, and resumes when it is back',
+  async (_what, takesAway) => {
+    const place = await newPlace();
+    const every = {
+      SCHEDULE_CONVERSATIONS: '* * * * * *',
+      SCHEDULE_INBOXES: '* * * * * *',
+      READ_PAGES: 'off',
+    };
+    const program = await testProgram(
+      { inboxes: 1, conversations: 30 },
+      { DATABASE_URL: `${place}?schema=mirror`, ...every },
+    );
+    const daemon = startDaemon(program);
+    await daemon.said(COMPLETE);
+
+    await onServer(takesAway, place);
+
+    const { cause } = await daemon.said(/sends nothing more/);
+    expect(cause).toMatch(/has lost a table of the mirror: .* Put the schema back/);
+    const arrived = program.sandbox.arrivals.length;
+    const health = async (): Promise<Record<string, unknown>> =>
+      JSON.parse((await ask(daemon, '/healthz')).body) as Record<string, unknown>;
+    const { database, uptime_seconds: since } = await health();
+    expect(database).toBe(cause);
+    await expect
+      .poll(async () => Number((await health())['uptime_seconds']), { timeout: 10_000 })
+      .toBeGreaterThan(Number(since) + 2);
+    expect(program.sandbox.arrivals.length).toBe(arrived);
+    await onServer('DROP SCHEMA IF EXISTS mirror; ALTER SCHEMA away RENAME TO mirror', place);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    const next = startDaemon(program);
+    await next.said(COMPLETE);
+    next.process.kill('SIGTERM');
+    expect(await next.ended).toBe(0);
+  },
+  60_000,
+);

@@ -6,6 +6,9 @@ const UNREACHABLE =
 const CUT =
   'has closed the connection, or is just starting or stopping. Nothing is lost; run the command again';
 
+/** No retry helps against a missing table. */
+const DAMAGE = /^42P01/;
+
 /**
  * SQLSTATEs, system error codes and texts of the driver, with their meaning for the user. The first match
  * wins.
@@ -24,6 +27,11 @@ const CAUSES: [RegExp, string][] = [
     /^(42501|3F000)|permission denied/i,
     'gives this user too few rights. Make the user the owner of the schema, ' +
       'or let the user create and change tables in it',
+  ],
+  [
+    DAMAGE,
+    'has lost a table of the mirror: the schema was renamed, removed or replaced. ' +
+      'Put the schema back or restore a backup, then start the program again',
   ],
   [
     /^2BP01/,
@@ -101,5 +109,8 @@ export function asPostgresError(error: unknown, name: string): unknown {
   const message = cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code);
   const [firstLine = ''] = message.split('\n');
   const detail = firstLine === '' ? '' : ` (${firstLine})`;
-  return new MirrorError('DATABASE', `The database ${name} ${known[1]}${detail}.`, { cause: error });
+  return new MirrorError('DATABASE', `The database ${name} ${known[1]}${detail}.`, {
+    isDamage: DAMAGE.test(text),
+    cause: error,
+  });
 }

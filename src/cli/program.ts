@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
-import { type Io, paint, printLine, wrapped } from '../session/terminal.ts';
+import { harmless, type Io, paint, printLine, wrapped } from '../session/terminal.ts';
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -35,7 +35,10 @@ export async function runProgram(
       "A live SQL copy of a shared-mailbox service that stays within the service's request limits.",
     )
     .version(version)
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(harmless(io.stderr, text)),
+    })
     .configureHelp({ showGlobalOptions: false })
     .exitOverride()
     .showHelpAfterError('(add --help for usage)')

@@ -18,6 +18,21 @@ function tamper(program: TestProgram, sql: string): void {
   database.close();
 }
 
+test.each([
+  ['command', ['\u001B]0;title\u0007sync']],
+  ['option', ['sync', '--\u001B[2Jjson']],
+  ['option of the program', ['--\u001B[2Jjson']],
+  ['value', ['changes', '--list', '\u001B[8mtags\u202E']],
+  ['argument', ['sync', '\u009B2Jtags']],
+])('an unknown %s is repeated without the controls in it', async (_what, argv) => {
+  const program = await testProgram();
+  const { exitCode, stderr } = await program.run(...argv);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('\uFFFD');
+  // oxlint-disable-next-line no-control-regex
+  expect(stderr).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}/u);
+});
+
 test('--help names every command, and an unknown command or list exits 2', async () => {
   const program = await testProgram();
   const help = await program.run('--help');

@@ -1,12 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { fromNow, thousands, duration, plural } from '../../src/core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
 const NOW = Date.parse('2026-03-02T08:00:00.000Z');
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 test('an epoch in seconds and the same one in milliseconds or microseconds give the same instant', () => {
   expect(epochToIso(1_709_036_168)).toBe('2024-02-27T12:16:08.000Z');

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
-import { daemonHouse, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { LIST_NAMES, listId, type ListName } from '../../src/core/lists.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { loadOf } from '../../src/sync/planning/load.ts';
-import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, LIMITS, type TestHouse } from '../support/daemon.ts';
 import { count, mostInADay } from '../support/rows.ts';
 
 /** The most hours between two complete sweeps of a list, by kind, for sweeps that end after `from`. */

@@ -1,11 +1,12 @@
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { promiseOf } from '../../src/sync/planning/freshness.ts';
 import { loadOf } from '../../src/sync/planning/load.ts';
-import { daemonHouse, DAY, HOUR, LIMITS, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, LIMITS, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { expectEqualToService } from '../support/truth.ts';
 

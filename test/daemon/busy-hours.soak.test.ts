@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { daemonHouse, DAY, HOUR, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 
 /** 20 requests an hour; a walk over all lists costs 66. */
 const LIMITS = { pageSize: 10, perDay: 500, reserved: 20 };

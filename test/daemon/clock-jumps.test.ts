@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
-import { daemonHouse, HOUR, intoOutage, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { daemonHouse, HOUR, MINUTE } from '../support/daemon.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { daemonHouse } from '../support/daemon.ts';
 import { firstInbox } from '../support/rows.ts';
 
 test('an unknown error of one list is logged with its stack and rests that list alone', async () => {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE, daemonHouse } from '../support/daemon.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { daemonHouse } from '../support/daemon.ts';
 import { histories } from '../support/histories.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { daemonHouse, HOUR, intoOutage, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
 import { nthInbox } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';

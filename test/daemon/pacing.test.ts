@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { readWaiting } from '../../src/sync/planning/waiting.ts';
-import { daemonHouse, DAY, HOUR, MINUTE, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { mostInADay } from '../support/rows.ts';
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { readConfig } from '../../src/session/config/config.ts';
 import { judge } from '../../src/status/judge.ts';
-import { DAY, daemonHouse, HOUR, type HouseOptions, MINUTE, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, type HouseOptions, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { count, mostInADay } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';

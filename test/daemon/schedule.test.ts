@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId, type ListName } from '../../src/core/lists.ts';
 import type { Schedule } from '../../src/mirror/schedules.ts';
 import { markDue } from '../../src/sync/planning/due.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
-import { daemonHouse, DAY, HOUR, MINUTE, SCHEDULES, type TestHouse } from '../support/daemon.ts';
+import { daemonHouse, SCHEDULES, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { MINUTE } from '../../src/core/clock.ts';
 import type { ListKey } from '../../src/core/lists.ts';
 import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
-import { MINUTE } from '../support/daemon.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const OPEN = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
-import { HOUR, MINUTE } from '../support/daemon.ts';
 import { quickMirror } from '../support/template.ts';
 
 const MONDAY = Date.parse('2026-03-02T00:00:00Z');

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import { daysBetween } from '../../src/mirror/views/days.ts';
-
-const HOUR = 3_600_000;
 
 function hours(timezone: string, day: string): unknown {
   const at = Date.parse(`${day}T12:00:00Z`);

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
+import { DAY } from '../../src/core/clock.ts';
 import { count } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 import { ask } from '../views/support.ts';
-
-const DAY = 24 * 3_600_000;
 
 test('housekeeping drops old requests, ended passes and empty sweeps, but no mirrored row', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [12] } });

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
+import { type Clock, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
@@ -7,9 +7,6 @@ import { acquireLease } from '../../src/mirror/lease.ts';
 import { sharedClock, systemClock } from '../../src/session/clock.ts';
 import { ENTRY } from '../service/gate/bench.ts';
 import { freshMirrorFile } from '../support/template.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 /** A host's clock that is wrong by `by.ms`. A test can change `by.ms` while the clock runs. */
 function wrongClock(by: { ms: number }): Clock {

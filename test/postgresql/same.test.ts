@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import { canonicalJson, parseExact } from '../../src/core/json.ts';
 import { COLUMNS, LIST_NAMES, TABLES } from '../../src/core/lists.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
@@ -12,7 +13,6 @@ import { firstIds, firstInbox, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ask } from '../views/support.ts';
 
-const HOUR = 3_600_000;
 const HISTORIES = histories(3);
 const KEPT = ['content_hash', 'first_seen_at', 'changed_at', 'missing_since', 'deleted_at'];
 const CHANGES = [

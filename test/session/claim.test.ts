@@ -1,8 +1,9 @@
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { DAY, MINUTE } from '../../src/core/clock.ts';
 import { readLease } from '../../src/mirror/lease.ts';
 import { keepLease, thisProcess } from '../../src/session/claim.ts';
-import { daemonHouse, DAY, MINUTE } from '../support/daemon.ts';
+import { daemonHouse } from '../support/daemon.ts';
 import { changesIn, count, nthInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 

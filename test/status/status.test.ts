@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { MINUTE } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { targetOf } from '../../src/mirror/history/deliveries.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
@@ -17,7 +18,6 @@ import { temporaryDatabase } from '../support/mirror.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
-const MINUTE = 60_000;
 const CONFIG = readConfig({}, '/', { service: false });
 const WRITER = { host: 'test-host', pid: 41, isAlive: () => true };
 

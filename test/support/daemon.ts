@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import type { ListName } from '../../src/core/lists.ts';
 import { keyFingerprint } from '../../src/core/secrets.ts';
@@ -29,10 +30,6 @@ import { GONE_AFTER_MS, KEY, temporaryDatabase } from './mirror.ts';
 import { passSpec } from './pass-spec.ts';
 import { ON_SQLITE, urlOf } from './provider.ts';
 import { freshMirrorFile } from './template.ts';
-
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
 
 /** The defaults of the environment (.env.example). */
 export const SCHEDULES: Record<ListName, string> = {

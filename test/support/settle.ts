@@ -1,8 +1,7 @@
+import { HOUR } from '../../src/core/clock.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 import { GONE_AFTER_MS, type MirrorOptions, type TestMirror } from './mirror.ts';
 import { quickMirror } from './template.ts';
-
-const HOUR = 3_600_000;
 
 /** A mirror an hour after its first sync, by default of one inbox with so many conversations. */
 export async function syncedMirror(conversations: number, options: MirrorOptions = {}): Promise<TestMirror> {

@@ -1,6 +1,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import type { Fault } from '../../src/sandbox/http/faults.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -13,8 +14,6 @@ import { syncSettled } from './settle.ts';
 import type { Step } from './steps.ts';
 import { freshMirrorFile, quickMirror } from './template.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const LISTS = ['', '/users', '/tags', '/conversations'];
 /** At most this many days until a mirror that lacks budget equals the service. */
 const DAYS_TO_REST = 7;

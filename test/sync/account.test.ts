@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
 import { changesIn, count, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const HOUR = 60 * 60_000;
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',
   conversations: [12, 8, 5, 3],

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import { askedSince, count, type PageBody, reportOn, tampered } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
-
-const HOUR = 3_600_000;
 
 /** A mirror whose list of conversations `harm` changes after the first sync. `nth` is the page's number. */
 async function harmed(

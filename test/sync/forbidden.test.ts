@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { passExitCode } from '../../src/cli/pass/outcome.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
 import { EXIT } from '../../src/core/errors.ts';
 import { listId } from '../../src/core/lists.ts';
-import { DAY, daemonHouse, HOUR } from '../support/daemon.ts';
+import { daemonHouse } from '../support/daemon.ts';
 import { askedSince, changesIn, count, firstInbox, nthInbox, reportOn } from '../support/rows.ts';
 import { syncTwice } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxInbox, World } from '../../src/sandbox/world/world.ts';
 import { TestClock } from '../support/clock.ts';
 import { histories } from '../support/histories.ts';
@@ -9,7 +10,6 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { conversationColumns, expectEqualToService, inboxColumns, tagColumns } from '../support/truth.ts';
 
-const HOUR = 3_600_000;
 const MOST_REMOVED = 20;
 const PAGE_SIZE = 10;
 const HISTORIES = histories(ON_SQLITE ? 15 : 3);

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY, MINUTE } from '../../src/core/clock.ts';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
 import { isBeyond } from '../../src/mirror/bookmarks/order.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -14,8 +15,6 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
 const HISTORIES = ON_SQLITE ? histories(12, 250) : histories(3, 50);
 const UNFIT_HISTORIES = ON_SQLITE ? histories(6, 250) : histories(1, 50);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;

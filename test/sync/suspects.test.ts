@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
@@ -15,8 +16,6 @@ import {
 } from '../support/rows.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
-
-const HOUR = 3_600_000;
 
 /** A mirror after its first sync, by default of one inbox with 60 conversations. */
 const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(60, options);

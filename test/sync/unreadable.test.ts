@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -14,8 +15,6 @@ import {
 } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
-
-const HOUR = 3_600_000;
 
 const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(60, options);
 

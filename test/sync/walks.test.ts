@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -13,8 +14,6 @@ import {
 } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
-
-const HOUR = 3_600_000;
 
 async function mirrored(options: MirrorOptions = {}): Promise<TestMirror> {
   return await quickMirror({

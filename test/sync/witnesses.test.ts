@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
@@ -15,9 +16,6 @@ import {
 } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 /** A mirror after its first sync, by default of one inbox with 300 conversations. */
 const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(300, options);

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { syncTwice } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
-import { HOUR, ask, minute } from './support.ts';
+import { ask, minute } from './support.ts';
 
 /**
  * A mirror of one inbox with open, unassigned conversations.

@@ -1,9 +1,9 @@
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
-import { HOUR, MINUTE } from './support.ts';
 
 /** A working week of a small account, read every three hours. */
 export async function livelyMirror(path?: string): Promise<TestMirror> {

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { BUDGET_WINDOW_MS } from '../../src/core/budget.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import { measuredDelay } from '../../src/status/delay.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
 import { syncTwice } from '../support/settle.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
-import { ask, HOUR, MINUTE, minute } from './support.ts';
+import { ask, minute } from './support.ts';
 
 const SMALL = { conversations: [6], usersPerInbox: 3, tagsPerInbox: 3 };
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
 import { happening, Happenings } from '../support/happenings.ts';
@@ -7,7 +8,7 @@ import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
-import { ask, HOUR } from './support.ts';
+import { ask } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
 function stateOf(world: World): Map<string, { status: string; assignee: string | null }> {

@@ -1,12 +1,9 @@
+import { DAY } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
 import { keepViewSettings } from '../../src/mirror/views/view-settings.ts';
 import type { TestMirror } from '../support/mirror.ts';
-
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 const stoppedAt = new WeakMap<Database, string>();
 

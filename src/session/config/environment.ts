@@ -9,11 +9,26 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function readEnvironment(env: Environment, folder: string): Environment {
   const file = join(folder, '.env');
   if (!existsSync(file)) return env;
+  let bytes: Buffer;
   try {
-    return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
+    bytes = readFileSync(file);
   } catch (error) {
     throw new MirrorError('CONFIG', `Cannot read ${file}: ${messageOf(error)}.`, { cause: error });
   }
+  if (isUtf16(bytes))
+    throw new MirrorError(
+      'CONFIG',
+      `Cannot read ${file}: it is in UTF-16. Save it as UTF-8. ` +
+        'In PowerShell: (Get-Content .env) | Set-Content -Encoding utf8 .env',
+    );
+  // The decoder removes a byte order mark.
+  return { ...parseEnv(new TextDecoder().decode(bytes)), ...env };
+}
+
+/** True for text in UTF-16, as PowerShell 5 redirects it: with its byte order mark, or with zero bytes. */
+function isUtf16(bytes: Buffer): boolean {
+  const mark = bytes.toString('hex', 0, 2);
+  return mark === 'fffe' || mark === 'feff' || bytes.includes(0);
 }
 
 /** No fault shows the value of these: an address may hold a password, and the key may be in its place. */

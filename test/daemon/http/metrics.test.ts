@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
 import { NO_FIGURES } from '../../../src/sync/events.ts';
 import { listId } from '../../../src/core/lists.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { type Served, served } from './served.ts';
-
-const HOUR = 3_600_000;
 
 /** The samples of a text in Prometheus format, by name and labels. Fails where a strict parser would. */
 function samplesOf(text: string): Map<string, number> {

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { createEndpoints } from '../../../src/daemon/http/server.ts';
 import { readLease } from '../../../src/mirror/lease.ts';
@@ -9,7 +10,6 @@ import { testProgram } from '../../support/program.ts';
 import { type Answered, served } from './served.ts';
 
 const PATHS = ['/healthz', '/readyz', '/metrics', '/status.json', '/'];
-const HOUR = 3_600_000;
 
 test('/healthz reports process, database, role, uptime and version', async () => {
   const { ask, clock } = await served();

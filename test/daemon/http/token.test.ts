@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { MINUTE } from '../../../src/core/clock.ts';
 import { clientOf } from '../../../src/daemon/http/client-address.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
 import { testProgram } from '../../support/program.ts';
@@ -8,7 +9,6 @@ import { served } from './served.ts';
 
 const TOKEN = 't0ken.of~endpoints';
 const GUARDED = ['/changes', '/status.json', '/metrics'];
-const MINUTE = 60_000;
 
 const bearer = (token: string): { headers: Record<string, string> } => ({
   headers: { authorization: `Bearer ${token}` },

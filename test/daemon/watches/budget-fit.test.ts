@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
 import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { cronsOf } from '../../../src/sync/planning/cron.ts';
@@ -6,8 +7,6 @@ import { loadOf } from '../../../src/sync/planning/load.ts';
 import { testLog } from '../../support/log.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
-
-const HOUR = 3_600_000;
 
 test('the daemon logs whether the schedules fit once all lists are known, then at each change', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [150] } });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { waitUntilStuck, STUCK_MS } from '../../../src/daemon/watches/stuck.ts';
-import { daemonHouse, HOUR, MINUTE } from '../../support/daemon.ts';
+import { daemonHouse } from '../../support/daemon.ts';
 
 const SMALL = { sandbox: { conversations: [25] } };
 

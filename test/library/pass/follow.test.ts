@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Bars } from '../../../src/cli/pass/bars.ts';
 import { type DisplayDeps, passDisplay } from '../../../src/cli/pass/display.ts';
+import { MINUTE } from '../../../src/core/clock.ts';
 import { type Followed, followOrder } from '../../../src/library/pass/follow.ts';
 import { exitCodeOf } from '../../../src/core/errors.ts';
 import { duration } from '../../../src/core/humanize.ts';
@@ -22,7 +23,6 @@ const SYNC = {
   acceptAccount: false,
   requestedBy: 'inbox-mirror sync',
 } as const;
-const MINUTE = 60_000;
 const PER_DAY = 100;
 
 interface Followable {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../support/daemon.ts';
+import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { firstIds, nthInbox, removeConversations } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';

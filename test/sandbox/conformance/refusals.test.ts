@@ -1,9 +1,9 @@
 // The specification's sections 5, 7, 8 and 9: keys, errors, limits and the version, for every operation.
 import { describe, expect, test } from 'vitest';
+import { DAY } from '../../../src/core/clock.ts';
 import { createSandbox, type SandboxAnswer, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { ask, firstInbox, KEY, rowAt, UNLIMITED } from '../http/ask.ts';
 
-const DAY_MS = 86_400_000;
 const world: Partial<SandboxOptions> = { inboxes: 1, conversations: [5], forbiddenKeys: ['weak-key'] };
 const sandbox = createSandbox({ ...UNLIMITED, ...world });
 const inbox = firstInbox(sandbox);
@@ -150,9 +150,9 @@ describe('§8 limits', () => {
     const begin = now;
     for (let nth = 0; nth < 5000; nth += 1, now += 1000) expect((await ask(of, '/inboxes')).status).toBe(200);
     expectError(await ask(of, '/inboxes'), 429);
-    now = begin + DAY_MS - 1;
+    now = begin + DAY - 1;
     expectError(await ask(of, '/inboxes'), 429);
-    now = begin + DAY_MS + 1000;
+    now = begin + DAY + 1000;
     expect((await ask(of, '/inboxes')).status).toBe(200);
   });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { DAY } from '../../../src/core/clock.ts';
 import { createSandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { ask } from './ask.ts';
 
-const DAY_MS = 86_400_000;
 const NOON = Date.UTC(2026, 4, 1, 12);
 
 function timed(options: Partial<SandboxOptions> = {}) {
@@ -35,13 +35,13 @@ test('the cap holds in any 24 hours, and refused requests do not count against i
   const { statuses } = timed({ perDay: 3 });
   expect(await statuses(0, 1000, 500, 1000, 1000)).toEqual([200, 200, 429, 200, 429]);
   // The window slides: each place is free 24 hours after its request. The first arrived 3,500 ms ago.
-  expect(await statuses(DAY_MS - 3501)).toEqual([429]);
+  expect(await statuses(DAY - 3501)).toEqual([429]);
   // The first two places (0 s, 1 s) are free by now, the third (2.5 s) two seconds later. Then none is left.
   expect(await statuses(1001, 1000, 1000, 1000)).toEqual([200, 200, 200, 429]);
 });
 
 test('a place in the cap is free exactly 24 hours after its request, not a millisecond sooner', async () => {
-  expect(await timed({ rate: 0, perDay: 1 }).statuses(0, DAY_MS - 1, 1)).toEqual([200, 429, 200]);
+  expect(await timed({ rate: 0, perDay: 1 }).statuses(0, DAY - 1, 1)).toEqual([200, 429, 200]);
 });
 
 test('the default cap is 5,000 requests a day', async () => {
@@ -76,7 +76,7 @@ test('the retryAfter option makes a 429 carry no Retry-After, seconds or a date'
   expect((await refused({ retryAfter: null })).headers).not.toHaveProperty('retry-after');
   expect((await refused({ retryAfter: 'seconds' })).headers['retry-after']).toBe('1');
   expect((await refused({ retryAfter: 'seconds', perDay: 1 })).headers['retry-after']).toBe(
-    String(DAY_MS / 1000),
+    String(DAY / 1000),
   );
   // One second after 12:00:00.001, rounded up to whole seconds.
   expect((await refused({ retryAfter: 'date' })).headers['retry-after']).toBe(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { ask, firstInbox, UNLIMITED, walk } from '../http/ask.ts';
 
-const HOUR_MS = 3_600_000;
 const NOON = Date.UTC(2026, 4, 1, 12);
 
 /** The whole world as text. */
@@ -25,7 +25,7 @@ function dataAt(now: number, seed: number): string {
 }
 
 test('the same seed gives the same data all day, and another seed different data', () => {
-  expect(dataAt(NOON, 7)).toBe(dataAt(NOON + HOUR_MS, 7));
+  expect(dataAt(NOON, 7)).toBe(dataAt(NOON + HOUR, 7));
   expect(dataAt(NOON, 7)).not.toBe(dataAt(NOON, 8));
 });
 
@@ -33,7 +33,7 @@ test('the history of the world does not depend on the number of requests or on f
   const asked = timed({ errorRate: 0.5, jitterMs: 0 });
   const left = timed();
   for (let nth = 0; nth < 240; nth++) {
-    asked.clock.now += HOUR_MS / 10;
+    asked.clock.now += HOUR / 10;
     await ask(asked.sandbox, '/inboxes');
   }
   left.clock.now = asked.clock.now;
@@ -45,13 +45,13 @@ test('the history of the world does not depend on the number of requests or on f
 test('activityPerHour sets about how many events happen, and 0 means none', async () => {
   const still = timed({ activityPerHour: 0 });
   const before = truth(still.sandbox);
-  still.clock.now += 1000 * HOUR_MS;
-  still.sandbox.advance(1000 * HOUR_MS);
+  still.clock.now += 1000 * HOUR;
+  still.sandbox.advance(1000 * HOUR);
   await ask(still.sandbox, '/inboxes');
   expect(truth(still.sandbox)).toBe(before);
 
   const busy = timed({ activityPerHour: 50, conversations: [0], usersPerInbox: 0, tagsPerInbox: 0 });
-  busy.sandbox.advance(40 * HOUR_MS);
+  busy.sandbox.advance(40 * HOUR);
   // Nearly every event changes so small a world. 2,000 are due; over a quarter of them open a conversation.
   expect(firstInbox(busy.sandbox).conversations.size).toBeGreaterThan(400);
   expect(firstInbox(busy.sandbox).conversations.size).toBeLessThan(1400);
@@ -92,19 +92,19 @@ test('each event opens, assigns, tags, closes, reopens or removes one conversati
 
 test('a conversation opened while the clock runs has a thread id of that time', () => {
   const { clock, sandbox } = timed({ inboxes: 1, conversations: [0], activityPerHour: 3600 });
-  clock.now += HOUR_MS;
+  clock.now += HOUR;
   sandbox.advance(0);
   const begun = [...firstInbox(sandbox).conversations.values()].map(({ gmail_thread_id: thread }) =>
     Number.parseInt(thread.slice(0, 11), 16),
   );
   expect(begun.length).toBeGreaterThan(100);
   expect(Math.min(...begun)).toBeGreaterThanOrEqual(NOON);
-  expect(Math.max(...begun)).toBeLessThanOrEqual(NOON + HOUR_MS);
+  expect(Math.max(...begun)).toBeLessThanOrEqual(NOON + HOUR);
 });
 
 /** Days from a thread's start to {@link NOON}. */
 function age(thread: string): number {
-  return (NOON - Number.parseInt(thread.slice(0, 11), 16)) / (24 * HOUR_MS);
+  return (NOON - Number.parseInt(thread.slice(0, 11), 16)) / (24 * HOUR);
 }
 
 test('the first inboxes and users are busiest, old conversations mostly closed and some shared', () => {

@@ -20,10 +20,6 @@ import { TestClock } from '../../support/clock.ts';
 import { KEY } from '../../support/mirror.ts';
 import { urlOf } from '../../support/provider.ts';
 
-export const SECOND = 1000;
-export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
-
 /** The ledger's entry of a request for the inboxes. */
 export const ENTRY = {
   method: 'GET',

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import { systemClock } from '../../../src/session/clock.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, HOUR, MINUTE, OK, SECOND, type StartOptions, times } from './bench.ts';
+import { benchOf, OK, type StartOptions, times } from './bench.ts';
 
 const BUDGET = { budget: { perSecond: 1000, perDay: 4 } };
 

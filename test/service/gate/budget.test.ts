@@ -1,25 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError, type MirrorError } from '../../../src/core/errors.ts';
 import type { Grant } from '../../../src/core/ledger.ts';
 import { histories } from '../../support/histories.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import {
-  type Bench,
-  benchOf,
-  ENTRY,
-  HOUR,
-  MINUTE,
-  OK,
-  PatientClock,
-  type Process,
-  SECOND,
-  times,
-} from './bench.ts';
+import { type Bench, benchOf, ENTRY, OK, PatientClock, type Process, times } from './bench.ts';
 
-const DAY = 24 * HOUR;
 const HISTORIES = histories(ON_SQLITE ? 25 : 6);
 const FAST = { perSecond: 1000 };
 

@@ -1,14 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Clock } from '../../../src/core/clock.ts';
+import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import { sharedClock } from '../../../src/session/clock.ts';
 import { histories } from '../../support/histories.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, HOUR, MINUTE, OK, PatientClock, type Process, SECOND, times } from './bench.ts';
+import { type Bench, benchOf, OK, PatientClock, type Process, times } from './bench.ts';
 
-const DAY = 24 * HOUR;
 const START = Date.parse('2026-03-02T08:00:00.000Z');
 const HISTORIES = histories(ON_SQLITE ? 40 : 10);
 const CAP = 4;

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { HOUR } from '../../../src/core/clock.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, gapsOf, HOUR, OK, times } from './bench.ts';
+import { benchOf, gapsOf, OK, times } from './bench.ts';
 
 test('waiting manual requests overtake probes, and probes overtake scheduled requests', async () => {
   const { start, sandbox, clock, arrived } = benchOf();

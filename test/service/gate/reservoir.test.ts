@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, HOUR, MINUTE, type Process, SECOND, times } from './bench.ts';
+import { type Bench, benchOf, type Process, times } from './bench.ts';
 
 /** The milliseconds after which the gate refuses a request because the budget is spent. */
 async function refusedAfter({ clock }: Bench, { ask }: Process): Promise<number> {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, gapsOf, HOUR, MINUTE, OK, type Process, SECOND, times } from './bench.ts';
+import { type Bench, benchOf, gapsOf, OK, type Process, times } from './bench.ts';
 
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 /** A gap of the gate at one request a second: the least, and the most with what the network adds. */

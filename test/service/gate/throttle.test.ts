@@ -1,22 +1,12 @@
 import { expect, test } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import type { Grant } from '../../../src/core/ledger.ts';
 import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import {
-  type Bench,
-  benchOf,
-  ENTRY,
-  gapsOf,
-  HOUR,
-  MINUTE,
-  OK,
-  type Process,
-  SECOND,
-  times,
-} from './bench.ts';
+import { type Bench, benchOf, ENTRY, gapsOf, OK, type Process, times } from './bench.ts';
 
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 

@@ -107,6 +107,38 @@ test('a real environment variable wins over .env', () => {
   expect(config).toMatchObject({ budget: { pageSize: 20, perDay: 100 } });
 });
 
+test.each([
+  ['UTF-8 with a byte order mark', Buffer.from('\uFEFFPAGE_SIZE=50\nREQUESTS_PER_DAY=900\n')],
+  ['UTF-8', Buffer.from('PAGE_SIZE=50\nREQUESTS_PER_DAY=900\n')],
+])('a .env in %s is read from its first variable on', (_what, bytes) => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, '.env'), bytes);
+  const config = readConfig(readEnvironment(GOOD, folder), folder, { service: true });
+  expect(config).toMatchObject({ budget: { pageSize: 50, perDay: 900 }, warnings: [] });
+});
+
+const UTF_16 = Buffer.from('INBOX_API_URL=https://api.example.com/v1\r\n', 'utf16le');
+test.each([
+  ['little-endian', Buffer.concat([Buffer.from([0xff, 0xfe]), UTF_16])],
+  ['big-endian', Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from(UTF_16).swap16()])],
+  ['without a mark', UTF_16],
+])('a .env in UTF-16 (%s) is refused with the way to save it as UTF-8', async (_what, bytes) => {
+  const program = await testProgram();
+  const file = join(program.folder, '.env');
+  writeFileSync(file, bytes);
+  for (const command of ['sync', 'status', 'doctor']) {
+    const { exitCode, stdout, stderr } = await program.run(command);
+    const printed = (stdout + stderr).replaceAll(/\s+/g, ' ');
+    expect({ exitCode, printed }, command).toEqual({
+      exitCode: 2,
+      printed: expect.stringContaining(
+        `Cannot read ${file}: it is in UTF-16. Save it as UTF-8. ` +
+          'In PowerShell: (Get-Content .env) | Set-Content -Encoding utf8 .env',
+      ) as string,
+    });
+  }
+});
+
 test('sync, status and doctor warn about a misspelt variable name without printing its value', async () => {
   const read = () =>
     readConfig({ INBOX_API_URL: GOOD.INBOX_API_URL, INBOX_API_KEYS: SECRET }, '/', { service: true });

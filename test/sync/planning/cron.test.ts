@@ -1,9 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { DAY, HOUR } from '../../../src/core/clock.ts';
 import { cronOf } from '../../../src/sync/planning/cron.ts';
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 /** Every slot from `from` (inclusive) to `until`. */
 function slots(expression: string, timezone: string, from: number, until: number): number[] {

@@ -5,11 +5,8 @@ import { type Observed, Observer } from './observer.ts';
 
 const MINUTE = 60_000;
 
-/**
- * The processes that stay start this long before the changes. The daemon of inbox-mirror makes up the hour in
- * which it did not run, 198 requests, before it keeps the pace of a day.
- */
-const WARM_UP_MS = 4 * MINUTE;
+/** At most this long a process may take to make up the time in which it did not run. */
+const LONGEST_WARM_UP_MS = 10 * MINUTE;
 
 /** A reader looks into every copy this often, in milliseconds. */
 const LOOK_MS = 500;
@@ -40,10 +37,11 @@ export async function measureDelays(
   { everyMinutes, periods, changesPerMinute }: DelayPlan,
   report: (line: string) => void,
 ): Promise<Delay[]> {
-  // Cron starts at whole minutes.
-  const begin = Math.ceil((Date.now() + WARM_UP_MS) / MINUTE) * MINUTE;
+  const warm = await warmUp(all);
+  // Cron starts at whole minutes, and node-cron needs a few seconds before.
+  const begin = Math.ceil((Date.now() + START_MS) / MINUTE) * MINUTE;
   const minute = new Date(begin).getUTCMinutes() % everyMinutes;
-  const resident = all.map((lane) => lane.stay(`${minute}-59/${everyMinutes} * * * *`));
+  const resident = all.map((lane) => warm.get(lane) ?? lane.stay(`${minute}-59/${everyMinutes} * * * *`));
   await sleep(begin - MARGIN_MS - Date.now());
   const before = await Promise.all(all.map(async (lane) => await lane.counts()));
   const observer = new Observer(await lanes.rows(all[0]!.name));
@@ -78,6 +76,20 @@ export async function measureDelays(
       };
     }),
   );
+}
+
+/** Starts the processes that make something up, and waits until they have done so. */
+async function warmUp(all: readonly Lane[]): Promise<Map<Lane, Running>> {
+  const started = new Map<Lane, Running>();
+  const until = Date.now() + LONGEST_WARM_UP_MS;
+  for (const lane of all.filter(({ peer }) => peer.madeUp > 0)) {
+    const { requests: before } = await lane.counts();
+    const running = lane.stay('');
+    if (running !== null) started.set(lane, running);
+    while (Date.now() < until && (await lane.counts()).requests < before + lane.peer.madeUp)
+      await sleep(LOOK_MS);
+  }
+  return started;
 }
 
 async function watchCopies(all: readonly Lane[], observer: Observer, signal: AbortSignal): Promise<void> {
@@ -122,6 +134,9 @@ async function runOnGrid(
   resident.stop('SIGTERM');
   return [await resident.ended];
 }
+
+/** A process that stays has this long until its first run. */
+const START_MS = 10_000;
 
 /** Requests count from this long before the first runs. */
 const MARGIN_MS = 1000;

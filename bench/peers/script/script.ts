@@ -61,8 +61,15 @@ async function copyAll(prisma: PrismaClient): Promise<void> {
     await copyList(prisma, { list: 'tags', inboxId });
     const ids = await copyList(prisma, { list: 'conversations', inboxId });
     if (process.env['MARK_GONE'] !== '1') continue;
-    const gone = { inbox_id: inboxId, id: { notIn: ids }, deleted_at: null };
-    await prisma.conversations.updateMany({ where: gone, data: { deleted_at: new Date() } });
+    const [gone, back] = [{ notIn: ids }, { in: ids }];
+    await prisma.conversations.updateMany({
+      where: { inbox_id: inboxId, id: gone, deleted_at: null },
+      data: { deleted_at: new Date() },
+    });
+    await prisma.conversations.updateMany({
+      where: { inbox_id: inboxId, id: back, deleted_at: { not: null } },
+      data: { deleted_at: null },
+    });
   }
 }
 

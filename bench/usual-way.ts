@@ -12,13 +12,7 @@ import type { OpenWay } from './way.ts';
  * ledger, no changes and no tombstones, and cannot resume; all this makes it cheaper.
  */
 export async function usualWay({ url, file }: PhaseSpec): Promise<OpenWay> {
-  // Creates the tables.
-  await (await openDatabase(`file:${file}`)).close();
-  const prisma = new PrismaClient({ adapter: new PrismaBetterSqlite3({ url: file, timeout: 10_000 }) });
-  // The same settings as on the mirror's connection.
-  await prisma.$queryRawUnsafe('PRAGMA journal_mode = WAL');
-  await prisma.$executeRawUnsafe('PRAGMA synchronous = FULL');
-  await prisma.$executeRawUnsafe('PRAGMA foreign_keys = ON');
+  const prisma = await openUsual(file);
   const http = createHttp(url, () => KEY);
   return {
     query: (sql) => prisma.$queryRawUnsafe(sql),
@@ -33,7 +27,20 @@ export async function usualWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   };
 }
 
-async function upsertPage(
+/** Prisma's client of a file that it creates, with the tables and the settings of the mirror. */
+export async function openUsual(file: string): Promise<PrismaClient> {
+  // Creates the tables.
+  await (await openDatabase(`file:${file}`)).close();
+  const prisma = new PrismaClient({ adapter: new PrismaBetterSqlite3({ url: file, timeout: 10_000 }) });
+  // The same settings as on the mirror's connection.
+  await prisma.$queryRawUnsafe('PRAGMA journal_mode = WAL');
+  await prisma.$executeRawUnsafe('PRAGMA synchronous = FULL');
+  await prisma.$executeRawUnsafe('PRAGMA foreign_keys = ON');
+  return prisma;
+}
+
+/** One upsert for each row of a page, in one transaction. */
+export async function upsertPage(
   prisma: PrismaClient,
   { list, inboxId }: ListKey,
   items: readonly Item[],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
-import { daemonHouse, HOUR, MINUTE } from '../support/daemon.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { daemonHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 

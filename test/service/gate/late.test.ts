@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { count } from '../../support/rows.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, gapsOf, HOUR, times } from './bench.ts';
+import { HOUR } from '../../../src/core/clock.ts';
+import { benchOf, gapsOf, times } from './bench.ts';
 
 test.each([1900, 4900, 5250, 6000, 60_000])(
   'a slot that the database grants %i ms late brings no two requests closer than a gap',

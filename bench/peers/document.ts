@@ -1,0 +1,138 @@
+import { aligned, show } from '../figures.ts';
+import type { Delay, DelayPlan } from './delay.ts';
+import { description, HEAD, PEERS } from './texts.ts';
+import type { First, Killed, Truncated } from './trials.ts';
+
+/** All that was measured of one peer. */
+export interface Result {
+  readonly name: string;
+  readonly versions: string;
+  readonly storage: string;
+  readonly first: First;
+  readonly killed: Killed;
+  /** The peer's, then its variant's. */
+  readonly truncated: readonly Truncated[];
+  readonly delay: Delay;
+}
+
+export interface Report {
+  readonly date: string;
+  readonly machine: string;
+  /** How long the measurement took. */
+  readonly minutes: number;
+  readonly plan: DelayPlan;
+  /** Requests of one reading of the whole account. */
+  readonly pages: number;
+  readonly conversations: readonly number[];
+  readonly results: readonly Result[];
+}
+
+type Line = readonly [title: string, of: (result: Result) => string];
+
+const FIRST: readonly Line[] = [
+  ['time to a full copy, s', ({ first }) => show(first.run.seconds)],
+  ['requests that arrived', ({ first }) => count(first.requests)],
+  ['of them refused with 429', ({ first }) => count(first.refused)],
+  ['rows missing or wrong', ({ first }) => count(first.wrong)],
+  ['CPU, s', ({ first }) => show(first.run.cpuSeconds)],
+  ['peak memory, MB', ({ first }) => show(first.run.peakRssMb)],
+];
+
+const DELAY: readonly Line[] = [
+  ['mean delay of a change, s', ({ delay }) => secondsOf(delay.meanSeconds)],
+  ['longest delay, s', ({ delay }) => secondsOf(delay.longestSeconds)],
+  ['changes that reached the copy', ({ delay }) => `${delay.seen} of ${delay.changes}`],
+  ['requests that arrived', ({ delay }) => count(delay.requests)],
+  ['of them refused with 429', ({ delay }) => count(delay.refused)],
+  ['fewest rows that a reader found', ({ delay }) => `${Math.round(delay.leastShare * 100)} %`],
+  ['CPU, s', ({ delay }) => show(delay.cpuSeconds)],
+  ['peak memory, MB', ({ delay }) => show(delay.peakRssMb)],
+];
+
+const KILLED: readonly Line[] = [
+  ['pages read before the kill', ({ killed }) => count(killed.answeredBefore)],
+  ['requests of the second run', ({ killed }) => count(killed.requestsAfter)],
+  ['rows lost', ({ killed }) => count(killed.lost)],
+  ['rows doubled', ({ killed }) => count(killed.doubled)],
+];
+
+/** The tables for a terminal. */
+export function tablesOf(report: Report): string {
+  const tables = [FIRST, DELAY, KILLED].map((lines) => aligned(cellsOf(report, lines)));
+  return `${[...tables, aligned(truncatedCells(report)), ...failuresOf(report)].join('\n\n')}\n`;
+}
+
+/** `docs/comparison.md`. */
+export function documentOf(report: Report): string {
+  const { plan, pages, conversations, date, machine, minutes, results } = report;
+  const total = conversations.reduce((sum, each) => sum + each, 0);
+  const facts = { ...plan, pages, conversations: total, inboxes: conversations.length };
+  return [
+    HEAD,
+    '## A first copy\n',
+    markdown(cellsOf(report, FIRST)),
+    '',
+    '## Changes\n',
+    markdown(cellsOf(report, DELAY)),
+    '',
+    '## A crash in the middle of a first run, and the run after it\n',
+    markdown(cellsOf(report, KILLED)),
+    '',
+    '## An empty page in the middle of a list\n',
+    markdown(truncatedCells(report)),
+    '',
+    ...failuresOf(report),
+    description(facts),
+    PEERS,
+    '## Versions and repetition\n',
+    ...results.map(({ name, versions, storage }) => `- ${name}: ${versions}; its copy: ${storage}`),
+    `- measured on ${date} in ${Math.round(minutes)} minutes: ${machine}`,
+    '',
+    '    npm run bench:peers -- --write\n',
+  ].join('\n');
+}
+
+function cellsOf({ results }: Report, lines: readonly Line[]): string[][] {
+  return [
+    ['', ...results.map(({ name }) => name)],
+    ...lines.map(([title, of]) => [title, ...results.map(of)]),
+  ];
+}
+
+function truncatedCells({ results }: Report): string[][] {
+  return [
+    ['', 'wrongly gone', 'after a good run', 'removed rows noticed'],
+    ...results.flatMap(({ truncated }) =>
+      truncated.map(({ name, wrong, wrongLater, noticed, removed }) => [
+        name,
+        count(wrong),
+        count(wrongLater),
+        `${noticed} of ${removed}`,
+      ]),
+    ),
+  ];
+}
+
+/** A sentence for each peer whose run failed in some part. */
+function failuresOf({ results }: Report): string[] {
+  return results.flatMap(({ name, first, killed, truncated, delay }) => {
+    const failures = [first.run, killed, ...truncated, delay].map(({ failure }) => failure);
+    const failure = failures.find((one) => one !== null);
+    return failure === undefined ? [] : [`A run of ${name} failed: ${failure}\n`];
+  });
+}
+
+function markdown(rows: readonly (readonly string[])[]): string {
+  const [head, ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
+  const rule = `|${rows[0]!.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`;
+  return [head, rule, ...body].join('\n');
+}
+
+/** No change may have been seen. */
+function secondsOf(value: number): string {
+  return Number.isFinite(value) ? show(value) : '-';
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -101,7 +101,8 @@ export function description(facts: Facts): string {
 In the run of 2026-11-22 the daemon drew refusals while it made up that hour, and rested. Its last 65 of
 the 198 requests therefore fell into the first minutes of the trial and are in the table. Over the second
 half of the trial alone, with 3 requests a minute, its mean delay was 90 s and its longest 290 s. The
-command now waits until the hour is made up.
+command now waits until the hour is made up. The row of the script that marks what it misses is from a
+second run.
 
 All figures but the first copy's were taken while several peers ran at a time. They vary from run to run,
 the refusals most of all: they depend on milliseconds.

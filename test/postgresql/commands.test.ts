@@ -83,6 +83,18 @@ test('a command exits 1 with a message if its database cannot be opened', async 
   }
 });
 
+test('a mirror in a schema that was renamed away and made again stays within the day', async () => {
+  const program = await onPostgres();
+  const limits = { REQUESTS_PER_DAY: '3', REQUESTS_RESERVED: '0', INBOX_STATE_DIR: 'state' };
+  Object.assign(program.env, limits);
+  expect((await program.run('sync')).exitCode).toBe(4);
+  await onServer('ALTER SCHEMA mirror RENAME TO away', program.url);
+  const { exitCode, stderr } = await program.run('sync');
+  expect(exitCode).toBe(4);
+  expect(stderr.replaceAll(/\s+/g, ' ')).toContain('?schema=mirror used this key and sent 3 requests');
+  expect(program.sandbox.arrivals).toHaveLength(3);
+});
+
 describe('query', () => {
   test('prints numbers, booleans, instants and JSON as on SQLite, with every digit', async () => {
     const program = await onPostgres();

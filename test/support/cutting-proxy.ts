@@ -2,8 +2,8 @@ import { connect, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * Listens in front of a PostgreSQL server and passes everything on. It cuts a connection when the client sends
- * a text that matches.
+ * Listens in front of a PostgreSQL server and passes everything on. It cuts a connection when the client
+ * sends a text that matches.
  * @returns the address of `url` through the proxy
  */
 export async function listenAndCut(url: string, text: RegExp): Promise<string> {

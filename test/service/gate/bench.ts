@@ -158,7 +158,7 @@ export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'cloc
   readonly clock?: Clock;
   /** The `Date` of the answers. Default: none. */
   readonly date?: () => string | undefined;
-  /** The milliseconds by which the next granted slot comes late, as if another process locked the database. */
+  /** The ms by which the next granted slot comes late, as if another process locked the database. */
   readonly lockedMs?: () => number;
   /** Called when a slot is granted, before the gate has the reply. */
   readonly onGranting?: () => void;

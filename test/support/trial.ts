@@ -13,46 +13,70 @@ import { mostInADay } from './rows.ts';
 import { syncSettled } from './settle.ts';
 import type { Step } from './steps.ts';
 import { freshMirrorFile, quickMirror } from './template.ts';
+import { wrongTombstones } from './truth.ts';
 
 const LISTS = ['', '/users', '/tags', '/conversations'];
 /** At most this many days until a mirror that lacks budget equals the service. */
 const DAYS_TO_REST = 7;
 
+/** What stays while the mirror is closed and opened again. */
+interface Surroundings {
+  readonly clock: TestClock;
+  readonly cap: number;
+  readonly path: string;
+  readonly ours: TestService;
+  readonly others: TestService;
+  /** The account that answers, and whether its address is another one. */
+  answers: { readonly service: TestService; readonly moved: boolean };
+}
+
+async function openIn(around: Surroundings): Promise<TestMirror> {
+  const { clock, cap, path, ours } = around;
+  return await quickMirror({
+    path,
+    clock,
+    service: ours,
+    pageSize: 10,
+    budget: { perDay: cap },
+    address: () => (around.answers.moved ? 'http://other.example/v1' : ours.url),
+    wrapHttp: (http) => ({
+      get: (...request) => clock.hold(() => around.answers.service.http.get(...request)),
+      close: http.close,
+    }),
+  });
+}
+
 /** A mirror whose process, host, file and service change as the steps of a history say. */
 export class Trial {
   mirror: TestMirror;
+  readonly #around: Surroundings;
   readonly #clock: TestClock;
-  readonly #cap: number;
-  readonly #path: string;
   readonly #ours: TestService;
-  readonly #others: TestService;
   readonly #life: Happenings;
-  /** The account that answers, and whether its address is another one. */
-  #answers: { readonly service: TestService; readonly moved: boolean };
   #backup: string | null = null;
   /** Each restored ledger may cost one more cap (docs/reliability.md, "Known limits"). */
   #unlocks = 0;
   #hosts = 0;
 
-  private constructor(cap: number, path: string, options: Partial<SandboxOptions>) {
-    const clock = new TestClock();
-    const begin = clock.now();
-    // The service's clock is right, however the machine's clock is set.
-    const now = (): number => Math.floor(begin + clock.monotonic());
-    this.#clock = clock;
-    this.#cap = cap;
-    this.#path = path;
-    this.#ours = memoryService({ ...options, now }, clock);
-    this.#others = otherAccount({ ...options, now }, clock);
-    this.#answers = { service: this.#ours, moved: false };
-    this.#life = new Happenings(this.#ours.sandbox.world);
-    this.mirror = undefined as never;
+  private constructor(mirror: TestMirror, around: Surroundings) {
+    this.mirror = mirror;
+    this.#around = around;
+    this.#clock = around.clock;
+    this.#ours = around.ours;
+    this.#life = new Happenings(around.ours.sandbox.world);
   }
 
   /** A trial after its first sync. @param cap requests a day */
   static async begin(cap: number, options: Partial<SandboxOptions>): Promise<Trial> {
-    const trial = new Trial(cap, await freshMirrorFile(), options);
-    await trial.#open();
+    const clock = new TestClock();
+    const begin = clock.now();
+    // The service's clock is right, however the machine's clock is set.
+    const now = (): number => Math.floor(begin + clock.monotonic());
+    const ours = memoryService({ ...options, now }, clock);
+    const others = otherAccount({ ...options, now }, clock);
+    const answers = { service: ours, moved: false };
+    const around = { clock, cap, path: await freshMirrorFile(), ours, others, answers };
+    const trial = new Trial(await openIn(around), around);
     await trial.#sync();
     return trial;
   }
@@ -75,27 +99,15 @@ export class Trial {
     }
   }
 
-  /** Every row that has a tombstone, although the service has it: its list, inbox and id. */
   async wrongTombstones(): Promise<string[]> {
-    const { world } = this.#ours.sandbox;
-    const wrong: string[] = [];
-    for (const { id } of await this.#dead('inboxes', 'id'))
-      if (world.inboxes.has(id)) wrong.push(`inbox ${id}`);
-    for (const [table, list] of [
-      ['inbox_users', 'users'],
-      ['inbox_tags', 'tags'],
-      ['conversations', 'conversations'],
-    ] as const)
-      for (const { inbox, id } of await this.#dead(table, 'inbox_id'))
-        if (world.inboxes.get(inbox)?.[list].has(id)) wrong.push(`${list} ${inbox} ${id}`);
-    return wrong;
+    return await wrongTombstones({ database: this.mirror.database, sandbox: this.#ours.sandbox });
   }
 
   /** No 24 hours hold more requests than the cap, whichever account has received them. */
   expectCap(): void {
-    const arrivals = [...this.#ours.sandbox.arrivals, ...this.#others.sandbox.arrivals];
+    const arrivals = [...this.#ours.sandbox.arrivals, ...this.#around.others.sandbox.arrivals];
     const sorted = arrivals.toSorted((a, b) => a.at - b.at);
-    expect(mostInADay({ arrivals: sorted })).toBeLessThanOrEqual(this.#cap * (1 + this.#unlocks));
+    expect(mostInADay({ arrivals: sorted })).toBeLessThanOrEqual(this.#around.cap * (1 + this.#unlocks));
   }
 
   /** The service answers rightly again, and nothing happens there for days. */
@@ -109,25 +121,8 @@ export class Trial {
     }
   }
 
-  async #dead(table: string, inbox: string): Promise<{ inbox: string; id: string }[]> {
-    return await this.mirror.database.query(
-      `SELECT ${inbox} AS inbox, id FROM ${table} WHERE deleted_at IS NOT NULL`,
-    );
-  }
-
   async #open(): Promise<void> {
-    this.mirror = await quickMirror({
-      path: this.#path,
-      clock: this.#clock,
-      service: this.#ours,
-      pageSize: 10,
-      budget: { perDay: this.#cap },
-      address: () => (this.#answers.moved ? 'http://other.example/v1' : this.#ours.url),
-      wrapHttp: (http) => ({
-        get: (...request) => this.#clock.hold(() => this.#answers.service.http.get(...request)),
-        close: http.close,
-      }),
-    });
+    this.mirror = await openIn(this.#around);
   }
 
   async #close(): Promise<void> {
@@ -147,7 +142,8 @@ export class Trial {
   async #readPage(nth: number): Promise<void> {
     const bookmarks = [...(await this.mirror.writer.bookmarks.all()).values()].flat();
     const bookmark = bookmarks[nth % Math.max(1, bookmarks.length)];
-    if (bookmark === undefined) return this.#answers.service === this.#ours ? await this.#sync() : undefined;
+    if (bookmark === undefined)
+      return this.#around.answers.service === this.#ours ? await this.#sync() : undefined;
     try {
       await this.mirror.readPage(bookmark);
     } catch (error) {
@@ -180,12 +176,12 @@ export class Trial {
     // A set clock moves the times of suspicions with the next request, whoever answers it.
     await this.mirror.writer.ledger.followClock(await this.#clock.ledgerTime());
     const before = await this.#contents();
-    this.#answers = { service: this.#others, moved };
+    this.#around.answers = { service: this.#around.others, moved };
     const { stopped } = await this.mirror.sync();
     if (!isMirrorError(stopped, 'BUDGET_SPENT')) expect(stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
     if (moved) await this.#readPage(nth);
     expect(await this.#contents()).toEqual(before);
-    this.#answers = { service: this.#ours, moved: false };
+    this.#around.answers = { service: this.#ours, moved: false };
     await this.#sync();
   }
 
@@ -213,8 +209,8 @@ export class Trial {
   async #restore(): Promise<void> {
     if (this.#backup === null) return;
     await this.#close();
-    for (const side of ['-wal', '-shm']) rmSync(`${this.#path}${side}`, { force: true });
-    copyFileSync(this.#backup, this.#path);
+    for (const side of ['-wal', '-shm']) rmSync(`${this.#around.path}${side}`, { force: true });
+    copyFileSync(this.#backup, this.#around.path);
     this.#unlocks += 1;
     await this.#open();
   }

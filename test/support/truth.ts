@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { ListName } from '../../src/core/lists.ts';
 import type { Sql } from '../../src/database/database.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxConversation, SandboxInbox, SandboxTag, World } from '../../src/sandbox/world/world.ts';
@@ -79,6 +80,28 @@ export async function expectEqualToService({
   sandbox: Pick<Sandbox, 'world'>;
 }): Promise<void> {
   expect(await mirroredTables(database)).toEqual(serviceTables(sandbox.world));
+}
+
+/** Every row that has a tombstone, although the service has it: its list, inbox and id. */
+export async function wrongTombstones({
+  database,
+  sandbox: { world },
+}: {
+  database: Sql;
+  sandbox: Pick<Sandbox, 'world'>;
+}): Promise<string[]> {
+  const tombstones = await database.query<{ list: ListName; inbox: string; id: string }>(
+    `SELECT 'inboxes' AS list, id AS inbox, id FROM inboxes WHERE deleted_at IS NOT NULL
+     UNION ALL SELECT 'users', inbox_id, id FROM inbox_users WHERE deleted_at IS NOT NULL
+     UNION ALL SELECT 'tags', inbox_id, id FROM inbox_tags WHERE deleted_at IS NOT NULL
+     UNION ALL SELECT 'conversations', inbox_id, id FROM conversations WHERE deleted_at IS NOT NULL`,
+  );
+  return tombstones
+    .filter(({ list, inbox, id }) => {
+      const own = world.inboxes.get(inbox);
+      return list === 'inboxes' ? own !== undefined : own?.[list].has(id);
+    })
+    .map(({ list, inbox, id }) => `${list} ${inbox} ${id}`);
 }
 
 export function inboxColumns(inbox: SandboxInbox): Row {

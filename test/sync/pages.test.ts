@@ -13,7 +13,7 @@ import { tampered } from '../support/rows.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
-import { expectEqualToService } from '../support/truth.ts';
+import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
 const HISTORIES = ON_SQLITE ? histories(12, 250) : histories(3, 50);
 const UNFIT_HISTORIES = ON_SQLITE ? histories(6, 250) : histories(1, 50);
@@ -103,15 +103,6 @@ function expectTiles(bookmarks: readonly StoredBookmark[]): void {
       if (before !== undefined && before !== '') expect(isBeyond(direction, afterId, before)).toBe(true);
     }
   }
-}
-
-async function wrongTombstones({ database, sandbox: { world } }: TestMirror): Promise<string[]> {
-  const rows = await database.query<{ inbox_id: string; id: string }>(
-    `SELECT inbox_id, id FROM conversations WHERE deleted_at IS NOT NULL`,
-  );
-  return rows
-    .filter(({ inbox_id: inbox, id }) => world.inboxes.get(inbox)?.conversations.has(id))
-    .map(({ inbox_id: inbox, id }) => `${inbox}/${id}`);
 }
 
 /** Every change names the row's last sighting before it, and continues from the value before. */
@@ -227,7 +218,7 @@ const UNFIT: readonly Partial<SandboxOptions>[] = [
 
 for (const options of UNFIT)
   test(
-    `pages read singly lose nothing where their tokens do not last: ${JSON.stringify(options)}`,
+    `single pages delete nothing wrongly where pages cannot be read again: ${JSON.stringify(options)}`,
     async () => {
       await fc.assert(
         fc.asyncProperty(
@@ -463,7 +454,7 @@ test('the brake counts a day of deletions by single pages, however long their ro
   await expectEqualToService(mirror);
 });
 
-test('lookups that are cut short still count: positions cost at most 20 of them', async () => {
+test('pages that lack more than ten rows count as mistakes too: positions cost at most 20 lookups', async () => {
   const mirror = await pageMirror({ pageTokens: 'positions' }, [80]);
   const { sandbox, clock, database } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;

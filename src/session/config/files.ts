@@ -10,9 +10,9 @@ export interface NamedFile {
 }
 
 /**
- * Reads the file that the variable `name` names, relative to `folder`. Null if the variable is blank, and, with
- * a fault, if the file cannot be read. The fault shows the path of an existing file only: another text may be
- * the secret itself, in the wrong variable.
+ * Reads the file that the variable `name` names, relative to `folder`. Null if the variable is blank, and,
+ * with a fault, if the file cannot be read. The fault shows the path of an existing file only: another text
+ * may be the secret itself, in the wrong variable.
  */
 export function readNamedFile(
   env: Environment,

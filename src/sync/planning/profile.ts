@@ -9,8 +9,11 @@ export type Profile = readonly number[];
 const HOURS_A_DAY = 24;
 const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 
-/** Each hour of the day counts this many changes and one day more than were seen: the profile begins flat. */
-const PRIOR_CHANGES = 1;
+/**
+ * Each hour of the day counts as if it had been watched for so many days more, with the mean activity: an
+ * hour that was never watched is a usual one, and the profile begins flat.
+ */
+const PRIOR_DAYS = 0.02;
 
 /**
  * No hour gets less than a tenth of the mean request rate: what happens at night is seen before the morning.
@@ -61,10 +64,12 @@ export function intensityOf(activity: Activity): Profile {
 
 /** The changes to expect in each hour of the week: an hour counts as if it had once been like other days'. */
 function smoothed({ changes, times }: Activity): number[] {
+  const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+  const mean = (total(changes) + 1) / (total(times) + 1);
   const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
     const sameHour = (values: readonly number[]): number =>
-      values.reduce((sum, value, index) => (index % HOURS_A_DAY === hour ? sum + value : sum), 0);
-    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + 1);
+      total(values.filter((_value, index) => index % HOURS_A_DAY === hour));
+    return (sameHour(changes) + PRIOR_DAYS * mean) / (sameHour(times) + PRIOR_DAYS);
   });
   return changes.map((seen, hour) => (seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1));
 }

@@ -10,10 +10,10 @@ const HOURS_A_DAY = 24;
 const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 
 /**
- * Each hour of the day counts as if it had been watched for so many days more, with the mean activity: an
- * hour that was never watched is a usual one, and the profile begins flat.
+ * Each hour of the day counts so many changes more than were seen, at the mean rate (a Gamma prior): an hour
+ * that was never watched is a usual one, few changes say little, and the profile begins flat.
  */
-const PRIOR_DAYS = 0.02;
+const PRIOR_CHANGES = 1;
 
 /**
  * No hour gets less than a tenth of the mean request rate: what happens at night is seen before the morning.
@@ -69,7 +69,7 @@ function smoothed({ changes, times }: Activity): number[] {
   const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
     const sameHour = (values: readonly number[]): number =>
       total(values.filter((_value, index) => index % HOURS_A_DAY === hour));
-    return (sameHour(changes) + PRIOR_DAYS * mean) / (sameHour(times) + PRIOR_DAYS);
+    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + PRIOR_CHANGES / mean);
   });
   return changes.map((seen, hour) => (seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1));
 }

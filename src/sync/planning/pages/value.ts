@@ -15,7 +15,7 @@ export interface PageView {
   readonly isEnd: boolean;
 }
 
-/** What is known at an instant (epoch ms). */
+/** All that the value of a reading depends on at an instant (epoch ms). */
 export interface Moment {
   readonly rates: Rates;
   readonly timeline: Timeline;

@@ -1,9 +1,12 @@
+import { isatty } from 'node:tty';
 import { EXIT, MirrorError } from '../core/errors.ts';
 import { programVersion } from '../session/version.ts';
 import { runProgram } from './program.ts';
 
 /** After an interrupt the program waits at most this many ms for a slow reader of its output. */
 const FLUSH_MS = 300;
+
+const STDERR = 2;
 
 /** The first signal requests a clean stop; the second ends the process at once. */
 function stopSignal(): AbortSignal {
@@ -17,10 +20,19 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Without a listener a SIGHUP ends the program, as a closed terminal should. */
+/** Without a listener a SIGHUP ends the program. With one, only the SIGHUP of a closed terminal stops it. */
 function onHangup(listener: () => void): () => void {
-  process.on('SIGHUP', listener);
-  return () => process.off('SIGHUP', listener);
+  const onTerminal = isatty(STDERR);
+  let isClosed = false;
+  const hear = (): void => {
+    // The shell and the system may both send one.
+    if (isClosed) return;
+    isClosed = onTerminal && !isatty(STDERR);
+    if (isClosed) process.kill(process.pid, 'SIGTERM');
+    else listener();
+  };
+  process.on('SIGHUP', hear);
+  return () => process.off('SIGHUP', hear);
 }
 
 /** A closed stdout (`… | head`) ends the program without an error. A closed stderr does not stop the work. */

@@ -105,3 +105,12 @@ export function conversationCounts(options: SandboxOptions): number[] {
   const sum = ranks.reduce((total, share) => total + share, 0);
   return ranks.map((share) => Math.round((conversations * ranks.length * share) / sum));
 }
+
+/**
+ * A clock that begins with the machine's and is never set. On one that jumps forward, a request that came in
+ * time could seem to have come too soon.
+ */
+export function steadyClock(): () => number {
+  const start = Date.now() - performance.now();
+  return () => Math.floor(start + performance.now());
+}

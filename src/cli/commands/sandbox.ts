@@ -21,7 +21,8 @@ export function addSandbox(program: Command, run: Runner): void {
 
 async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const { createSandbox } = await import('../../sandbox/sandbox.ts');
-  const sandbox = createSandbox(sandboxOptions(options));
+  const { steadyClock } = await import('../../sandbox/options.ts');
+  const sandbox = createSandbox({ ...sandboxOptions(options), now: steadyClock() });
   setFaults(sandbox, options);
   const server = await sandbox.listen(options.port, options.host).catch((error: unknown) => {
     const reason = codeOf(error) ?? String(error);

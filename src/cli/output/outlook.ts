@@ -5,6 +5,7 @@ import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
 import type { MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
+import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
 import { renderTable } from './table.ts';
 
@@ -128,11 +129,21 @@ export function delayWords({ changes, medianMs, p95Ms }: MeasuredDelay): string 
 
 function spentLine(spent: readonly SpentKind[]): string {
   if (spent.length === 0) return 'spent     no request in the last 24 h';
-  const kinds = spentRecords(spent).map(({ what, requests }) => `${what} ${thousands(requests)}`);
-  return `spent     requests of the last 24 h: ${kinds.join(', ')}`;
+  return `spent     requests of the last 24 h: ${spentWords(spentParts(spent))}`;
 }
 
-/** Requests by what they were for: a whole list, single pages, suspects, or a command. Most first. */
+/** What requests were for, for people. */
+export function spentWords({ wholeLists, singlePages, lookups, commands }: SpentParts): string {
+  const parts = [
+    `whole lists ${thousands(wholeLists)}`,
+    `single pages ${thousands(singlePages)}`,
+    `lookups and checks ${thousands(lookups)}`,
+    `by command ${thousands(commands)}`,
+  ];
+  return parts.join(', ');
+}
+
+/** Requests of whole lists by their kind, of single pages, of suspects, and of commands. Most first. */
 function spentRecords(spent: readonly SpentKind[]): { what: string; requests: number }[] {
   const records = [...Map.groupBy(spent, whatFor)].map(([what, kinds]) => {
     return { what, requests: kinds.reduce((sum, { requests }) => sum + requests, 0) };

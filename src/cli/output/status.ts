@@ -9,7 +9,7 @@ import type { MeasuredDelay } from '../../status/delay.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import type { SpentRequests } from '../../status/spent.ts';
-import { delayWords, pagesWords } from './outlook.ts';
+import { delayWords, pagesWords, spentWords } from './outlook.ts';
 import { coverWords } from './plan.ts';
 import { sparkline } from './sparkline.ts';
 import { renderTable } from './table.ts';
@@ -164,15 +164,8 @@ function accountLine(
 }
 
 function spentLines(output: Output, spent: SpentRequests): string[] {
-  const { wholeLists, singlePages, lookups, commands } = spent;
-  const kinds = [
-    `whole lists ${thousands(wholeLists)}`,
-    `single pages ${thousands(singlePages)}`,
-    `lookups and checks ${thousands(lookups)}`,
-    `by command ${thousands(commands)}`,
-  ];
   const most = `requests by the hour, at most ${thousands(Math.max(...spent.byHour))}`;
-  return [`spent    ${kinds.join(', ')}`, ...byHour(output, spent.byHour, most)];
+  return [`spent    ${spentWords(spent)}`, ...byHour(output, spent.byHour, most)];
 }
 
 function delayLines(output: Output, delay: MeasuredDelay): string[] {

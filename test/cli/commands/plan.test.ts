@@ -11,7 +11,7 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
   expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
   expect(stdout).toMatch(/budget +mean delay .* half of it about .*, this budget about .*, 4 times as much/);
-  expect(stdout).toMatch(/spent +requests of the last 24 h: manual \d+/);
+  expect(stdout).toMatch(/spent +requests of the last 24 h: whole lists \d.*, by command \d+/);
   const json = JSON.parse((await program.run('plan', '--json')).stdout) as Record<string, unknown>;
   expect(json).toMatchObject({
     reads_pages: true,

@@ -20,6 +20,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { measuredDelay } = await import('../../status/delay.ts');
+  const { opensAt } = await import('../../core/gate-state.ts');
   const { cronsOf } = await import('../../sync/planning/cron.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
   const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
@@ -30,10 +31,19 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
     const { budget, readPages, reportTimezone: timezone } = config;
     const stretches = readPages?.stretches === true;
     const cron = cronsOf(config.schedules, config.timezone).conversations;
+    const gate = await mirror.ledger.gateState();
     const report = {
       now,
+      gate,
       readsPages: readPages !== null,
-      outlook: await readOutlook(mirror, { budget, stretches, cron, timezone, now }),
+      outlook: await readOutlook(mirror, {
+        budget,
+        stretches,
+        cron,
+        timezone,
+        now,
+        opensAt: opensAt(gate, now),
+      }),
       delay: measuredDelay(await mirror.delays(now - DAY), now),
       spent: await mirror.budget.byKind(now),
       lost: await mirror.bookmarks.lost(),

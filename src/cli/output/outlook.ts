@@ -1,4 +1,5 @@
 import { SECOND } from '../../core/clock.ts';
+import { type GateState, judgeGate } from '../../core/gate-state.ts';
 import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
@@ -7,6 +8,7 @@ import type { MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
+import { gateWords } from './gate.ts';
 import { renderTable } from './table.ts';
 
 /** All that `plan` prints. */
@@ -17,6 +19,7 @@ export interface OutlookReport {
   readonly delay: MeasuredDelay | null;
   readonly spent: readonly SpentKind[];
   readonly lost: readonly LostBookmarks[];
+  readonly gate: GateState;
   /** The names of the inboxes by their ids. */
   readonly names: ReadonlyMap<string, string | null>;
 }
@@ -40,6 +43,7 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
+  if (!isOpen(report)) lines.push(`gate      ${gateWords(output, report)}: nothing is read before it opens`);
   if (outlook.pages > 0) lines.push(scheduleLine(outlook), budgetLine(outlook));
   lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
@@ -47,6 +51,10 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
   }
   return wrapped(output, lines.join('\n'), HANGING);
+}
+
+function isOpen({ gate, now }: OutlookReport): boolean {
+  return judgeGate(gate, now).word === 'open';
 }
 
 function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {
@@ -161,6 +169,7 @@ export function outlookAsJson(report: OutlookReport): string {
   const { now, outlook, delay, spent, lost, readsPages } = report;
   const record = {
     generated_at: new Date(now).toISOString(),
+    gate: judgeGate(report.gate, now).word,
     reads_pages: readsPages,
     pages: outlook.pages,
     rows: outlook.rows,

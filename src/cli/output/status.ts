@@ -1,6 +1,6 @@
 import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
+import type { ForeignUse } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
 import { asCell, drawsPictures, type Output, paint, wrapped } from '../../session/terminal.ts';
@@ -9,6 +9,7 @@ import type { MeasuredDelay } from '../../status/delay.ts';
 import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import type { SpentRequests } from '../../status/spent.ts';
+import { gateWords } from './gate.ts';
 import { delayWords, pagesWords, spentWords } from './outlook.ts';
 import { coverWords } from './plan.ts';
 import { sparkline } from './sparkline.ts';
@@ -21,7 +22,7 @@ const HANGING = 9;
 export function statusAsText(output: Output, status: WholeStatus): string {
   const sections = [listTable(output, status), '', budgetLine(status)];
   if (status.sent > 0) sections.push(...spentLines(output, status.spent));
-  sections.push(gateLine(output, status));
+  sections.push(`gate     ${gateWords(output, status)}`);
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
   if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
@@ -109,18 +110,6 @@ function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string
     `budget   ${thousands(sent)} of ${thousands(budget.perDay)} requests in the last ${hours} h, ` +
     `${thousands(left)} left (${thousands(budget.reserved)} kept for manual commands)${frees}`
   );
-}
-
-function gateLine(output: Output, { gate, gateWord, now }: JudgedStatus): string {
-  if (gateWord === 'open') return 'gate     open';
-  const word = paint(
-    output,
-    'red',
-    { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' }[gateWord],
-  );
-  const until =
-    gate.pausedUntil !== null && gateWord !== 'key-refused' ? `, ends ${fromNow(gate.pausedUntil, now)}` : '';
-  return `gate     ${word}${until} (${judgeGate(gate, now).cause})`;
 }
 
 /** What the status and `doctor` say of others who use the account. */

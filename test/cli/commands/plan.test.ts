@@ -1,5 +1,8 @@
+import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { testProgram } from '../../support/program.ts';
+import { MINUTE } from '../../../src/core/clock.ts';
+import { iso } from '../../../src/database/instants.ts';
+import { mirrorFile, testProgram } from '../../support/program.ts';
 
 test('plan names the pages to read next, the cost of the schedule and what other budgets would bring', async () => {
   const program = await testProgram({ inboxes: 2, conversations: [250, 40] });
@@ -30,6 +33,33 @@ test('plan counts every slot of a schedule of one’s own', async () => {
   await program.run('sync');
   const { stdout } = await program.run('plan');
   expect(stdout).toMatch(/schedule +one reading of every page costs 3 requests, 6 times a day/);
+});
+
+test('plan plans no reading while the gate is shut', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 250 });
+  await program.run('sync');
+  const shut = (changes: string, ...values: string[]): void => {
+    const database = new Sqlite(mirrorFile(program));
+    database.prepare(`INSERT OR IGNORE INTO gate_state (id) VALUES (1)`).run();
+    database.prepare(`UPDATE gate_state SET ${changes}`).run(...values);
+    database.close();
+  };
+  const next = async (): Promise<string[]> => {
+    const { stdout } = await program.run('plan', '--json');
+    return (JSON.parse(stdout) as { next: { at: string }[] }).next.map(({ at }) => at);
+  };
+  const usual = await next();
+  const ends = new Date(Date.now() + 30 * MINUTE);
+  shut('strikes = 1, paused_at = ?, paused_until = ?', iso(new Date()), iso(ends));
+  const later = await next();
+  expect(later.length).toBeGreaterThan(0);
+  expect(later.length).toBeLessThan(0.6 * usual.length);
+  for (const at of later) expect(Date.parse(at)).toBeGreaterThan(ends.getTime());
+  const pausedText = (await program.run('plan')).stdout;
+  expect(pausedText).toMatch(/^gate +paused, ends in (30|29) min.*: nothing is read before it opens$/m);
+  shut(`refused_key = 'fingerprint'`);
+  expect(await next()).toEqual([]);
+  expect((await program.run('plan')).stdout).toMatch(/^gate +shut: the key was refused/m);
 });
 
 test('plan says why nothing can be read singly', async () => {

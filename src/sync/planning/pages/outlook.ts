@@ -52,6 +52,8 @@ interface OutlookOptions {
   /** The time zone whose hours of the week the profile has learned. */
   readonly timezone: string;
   readonly now: number;
+  /** When the gate opens, epoch ms: no reading is planned before. It is Infinity if nobody knows. */
+  readonly opensAt?: number;
   /** At most this many readings. */
   readonly most?: number;
 }
@@ -59,7 +61,7 @@ interface OutlookOptions {
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
   mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
-  { budget, stretches, cron, timezone, now, most = MOST_AHEAD }: OutlookOptions,
+  { budget, stretches, cron, timezone, now, opensAt = now, most = MOST_AHEAD }: OutlookOptions,
 ): Promise<Outlook> {
   const activity = await learnActivity(mirror, { now, timezone });
   const timeline = new Timeline(now, timezone, intensityOf(activity));
@@ -83,7 +85,7 @@ export async function readOutlook(
     current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
-    next: nextReadings(plan, moment, { cover, anHour, inSpan, most }),
+    next: nextReadings(plan, moment, { cover, anHour, inSpan, opensAt, most }),
     cover: { requests: pages.length, days, aDay: slots / days },
     delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
   };
@@ -98,18 +100,20 @@ function nextReadings(
     anHour: number;
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
+    opensAt: number;
     /** At most this many readings. */
     most: number;
   },
 ): PlannedReading[] {
-  const { cover, anHour, most } = ahead;
+  const { cover, anHour, opensAt, most } = ahead;
   const places = new Map<object, { page: number; pages: number }>();
   for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
     for (const [index, page] of list.entries())
       places.set(page.bookmark, { page: index + 1, pages: list.length });
   const readings: PlannedReading[] = [];
-  for (let nth = 1; nth <= Math.min(most, anHour); nth += 1) {
-    const at = now + (nth * HOUR) / anHour;
+  const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
+  for (let nth = 1; nth <= Math.min(most, hours * anHour); nth += 1) {
+    const at = opensAt + (nth * HOUR) / anHour;
     const moment = { rates, timeline, now: at };
     const next = plan.next(
       moment,

@@ -3,7 +3,7 @@ import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { iso } from '../src/database/instants.ts';
 import { dropViews, ensureViews } from '../src/database/views.ts';
-import { keepViewSettings } from '../src/mirror/views/view-settings.ts';
+import { keepViewSettings } from '../src/mirror/settings/views.ts';
 
 /** The history covers three years, in milliseconds. */
 const YEARS_MS = 3 * 365 * DAY;

@@ -1,7 +1,7 @@
 import { type Clock, DAY, MINUTE } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Writer } from '../mirror/mirror.ts';
-import type { ViewSettings } from '../mirror/views/view-settings.ts';
+import type { ViewSettings } from '../mirror/settings/views.ts';
 import type { Log } from '../session/log.ts';
 
 const FIRST_AFTER_MS = MINUTE;

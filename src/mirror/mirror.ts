@@ -6,9 +6,9 @@ import { readRates, type StoredRate, writeRates } from './bookmarks/rates.ts';
 import { writeCoverDays } from './bookmarks/rounds.ts';
 import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
-import { isProvenAddress, proveAddress } from './gate/address.ts';
+import { isProvenAddress, proveAddress } from './settings/address.ts';
 import { BudgetReader } from './gate/budget-use.ts';
-import { ensureMirrorId, readMirrorId } from './gate/identity.ts';
+import { ensureMirrorId, readMirrorId } from './settings/identity.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
@@ -31,7 +31,7 @@ import { ScheduleReader, Schedules } from './schedules.ts';
 import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
-import { keepViewSettings, type ViewSettings } from './views/view-settings.ts';
+import { keepViewSettings, type ViewSettings } from './settings/views.ts';
 
 // Functions that need no database: the kinds and the order of conversations, the form of changes and
 // webhooks, and checks of an access, of a lease, of sweeps and of passes.

@@ -4,7 +4,7 @@ import { LIST_NAMES } from '../../src/core/lists.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
-import { keepViewSettings } from '../../src/mirror/views/view-settings.ts';
+import { keepViewSettings } from '../../src/mirror/settings/views.ts';
 import { temporaryDatabase, type TestMirror } from '../support/mirror.ts';
 import {
   byPrisma,

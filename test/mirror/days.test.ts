@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
-import { daysBetween } from '../../src/mirror/views/days.ts';
+import { daysBetween } from '../../src/mirror/settings/days.ts';
 
 function hours(timezone: string, day: string): unknown {
   const at = Date.parse(`${day}T12:00:00Z`);

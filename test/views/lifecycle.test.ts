@@ -7,7 +7,7 @@ import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { dropViews } from '../../src/database/views.ts';
-import { keepViewSettings } from '../../src/mirror/views/view-settings.ts';
+import { keepViewSettings } from '../../src/mirror/settings/views.ts';
 import { startChild } from '../support/child.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
 import { testProgram } from '../support/program.ts';

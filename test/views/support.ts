@@ -2,7 +2,7 @@ import { DAY } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
-import { keepViewSettings } from '../../src/mirror/views/view-settings.ts';
+import { keepViewSettings } from '../../src/mirror/settings/views.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 const stoppedAt = new WeakMap<Database, string>();

@@ -1,5 +1,6 @@
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { readSetting, writeSetting } from '../settings/settings.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 
 /**
@@ -91,15 +92,9 @@ const COVER_DAYS = 'cover_days';
 
 /** Over how many days one reading of every page is spread; 1 unless a daemon has recorded more. */
 export async function readCoverDays(sql: Sql): Promise<number> {
-  const [row] = await sql.query<{ value: string }>(`SELECT value FROM settings WHERE name = $1`, COVER_DAYS);
-  return Number(row?.value ?? 1);
+  return Number((await readSetting(sql, COVER_DAYS)) ?? 1);
 }
 
 export async function writeCoverDays(tx: Sql, days: number): Promise<void> {
-  await tx.execute(
-    `INSERT INTO settings (name, value) VALUES ($1, $2)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    COVER_DAYS,
-    String(days),
-  );
+  await writeSetting(tx, COVER_DAYS, String(days));
 }

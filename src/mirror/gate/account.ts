@@ -1,6 +1,7 @@
-import type { Database, Sql } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
+import { readSetting, writeSetting } from '../settings/settings.ts';
 
 /** How a process reaches an account: INBOX_API_URL, and the fingerprint of its key. */
 export interface Access {
@@ -65,10 +66,6 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     missing_since: Date | null;
     deleted_at: Date | null;
   }>(`SELECT id, email, missing_since, deleted_at FROM inboxes ORDER BY length(id), id`);
-  const settings = await database.query<{ name: string; value: string }>(
-    `SELECT name, value FROM settings WHERE name IN ('${ADDRESS}', '${KEY}')`,
-  );
-  const stored = new Map(settings.map(({ name, value }) => [name, value]));
   return {
     inboxes: rows.map(({ id, email, missing_since: since, deleted_at: deleted }) => ({
       id,
@@ -76,8 +73,8 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
       suspect: since !== null,
       deleted: deleted !== null,
     })),
-    address: stored.get(ADDRESS) ?? null,
-    fingerprint: stored.get(KEY) ?? null,
+    address: await readSetting(database, ADDRESS),
+    fingerprint: await readSetting(database, KEY),
   };
 }
 
@@ -115,13 +112,4 @@ export async function refuseAccount(
       iso(until),
     );
   });
-}
-
-async function writeSetting(tx: Sql, name: string, value: string): Promise<void> {
-  await tx.execute(
-    `INSERT INTO settings (name, value) VALUES ($1, $2)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    name,
-    value,
-  );
 }

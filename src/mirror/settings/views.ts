@@ -3,6 +3,7 @@ import { DAY } from '../../core/clock.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { daysBetween } from './days.ts';
+import { writeSetting } from './settings.ts';
 
 /** The part of the configuration that the views need. */
 export interface ViewSettings {
@@ -36,13 +37,7 @@ export async function keepViewSettings(
   const first = await firstSighting(database, now);
   if (differing.length === 0 && (await isCovered(database, first, now))) return;
   await database.transaction(async (tx) => {
-    for (const [name, value] of differing)
-      await tx.execute(
-        `INSERT INTO settings (name, value) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-        name,
-        value,
-      );
+    for (const [name, value] of differing) await writeSetting(tx, name, value);
     if (!sameZone) await tx.execute(`DELETE FROM report_days`);
     await writeDays(tx, database, settings.reportTimezone, { from: first, to: now + AHEAD_MS });
   });

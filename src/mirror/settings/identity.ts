@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../database/database.ts';
+import { readSetting } from './settings.ts';
 
 /** The setting that holds the mirror's id. */
 const NAME = 'mirror_id';
@@ -9,8 +10,7 @@ const NAME = 'mirror_id';
  * {@link ensureMirrorId}. A copy of the database has the same id.
  */
 export async function readMirrorId(database: Database): Promise<string | null> {
-  const [row] = await database.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', NAME);
-  return row?.value ?? null;
+  return await readSetting(database, NAME);
 }
 
 /** Writes an id, unless the mirror has one. */

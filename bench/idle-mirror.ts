@@ -63,7 +63,7 @@ async function readEvenly(tx: Sql, now: number): Promise<void> {
 async function learn(tx: Sql, now: number): Promise<void> {
   const inboxes = await tx.query<{ id: string }>(`SELECT id FROM inboxes`);
   const kinds = Array.from({ length: KINDS }, (_, kind) => kind).flatMap((kind) =>
-    ['newest', 'new', 'old'].map((place) => `kind/${kind}/${place}`),
+    ['newest', 'new', 'old'].map((depth) => `kind/${kind}/${depth}`),
   );
   const names = [...kinds, ...inboxes.map(({ id }) => `arrivals/${id}`)];
   await tx.execute(

@@ -2,9 +2,9 @@ import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { DAY } from '../../../core/clock.ts';
 import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Schedule } from '../../../mirror/schedules.ts';
-import { type Moment, type PageView, placeOf, valueOf } from './value.ts';
+import { depthOf, type Moment, type PageView, valueOf } from './value.ts';
 
-/** A bookmark and its place in the list. */
+/** A bookmark and its depth in the list. */
 export interface PlannedPage extends PageView {
   readonly bookmark: StoredBookmark;
 }
@@ -152,17 +152,17 @@ export function daysOfCover(pages: number, budget: Pick<Budget, 'perDay' | 'rese
   return Math.max(1, Math.ceil(pages / (MOST_FOR_COVER * scheduledCap(budget))));
 }
 
-/** The pages of a list with their places: counted from the newest row, at whichever end it is. */
+/** The pages of a list with their depths, counted from the newest row, at whichever end it is. */
 function plannedPages(list: readonly StoredBookmark[]): PlannedPage[] {
   const newestFirst = list[0]?.direction === 'desc' ? list : list.toReversed();
   const rows = list.reduce((sum, { kinds }) => sum + total(kinds), 0);
   let newer = 0;
   return newestFirst.map((bookmark, index) => {
     const held = total(bookmark.kinds);
-    const place = placeOf(newer + held / 2, rows);
+    const depth = depthOf(newer + held / 2, rows);
     newer += held;
     const { inboxId, kinds, readAt } = bookmark;
-    return { bookmark, inboxId, kinds, readAt, place, isEnd: index === 0 };
+    return { bookmark, inboxId, kinds, readAt, depth, isEnd: index === 0 };
   });
 }
 

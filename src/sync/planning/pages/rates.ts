@@ -1,10 +1,9 @@
 import { DAY, HOUR, MINUTE } from '../../../core/clock.ts';
 import type { StoredRate } from '../../../mirror/bookmarks/rates.ts';
-import { AGES, KINDS, NEVER } from '../../../mirror/mirror.ts';
+import { AGES, KINDS } from '../../../mirror/mirror.ts';
 
-/** Where a page lies: among the newest 100 rows of its list, the newest 5 %, or farther back. */
-export type Place = 'newest' | 'new' | 'old';
-export const PLACES_OF_PAGES: readonly Place[] = ['newest', 'new', 'old'];
+/** How deep in its list a page lies: among the newest 100 rows, the newest 5 %, or farther back. */
+export type Depth = 'newest' | 'new' | 'old';
 
 /** The weight of what was learned falls by a factor of e in this many ms. */
 const MEMORY_MS = 21 * DAY;
@@ -13,11 +12,20 @@ const MEMORY_MS = 21 * DAY;
 const PRIOR_HOURS = 50;
 
 /**
- * Changes a row and active hour, by age, before anything is learned; the last is for rows never seen to
- * change.
+ * For each age, in the order of `AGE_EDGES`: changes a row and active hour of an open conversation, before
+ * anything is learned, and the usual age in ms of such a row when its page is read.
  */
-const PRIOR_OPEN: readonly number[] = [0.8, 0.4, 0.15, 0.05, 0.02, 0.008, 0.002, 0];
-const PRIOR_NEVER: Record<Place, number> = { newest: 0.03, new: 0.004, old: 0.0002 };
+const BY_AGE = [
+  { prior: 0.8, usualMs: 7 * MINUTE },
+  { prior: 0.4, usualMs: 30 * MINUTE },
+  { prior: 0.15, usualMs: 2 * HOUR },
+  { prior: 0.05, usualMs: 12 * HOUR },
+  { prior: 0.02, usualMs: 2 * DAY },
+  { prior: 0.008, usualMs: 6 * DAY },
+  { prior: 0.002, usualMs: 20 * DAY },
+] as const;
+/** The same changes for rows that were never seen to change. */
+const PRIOR_NEVER: Record<Depth, number> = { newest: 0.03, new: 0.004, old: 0.0002 };
 /** A closed conversation changes less often than an open one, by this factor. */
 const CLOSED = 0.25;
 
@@ -35,8 +43,8 @@ interface Learned {
 export class Rates {
   readonly #learned: Map<string, Learned>;
   #unsaved = new Set<string>();
-  /** The rates of the kinds in each place, as far as they were computed since the last that was learned. */
-  readonly #ofKinds: Record<Place, number[]> = { newest: [], new: [], old: [] };
+  /** The rates of the kinds at each depth, as far as they were computed since the last that was learned. */
+  readonly #ofKinds: Record<Depth, number[]> = { newest: [], new: [], old: [] };
 
   constructor(stored: readonly StoredRate[] = []) {
     this.#learned = new Map(
@@ -45,9 +53,9 @@ export class Rates {
   }
 
   /** Changes a row and active hour. */
-  ofKind(kind: number, place: Place): number {
-    return (this.#ofKinds[place][kind] ??= this.#rate(`kind/${kind}/${place}`, {
-      events: priorOf(kind, place) * PRIOR_HOURS,
+  ofKind(kind: number, depth: Depth): number {
+    return (this.#ofKinds[depth][kind] ??= this.#rate(`kind/${kind}/${depth}`, {
+      events: priorOf(kind, depth) * PRIOR_HOURS,
       hours: PRIOR_HOURS,
     }));
   }
@@ -57,9 +65,9 @@ export class Rates {
     return this.#rate(`arrivals/${inboxId}`, ARRIVALS);
   }
 
-  learnKind(kind: number, place: Place, seen: { events: number; hours: number }, now: number): void {
-    this.#learn(`kind/${kind}/${place}`, seen, now);
-    this.#ofKinds[place] = [];
+  learnKind(kind: number, depth: Depth, seen: { events: number; hours: number }, now: number): void {
+    this.#learn(`kind/${kind}/${depth}`, seen, now);
+    this.#ofKinds[depth] = [];
   }
 
   learnArrivals(inboxId: string, seen: { events: number; hours: number }, now: number): void {
@@ -90,23 +98,20 @@ export class Rates {
   }
 }
 
-function priorOf(kind: number, place: Place): number {
-  const age = kind % AGES;
-  const open = age === NEVER ? PRIOR_NEVER[place] : (PRIOR_OPEN[age] ?? 0);
+function priorOf(kind: number, depth: Depth): number {
+  const open = BY_AGE[kind % AGES]?.prior ?? PRIOR_NEVER[depth];
   return kind < AGES ? open * CLOSED : open;
 }
 
-/** The usual age in ms of a row, by its kind, when its page is read. */
-export const USUAL_AGES: readonly number[] = [
-  7 * MINUTE,
-  30 * MINUTE,
-  2 * HOUR,
-  12 * HOUR,
-  2 * DAY,
-  6 * DAY,
-  20 * DAY,
-];
+/** A kind of row: its state's first kind, its index of age, and its usual age in ms when its page is read. */
+export interface RowKind {
+  readonly kind: number;
+  readonly state: number;
+  readonly age: number;
+  readonly usualMs: number;
+}
 
-/** Each kind: its state's first kind and its index of age. */
-export const KIND_LIST: readonly { readonly kind: number; readonly state: number; readonly age: number }[] =
-  Array.from({ length: KINDS }, (_, kind) => ({ kind, state: kind - (kind % AGES), age: kind % AGES }));
+export const KIND_LIST: readonly RowKind[] = Array.from({ length: KINDS }, (_, kind) => {
+  const age = kind % AGES;
+  return { kind, state: kind - age, age, usualMs: BY_AGE[age]?.usualMs ?? 0 };
+});

@@ -1,6 +1,6 @@
 import type { SeenRow } from '../../../mirror/bookmarks/kinds.ts';
 import { AGE_EDGES, ageIndex, AGES, kindOf, NEVER } from '../../../mirror/mirror.ts';
-import { KIND_LIST, type Place, PLACES_OF_PAGES, type Rates, USUAL_AGES } from './rates.ts';
+import { type Depth, KIND_LIST, type Rates } from './rates.ts';
 import type { Timeline } from './timeline.ts';
 
 /** A page that could be read. */
@@ -10,7 +10,7 @@ export interface PageView {
   readonly kinds: readonly number[];
   /** Epoch ms. */
   readonly readAt: number;
-  readonly place: Place;
+  readonly depth: Depth;
   /** New rows of the list appear on it. */
   readonly isEnd: boolean;
 }
@@ -49,18 +49,18 @@ export function expectedRows(view: PageView, moment: Moment): number {
  * @param ofRow what the changes of one row count for
  */
 function summed(
-  { inboxId, kinds, readAt, place, isEnd }: PageView,
+  { inboxId, kinds, readAt, depth, isEnd }: PageView,
   { rates, now }: Moment,
   hours: (from: number, to: number) => number,
   ofRow: (brought: number) => number = (brought) => brought,
 ): number {
   let sum = isEnd ? rates.arrivals(inboxId) * hours(readAt, now) : 0;
-  for (const { kind, state, age } of KIND_LIST) {
+  for (const { kind, state, age, usualMs } of KIND_LIST) {
     const rows = kinds[kind] ?? 0;
     if (rows === 0) continue;
     let brought = 0;
-    for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
-      brought += rates.ofKind(state + part.age, place) * hours(part.from, part.to);
+    for (const part of partsOf(age, readAt, usualMs, now))
+      brought += rates.ofKind(state + part.age, depth) * hours(part.from, part.to);
     sum += rows * ofRow(brought);
   }
   return sum;
@@ -121,7 +121,7 @@ export function learnFrom(
       at(state + part.age).hours += timeline.activeHours(part.from, part.to);
     if (changed) at(kind % AGES === NEVER ? kind : state + ageIndex(to - row.changedAt)).events += 1;
   }
-  for (const [kind, counts] of seen) rates.learnKind(kind, view.place, counts, now);
+  for (const [kind, counts] of seen) rates.learnKind(kind, view.depth, counts, now);
   if (view.isEnd)
     rates.learnArrivals(
       view.inboxId,
@@ -134,9 +134,8 @@ export function learnFrom(
 const NEWEST_ROWS = 100;
 const NEW_SHARE = 0.05;
 
-/** The place of a page, by the rows of its list that are newer than its middle. */
-export function placeOf(newer: number, rows: number): Place {
-  const [newest, recent, old] = PLACES_OF_PAGES as [Place, Place, Place];
-  if (newer < NEWEST_ROWS) return newest;
-  return newer < NEW_SHARE * rows ? recent : old;
+/** The depth of a page, by the rows of its list that are newer than its middle. */
+export function depthOf(newer: number, rows: number): Depth {
+  if (newer < NEWEST_ROWS) return 'newest';
+  return newer < NEW_SHARE * rows ? 'new' : 'old';
 }

@@ -19,7 +19,7 @@ const OPEN_NEVER = AGES + NEVER;
 function pageOf(more: Partial<PageView> = {}): PageView {
   const kinds = Array.from({ length: KINDS }, () => 0);
   kinds[OPEN_NEVER] = 100;
-  return { inboxId: '1', kinds, readAt: NOW - HOUR, place: 'new', isEnd: false, ...more };
+  return { inboxId: '1', kinds, readAt: NOW - HOUR, depth: 'new', isEnd: false, ...more };
 }
 
 const instants = fc.integer({ min: 0, max: 20 * 24 * 60 }).map((minutes) => NOW - minutes * MINUTE);

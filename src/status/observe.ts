@@ -36,7 +36,7 @@ export async function readJudgedStatus(
     delay,
     webhook,
     orderWait,
-    waiting: await readWaiting(mirror, { budget: config.budget, readPages: config.readPages !== null }, now),
+    waiting: await readWaiting(mirror, { budget: config.budget, readsPages: config.readPages !== null }, now),
   };
 }
 

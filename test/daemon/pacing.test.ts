@@ -155,7 +155,7 @@ test('status says how many due lists wait for a place, and about when the first 
   await clock.sleep(2 * DAY + 7 * MINUTE);
   const waiting = await readWaiting(
     openMirror(database),
-    { budget: { ...LIMITS, perSecond: 1 }, readPages: false },
+    { budget: { ...LIMITS, perSecond: 1 }, readsPages: false },
     clock.now(),
   );
   expect(waiting).not.toBeNull();

@@ -35,7 +35,7 @@ export interface PacerDeps {
 export class Pacer {
   readonly #deps: PacerDeps;
   /** The requests that wait for a token, in order. */
-  readonly #line: symbol[] = [];
+  readonly #queue: symbol[] = [];
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -73,13 +73,13 @@ export class Pacer {
   async take(first: boolean, signal: AbortSignal): Promise<void> {
     const { budget, clock } = this.#deps;
     const ticket = Symbol('request');
-    this.#line.push(ticket);
+    this.#queue.push(ticket);
     try {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
         if (first && this.#left > hourlyShare(budget)) break;
-        const waitMs = this.#waitFor(this.#line.indexOf(ticket) + 1);
+        const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
         if (waitMs <= 0) {
           if (this.#bucket !== null) this.#bucket.tokens -= 1;
           break;
@@ -88,7 +88,7 @@ export class Pacer {
       }
       this.#left -= 1;
     } finally {
-      this.#line.splice(this.#line.indexOf(ticket), 1);
+      this.#queue.splice(this.#queue.indexOf(ticket), 1);
     }
   }
 

@@ -3,7 +3,7 @@ import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf, type MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
-import type { Bookmark } from '../../mirror/bookmarks/apply.ts';
+import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account.ts';

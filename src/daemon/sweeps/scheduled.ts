@@ -120,7 +120,7 @@ export class ScheduledSweeps {
     const isBusy = (key: ListKey): boolean => this.#isBusy(key) || this.#pages?.isReading(key) === true;
     const due = await readAgenda(mirror, {
       budget,
-      readPages: this.#pages !== null,
+      readsPages: this.#pages !== null,
       isBusy,
       now: clock.now(),
     });

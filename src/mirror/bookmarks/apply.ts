@@ -8,25 +8,13 @@ import type { Suspect } from '../items/suspects.ts';
 import { applyItems, type ItemCounts } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import type { Bookmark } from './bookmark.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
 import { moveBookmarks } from './move.ts';
 import { compareIds, type Direction, isBetween, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
-
-/** A page that can be read singly. */
-export interface Bookmark {
-  readonly inboxId: string;
-  /** The page begins after this id; empty: at the start of the list. */
-  readonly afterId: string;
-  readonly token: string | null;
-  readonly direction: Direction;
-  /** When the page was last read, epoch ms. */
-  readonly readAt: number;
-  /** When the list's first complete sweep ended, epoch ms. */
-  readonly baselineAt: number;
-}
 
 /**
  * A suspect of a single page. One at an end, and not between two rows of the page, tells whether the page

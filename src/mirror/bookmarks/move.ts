@@ -4,8 +4,7 @@ import { iso } from '../../database/instants.ts';
 import type { PageToApply } from '../items/page.ts';
 import { storeSighting } from '../items/sightings.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import type { Bookmark } from './apply.ts';
-import { type BookmarkRow, parseJson, writeBookmarks } from './lay.ts';
+import { type Bookmark, type BookmarkRow, parseJson, writeBookmarks } from './bookmark.ts';
 import { type Direction, isBeyond, sqlBeyond, sqlOrder } from './order.ts';
 import { openRound } from './rounds.ts';
 

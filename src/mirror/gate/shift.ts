@@ -2,7 +2,7 @@ import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import { shiftReadings } from '../bookmarks/lay.ts';
+import { shiftReadings } from '../bookmarks/bookmark.ts';
 import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];

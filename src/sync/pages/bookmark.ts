@@ -1,5 +1,6 @@
 import { isMirrorError } from '../../core/errors.ts';
-import type { AppliedPage, Bookmark } from '../../mirror/bookmarks/apply.ts';
+import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
+import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { LossCause } from '../../mirror/bookmarks/lay.ts';
 import type { Suspect } from '../../mirror/items/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';

@@ -23,7 +23,7 @@ export interface AgendaMirror extends PlanningMirror {
 export interface AgendaOptions {
   readonly budget: Budget;
   /** Lists with bookmarks are read page by page, and the others as often as the budget allows. */
-  readonly readPages: boolean;
+  readonly readsPages: boolean;
   /** True for a list that is being read. */
   readonly isBusy: (key: ListKey) => boolean;
   readonly now: number;
@@ -49,11 +49,11 @@ export interface DueList {
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  { budget, readPages, isBusy, now }: AgendaOptions,
+  { budget, readsPages, isBusy, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
-  const readings = readPages ? await mirror.bookmarks.oldestReadings() : null;
+  const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: Candidate[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];

@@ -21,7 +21,7 @@ interface WaitingMirror extends AgendaMirror {
 /** Reads what waits, and estimates until when. `status` prints it; null if every due list has a place. */
 export async function readWaiting(
   mirror: WaitingMirror,
-  { budget, readPages }: { readonly budget: Budget; readonly readPages: boolean },
+  { budget, readsPages }: { readonly budget: Budget; readonly readsPages: boolean },
   now: number,
 ): Promise<Waiting | null> {
   // The order of waiting lists does not matter here, and their change rates would cost a query per list.
@@ -29,7 +29,7 @@ export async function readWaiting(
   const swept = await runningSweeps(mirror, budget);
   const busy = new Set(swept.map(({ key }) => listId(key)));
   const isBusy = (key: ListKey): boolean => busy.has(listId(key));
-  const due = await readAgenda({ ...mirror, sweeps }, { budget, readPages, isBusy, now });
+  const due = await readAgenda({ ...mirror, sweeps }, { budget, readsPages, isBusy, now });
   const waiting: DueList[] = [];
   for (const list of due) (mayBegin(list, swept) ? swept : waiting).push(list);
   if (waiting.length === 0) return null;

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../../../src/core/clock.ts';
+import { DAY, HOUR } from '../../../src/core/clock.ts';
 import { EVEN, paceOf, type Weights } from '../../../src/sync/planning/pace.ts';
-import { activityOf, FLAT, profileOf, weightsAt } from '../../../src/sync/planning/profile.ts';
+import { activityOf, FLAT, localTime, profileOf, weightsAt } from '../../../src/sync/planning/profile.ts';
 
 const MONDAY = Date.parse('2026-03-02T00:00:00Z');
 const hoursOf = <Value>(length: number, value: (hour: number) => Value): Value[] =>
@@ -80,6 +80,28 @@ describe('the pace', () => {
     expect(lastDay.reduce((sum, requests) => sum + requests, 0)).toBeGreaterThan(0.98 * 4800);
     expect(lastDay[12]! / lastDay[3]!).toBeGreaterThan(4);
   });
+});
+
+test('the local clock is that of the time zone at every instant, also where offsets are odd and clocks change', () => {
+  const zones = ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns', 'Australia/Lord_Howe'];
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 2 * 365 * DAY }), (zone, ms) => {
+      const at = MONDAY + ms;
+      const { hourOfWeek, past } = localTime(zone)(at);
+      const minutes = Math.floor(past * 60 + 1e-9);
+      const words = new Intl.DateTimeFormat('en-GB', {
+        timeZone: zone,
+        weekday: 'short',
+        hour: '2-digit',
+        minute: '2-digit',
+        hourCycle: 'h23',
+      }).format(at);
+      const weekday = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'][Math.floor(hourOfWeek / 24)]!;
+      const two = (number: number): string => String(number).padStart(2, '0');
+      expect(words).toBe(`${weekday} ${two(hourOfWeek % 24)}:${two(minutes)}`);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe('the profile', () => {

@@ -7,7 +7,7 @@ import { step } from '../support/steps.ts';
 import { Trial } from '../support/trial.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const HISTORIES = ON_SQLITE ? histories(25, 500) : histories(3, 60);
+const HISTORIES = histories(ON_SQLITE ? 25 : 3, 500);
 
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',

@@ -2,7 +2,7 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../database/views.ts';
-import { computeInbox, computeIntervals, idsScope } from './compute-intervals.ts';
+import { byConversation, computeInbox, computeIntervals, idsScope } from './compute-intervals.ts';
 
 /**
  * Ends the intervals of conversations that get a tombstone. Runs after their rows and changes are written.
@@ -38,13 +38,16 @@ async function end(
   const tables = Object.values(INTERVALS).map(({ table }) => table);
   for (const table of tables)
     await tx.execute(
-      `UPDATE ${table} SET to_at = $3 WHERE ${scope} AND to_at IS NULL AND from_at < $3`,
+      `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${scope} AND to_at IS NULL AND from_at < $3`,
       inboxId,
       ids,
       at,
     );
   // What is still open began at this instant or later: the clock was set back.
-  const open = tables.map((table) => `SELECT conversation_id FROM ${table} WHERE ${scope} AND to_at IS NULL`);
+  const open = tables.map(
+    (table) =>
+      `SELECT conversation_id FROM ${byConversation(dialect, table)} WHERE ${scope} AND to_at IS NULL`,
+  );
   const rows = await tx.query<{ conversation_id: string }>(open.join(' UNION '), inboxId, ids);
   const left = rows.map((row) => row.conversation_id);
   await computeIntervals(tx, dialect, inboxId, left);

@@ -7,6 +7,11 @@ export function idsScope({ oneOfFew, texts }: Dialect): Scope {
   return (inboxId, id) => `${inboxId} = $1 AND ${oneOfFew(id, `SELECT value FROM ${texts('$2', 'ids')}`)}`;
 }
 
+/** A table of intervals with the index that finds those of a conversation: SQLite would take the other one. */
+export function byConversation({ readBy }: Dialect, table: string): string {
+  return `${table} ${readBy(`${table}_inbox_id_conversation_id_idx`)}`;
+}
+
 /** Replaces the intervals of conversations by those that `changes` define. */
 export async function computeIntervals(
   tx: Sql,

@@ -3,7 +3,7 @@ import { type Item, type ListKey, statusName, type Value } from '../../core/list
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../database/views.ts';
-import { computeIntervals, idsScope } from './compute-intervals.ts';
+import { byConversation, computeIntervals, idsScope } from './compute-intervals.ts';
 
 /** A conversation of a page, as it is and as it was. */
 export interface SeenConversation {
@@ -173,7 +173,7 @@ async function endIntervals(
   const links = dialect.records('$4', { id: 'text', value: 'text' }, 'ended');
   const ofTags = kind === 'tag' ? `AND (conversation_id, ${value}) IN (SELECT id, value FROM ${links})` : '';
   await tx.execute(
-    `UPDATE ${table} SET to_at = $3 WHERE ${idsScope(dialect)('inbox_id', 'conversation_id')}
+    `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${idsScope(dialect)('inbox_id', 'conversation_id')}
        AND to_at IS NULL ${ofTags}`,
     inboxId,
     JSON.stringify([...new Set(ended.map(({ id }) => id))]),

@@ -2,6 +2,7 @@ import { MISSING, presence } from '../../core/diff.ts';
 import { LIST_NAMES, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { endGone, endInboxes } from '../history/absences.ts';
 import { writeChanges } from '../history/write.ts';
 import type { FencedSql } from '../lease.ts';
 import { OPEN_SWEEP } from '../sweeps/states.ts';
@@ -44,13 +45,16 @@ async function tombstoneBatch(
   await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (${batch})`, ...parameters);
   if (sweep.list === 'inboxes') await coverRows(tx, parameters, batch);
   await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);
-  if (sweep.baseline) return;
-  const changes = ids.map((id) => ({
-    ...presence(MISSING),
-    itemId: id,
-    previouslySeenAt: seen.get(id) ?? null,
-  }));
-  await writeChanges(tx, dialect, sweep, changes, { sweepId: sweep.id, observedAt: iso(now) });
+  if (!sweep.baseline) {
+    const changes = ids.map((id) => ({
+      ...presence(MISSING),
+      itemId: id,
+      previouslySeenAt: seen.get(id) ?? null,
+    }));
+    await writeChanges(tx, dialect, sweep, changes, { sweepId: sweep.id, observedAt: iso(now) });
+  }
+  if (sweep.list === 'conversations') await endGone(tx, dialect, sweep.inboxId, ids, iso(now));
+  if (sweep.list === 'inboxes') await endInboxes(tx, dialect, ids, iso(now));
 }
 
 /** Gives the rows of deleted inboxes the same tombstone, without `changes`, and ends their sweeps. */

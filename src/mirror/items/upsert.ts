@@ -2,6 +2,8 @@ import { diff, type Known } from '../../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { beginInbox } from '../history/absences.ts';
+import { writeIntervals } from '../history/intervals.ts';
 import { type Change, writeChanges } from '../history/write.ts';
 import type { FencedSql } from '../lease.ts';
 import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
@@ -55,8 +57,38 @@ export async function applyItems(
   await tx.execute(sql.upsert, context.inboxId, JSON.stringify(rows), context.observedAt);
   if (context.list === 'conversations') await writeTags(tx, dialect, context, written, before);
   if (context.list === 'inboxes') await restoreCovered(tx, knownRows);
-  if (!context.baseline) await recordChanges(tx, dialect, context, written, before, knownRows);
+  const sightings = context.baseline
+    ? new Map<string, string>()
+    : await recordChanges(tx, dialect, context, written, before, knownRows);
+  await keepIntervals(tx, dialect, context, written, { before, knownRows, sightings });
   return { inserted: written.length - before.size, changed: before.size };
+}
+
+/** Writes the intervals that begin and end with these items. */
+async function keepIntervals(
+  tx: Sql,
+  dialect: Dialect,
+  context: ApplyContext,
+  written: readonly Item[],
+  stored: {
+    readonly before: ReadonlyMap<string, Known>;
+    readonly knownRows: ReadonlyMap<string, KnownRow>;
+    readonly sightings: ReadonlyMap<string, string>;
+  },
+): Promise<void> {
+  const { before, knownRows, sightings } = stored;
+  if (context.list === 'conversations') {
+    const seen = written.map((item) => ({
+      item,
+      known: before.get(item.id),
+      changedAt: knownRows.get(item.id)?.changed_at,
+      previouslySeenAt: sightings.get(item.id),
+    }));
+    await writeIntervals(tx, dialect, context, seen);
+  } else if (context.list === 'inboxes') {
+    const returned = written.filter(({ id }) => before.get(id)?.deleted);
+    for (const { id } of returned) await beginInbox(tx, dialect, id, context.observedAt);
+  }
 }
 
 /** Reads the full rows that are about to be overwritten, by id. */
@@ -90,6 +122,7 @@ function asValue(value: unknown): Value {
   return value instanceof Date ? value.toISOString() : (value as Value);
 }
 
+/** @returns when each changed item was last seen before, ISO 8601, by id */
 async function recordChanges(
   tx: FencedSql,
   dialect: Dialect,
@@ -97,7 +130,7 @@ async function recordChanges(
   written: readonly Item[],
   before: ReadonlyMap<string, Known>,
   knownRows: ReadonlyMap<string, KnownRow>,
-): Promise<void> {
+): Promise<Map<string, string>> {
   const found = written.map((item) => ({
     id: item.id,
     known: before.get(item.id),
@@ -123,4 +156,5 @@ async function recordChanges(
     })),
   );
   await writeChanges(tx, dialect, context, changes, context);
+  return seen;
 }

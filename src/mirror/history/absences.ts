@@ -1,0 +1,121 @@
+import type { Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../database/views.ts';
+import { byConversation, computeInbox, computeIntervals, idsScope } from './compute-intervals.ts';
+
+/**
+ * Ends the intervals of conversations that get a tombstone. Runs after their rows and changes are written.
+ * @param at the present, in the stored form (`iso`)
+ */
+export async function endGone(
+  tx: Sql,
+  dialect: Dialect,
+  inboxId: string | null,
+  ids: readonly string[],
+  at: string,
+): Promise<void> {
+  const scope = idsScope(dialect)('inbox_id', 'conversation_id');
+  await end(tx, dialect, scope, { inboxId, ids: JSON.stringify(ids), at });
+}
+
+/** Ends the intervals of all conversations of inboxes that get a tombstone. */
+export async function endInboxes(
+  tx: Sql,
+  dialect: Dialect,
+  inboxIds: readonly string[],
+  at: string,
+): Promise<void> {
+  for (const inboxId of inboxIds) await end(tx, dialect, 'inbox_id = $1', { inboxId, ids: '', at });
+}
+
+async function end(
+  tx: Sql,
+  dialect: Dialect,
+  scope: string,
+  { inboxId, ids, at }: { inboxId: string | null; ids: string; at: string },
+): Promise<void> {
+  const tables = Object.values(INTERVALS).map(({ table }) => table);
+  for (const table of tables)
+    await tx.execute(
+      `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${scope} AND to_at IS NULL AND from_at < $3`,
+      inboxId,
+      ids,
+      at,
+    );
+  // What is still open began at this instant or later: the clock was set back.
+  const open = tables.map(
+    (table) =>
+      `SELECT conversation_id FROM ${byConversation(dialect, table)} WHERE ${scope} AND to_at IS NULL`,
+  );
+  const rows = await tx.query<{ conversation_id: string }>(open.join(' UNION '), inboxId, ids);
+  const left = rows.map((row) => row.conversation_id);
+  await computeIntervals(tx, dialect, inboxId, left);
+}
+
+/**
+ * Begins intervals of the conversations that return with their inbox. Runs after its row, their rows and its
+ * change are written.
+ */
+export async function beginInbox(tx: Sql, dialect: Dialect, inboxId: string, at: string): Promise<void> {
+  const goneAt = await lastLoss(tx, inboxId);
+  if (goneAt === null || !(await isPlainReturn(tx, inboxId, { goneAt, at })))
+    return await computeInbox(tx, dialect, inboxId);
+  for (const kind of INTERVAL_KINDS) {
+    const { table, value } = INTERVALS[kind];
+    await tx.execute(
+      `INSERT INTO ${table} (inbox_id, conversation_id, ${value}, from_at, from_earliest, is_lower_bound)
+       SELECT conversations.inbox_id, conversations.id, ${PRESENT[kind]}, $2, $3, FALSE
+       FROM conversations ${kind === 'tag' ? TAGS : ''}
+       WHERE conversations.inbox_id = $1 AND conversations.deleted_at IS NULL`,
+      inboxId,
+      at,
+      goneAt,
+    );
+  }
+}
+
+const TAGS = `JOIN conversation_tags AS tags
+  ON tags.inbox_id = conversations.inbox_id AND tags.conversation_id = conversations.id`;
+
+/** The present value of a conversation. */
+const PRESENT: Record<IntervalKind, string> = {
+  status: statusSql('conversations.status'),
+  assignee: `nullif(conversations.assignee_id, '')`,
+  tag: 'tags.tag_id',
+};
+
+/** When the inbox was last seen to be gone, in the stored form; null if no change tells. */
+async function lastLoss(tx: Sql, inboxId: string): Promise<string | null> {
+  const [loss] = await tx.query<{ observed_at: Date }>(
+    `SELECT observed_at FROM changes
+     WHERE list = 'inboxes' AND inbox_id IS NULL AND item_id = $1
+       AND field = 'presence' AND new_value = 'missing' ORDER BY id DESC LIMIT 1`,
+    inboxId,
+  );
+  return loss === undefined ? null : iso(loss.observed_at);
+}
+
+/**
+ * True if everything in the mirror was seen before the return, and no conversation was lost by itself at the
+ * instant at which its inbox was.
+ */
+async function isPlainReturn(
+  tx: Sql,
+  inboxId: string,
+  { goneAt, at }: { goneAt: string; at: string },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT id FROM inboxes WHERE id = $1
+     AND NOT EXISTS (SELECT 1 FROM changes
+       WHERE observed_at >= $3 AND (observed_at > $3 OR list = 'conversations'))
+     AND NOT EXISTS (SELECT 1 FROM conversations WHERE inbox_id = $1 AND first_seen_at >= $3)
+     AND NOT EXISTS (SELECT 1 FROM changes
+       WHERE observed_at = $2 AND list = 'conversations' AND inbox_id = $1
+         AND field = 'presence' AND new_value = 'missing')`,
+    inboxId,
+    goneAt,
+    at,
+  );
+  return rows.length > 0;
+}

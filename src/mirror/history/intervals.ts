@@ -1,0 +1,183 @@
+import type { Known } from '../../core/diff.ts';
+import { type Item, type ListKey, statusName, type Value } from '../../core/lists.ts';
+import type { Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../database/views.ts';
+import { byConversation, computeIntervals, idsScope } from './compute-intervals.ts';
+
+/** A conversation of a page, as it is and as it was. */
+export interface SeenConversation {
+  readonly item: Item;
+  /** The stored state before the page; undefined for a new conversation. */
+  readonly known: Known | undefined;
+  /** When its row was last written before the page. */
+  readonly changedAt: Date | undefined;
+  /** Its last sighting before the page, ISO 8601; undefined if none is stored. */
+  readonly previouslySeenAt: string | undefined;
+}
+
+/** The sweep and the instant at which conversations were seen. */
+export interface SightingContext extends ListKey {
+  readonly sweepId: number;
+  readonly baseline: boolean;
+  /** In the stored form (`iso`). */
+  readonly observedAt: string;
+}
+
+/** An interval that begins with a page. */
+interface Begun {
+  readonly id: string;
+  readonly value: string | null;
+  readonly from_earliest: string | null;
+}
+
+/** The intervals that a page begins, and those that it ends: a conversation with its value. */
+interface Turns {
+  readonly begun: Begun[];
+  readonly ended: { readonly id: string; readonly value: string | null }[];
+}
+
+/**
+ * Begins and ends the intervals of conversations that a page has shown to be new or different. Runs after
+ * their rows and changes are written, in the same transaction. It writes what `intervalsSql` would return for
+ * them (docs/decisions/0021): by itself for a conversation that is new or has changed, by that query where
+ * time runs backwards, a conversation returns, or a first sweep sees it again.
+ */
+export async function writeIntervals(
+  tx: Sql,
+  dialect: Dialect,
+  context: SightingContext,
+  seen: readonly SeenConversation[],
+): Promise<void> {
+  const turned = seen.filter(isTurned);
+  if (turned.length === 0) return;
+  const observedAt = new Date(context.observedAt);
+  const isPlain = await hasPlainStay(tx, context);
+  const follows = ({ known, changedAt }: SeenConversation): boolean =>
+    known === undefined ||
+    (!known.deleted && !context.baseline && changedAt !== undefined && changedAt < observedAt);
+  const plain = isPlain ? turned.filter(follows) : [];
+  const others = isPlain ? turned.filter((one) => !follows(one)) : turned;
+  const appearedAfter = await lastCompleteStart(tx, context, plain);
+  for (const kind of INTERVAL_KINDS) {
+    const turns = turnsOf(kind, plain, appearedAfter);
+    await endIntervals(tx, dialect, kind, context, turns.ended);
+    await beginIntervals(tx, dialect, kind, context, turns.begun);
+  }
+  await computeIntervals(
+    tx,
+    dialect,
+    context.inboxId,
+    others.map(({ item }) => item.id),
+  );
+}
+
+/** True if a page begins or ends an interval of the conversation. */
+function isTurned({ item, known }: SeenConversation): boolean {
+  if (known === undefined || known.deleted) return true;
+  return INTERVAL_KINDS.some((kind) => {
+    const [before, after] = [valuesOf(kind, known), valuesOf(kind, item, known)];
+    return before.length !== after.length || before.some((value) => !after.includes(value));
+  });
+}
+
+/** The values of an item that intervals record. An item without the field `tags` keeps those it had. */
+function valuesOf(
+  kind: IntervalKind,
+  { columns, tags }: Pick<Known, 'columns' | 'tags'>,
+  before?: Pick<Known, 'tags'>,
+): readonly (string | null)[] {
+  if (kind === 'tag') return tags ?? before?.tags ?? [];
+  return [kind === 'status' ? statusName(columns['status']) : asId(columns['assignee_id'])];
+}
+
+function asId(id: Value | undefined): string | null {
+  return id === null || id === undefined || id === '' ? null : String(id);
+}
+
+function turnsOf(kind: IntervalKind, seen: readonly SeenConversation[], appearedAfter: string | null): Turns {
+  const turns: Turns = { begun: [], ended: [] };
+  for (const { item, known, previouslySeenAt } of seen) {
+    const before = known === undefined ? [] : valuesOf(kind, known);
+    const after = valuesOf(kind, item, known);
+    const from_earliest = known === undefined ? appearedAfter : (previouslySeenAt ?? null);
+    for (const value of after)
+      if (!before.includes(value)) turns.begun.push({ id: item.id, value, from_earliest });
+    for (const value of before) if (!after.includes(value)) turns.ended.push({ id: item.id, value });
+  }
+  return turns;
+}
+
+/**
+ * True if the inbox is present and has been since before the sighting. Otherwise its own absences cut the
+ * intervals.
+ */
+async function hasPlainStay(tx: Sql, { inboxId, observedAt }: SightingContext): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT id FROM inboxes WHERE id = $1 AND deleted_at IS NULL AND NOT EXISTS (
+       SELECT 1 FROM changes WHERE list = 'inboxes' AND inbox_id IS NULL AND item_id = $1
+         AND field = 'presence' AND observed_at >= $2)`,
+    inboxId,
+    observedAt,
+  );
+  return rows.length > 0;
+}
+
+/** When the last complete sweep before this one began, ISO 8601: new conversations were not there then. */
+async function lastCompleteStart(
+  tx: Sql,
+  { list, inboxId, sweepId, baseline }: SightingContext,
+  seen: readonly SeenConversation[],
+): Promise<string | null> {
+  if (baseline || seen.every(({ known }) => known !== undefined)) return null;
+  const [sweep] = await tx.query<{ started_at: Date }>(
+    `SELECT started_at FROM sweeps
+     WHERE list = $1 AND inbox_id = $2 AND state = 'complete' AND id < $3 ORDER BY id DESC LIMIT 1`,
+    list,
+    inboxId,
+    sweepId,
+  );
+  return sweep?.started_at.toISOString() ?? null;
+}
+
+async function beginIntervals(
+  tx: Sql,
+  dialect: Dialect,
+  kind: IntervalKind,
+  { inboxId, baseline, observedAt }: SightingContext,
+  begun: Turns['begun'],
+): Promise<void> {
+  if (begun.length === 0) return;
+  const { table, value } = INTERVALS[kind];
+  const columns = { id: 'text', value: 'text', from_earliest: 'instant' } as const;
+  await tx.execute(
+    `INSERT INTO ${table} (inbox_id, conversation_id, ${value}, from_at, from_earliest, is_lower_bound)
+     SELECT $1, id, value, $2, from_earliest, $3 FROM ${dialect.records('$4', columns, 'begun')}`,
+    inboxId,
+    observedAt,
+    baseline,
+    JSON.stringify(begun),
+  );
+}
+
+async function endIntervals(
+  tx: Sql,
+  dialect: Dialect,
+  kind: IntervalKind,
+  { inboxId, observedAt }: SightingContext,
+  ended: Turns['ended'],
+): Promise<void> {
+  if (ended.length === 0) return;
+  const { table, value } = INTERVALS[kind];
+  // A conversation has one open interval of status and of assignee, but one for each of its tags.
+  const links = dialect.records('$4', { id: 'text', value: 'text' }, 'ended');
+  const ofTags = kind === 'tag' ? `AND (conversation_id, ${value}) IN (SELECT id, value FROM ${links})` : '';
+  await tx.execute(
+    `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${idsScope(dialect)('inbox_id', 'conversation_id')}
+       AND to_at IS NULL ${ofTags}`,
+    inboxId,
+    JSON.stringify([...new Set(ended.map(({ id }) => id))]),
+    observedAt,
+    ...(kind === 'tag' ? [JSON.stringify(ended)] : []),
+  );
+}

@@ -37,7 +37,7 @@ export function readEndpoints(
     );
   if (serves && token === null && !isUnread && !isLoopback(host))
     faults.push(
-      `HTTP_HOST: on this address, other machines could read the mirror's data; name a file with a token ` +
+      "HTTP_HOST: on this address, other machines could read the mirror's data; name a file with a token " +
         `of at least ${LEAST_TOKEN} characters in HTTP_TOKEN_FILE (or set HTTP_TOKEN), ` +
         'or set HTTP_HOST=127.0.0.1',
     );

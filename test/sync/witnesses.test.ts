@@ -127,6 +127,16 @@ describe('more than 20 missing conversations', () => {
   });
 });
 
+test('lists that are swept side by side ask one control question', async () => {
+  const mirror = await synced({ sandbox: { conversations: [30, 30, 30, 30] } });
+  const inboxes = [0, 1, 2, 3].map((nth) => nthInbox(mirror.sandbox, nth));
+  for (const inbox of inboxes) removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 2, 5));
+  const before = mirror.sandbox.arrivals.length;
+  await mirror.sync();
+  expect(single(askedSince(mirror.sandbox, before))).toHaveLength(4 * 2 + 1);
+  await expectEqualToService(mirror);
+});
+
 test('no conversation is deleted while the service returns none by its id', async () => {
   const mirror = await synced({ sandbox: { conversations: [60, 300] } });
   const [inbox, other] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];

@@ -12,8 +12,8 @@ const PROVEN_FOR_MS = DAY;
 const underWay = new WeakMap<object, Map<ListName, Promise<boolean>>>();
 
 /**
- * The control question: does the service return a row by its id that the lists show? If it does not, a 404 for
- * another id says nothing. It costs a request if no row was returned by its id in the last day.
+ * The control question: does the service return a row by its id that the lists show? If it does not, a 404
+ * for another id says nothing. It costs a request if no row was returned by its id in the last day.
  * @returns true also if there is no other row to ask for
  * @throws MirrorError
  */

@@ -7,7 +7,9 @@ export function idsScope({ oneOfFew, texts }: Dialect): Scope {
   return (inboxId, id) => `${inboxId} = $1 AND ${oneOfFew(id, `SELECT value FROM ${texts('$2', 'ids')}`)}`;
 }
 
-/** A table of intervals with the index that finds those of a conversation: SQLite would take the other one. */
+/**
+ * A table of intervals with the index that finds those of a conversation: SQLite would take the other one.
+ */
 export function byConversation({ readBy }: Dialect, table: string): string {
   return `${table} ${readBy(`${table}_inbox_id_conversation_id_idx`)}`;
 }

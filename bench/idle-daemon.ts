@@ -3,7 +3,7 @@ import { runProgram } from '../src/cli/program.ts';
 import { MirrorError } from '../src/core/errors.ts';
 import { cpuMs, rssMb } from './meter.ts';
 
-/** What the process has used since its start. */
+/** The CPU time and memory that the process has used since its start. */
 export interface Usage {
   /** Epoch ms. */
   readonly at: number;

@@ -111,20 +111,20 @@ The account is invented, and the same seed invents the same one. A conversation 
 average, 2.2 later sessions. A session is a geometric number of changes with exponential gaps of 6 minutes.
 Rests between sessions are lognormal; their median depends on the account, so that most conversations end
 within the newest 5 % of their list. People work on weekdays from 8:00 to 18:00 with a bell around 13:00.
-In bulk actions somebody works through 15 to 40 waiting conversations of an inbox within ten minutes. Single
+In a bulk action one person handles 15 to 40 waiting conversations of an inbox within ten minutes. Single
 changes of rows anywhere farther back make up what is missing to 12 %. The first inbox is the largest, and
 the second half as large and as busy.
 
 The aims come from logs of single lists. Lists of fewer than 2,000 rows cannot meet two of them together:
-their newest 100 rows are more than their newest 5 %. All inboxes of S but one are such lists, 12 of 20 of M
-and 62 of 100 of L. The aim of 88 % was kept, so the share of the newest 100 rows is above its aim.
+their newest 100 rows are more than their newest 5 %. All inboxes of S but one, and 12 of
+20 of M, are such lists. The aim of 88 % was kept, so the share of the newest 100 rows is above its aim.
 `;
 
 const POLICIES_TEXT = `## The policies
 
 All run on the same trace. The planner is the daemon with its planner, pacer, gate and an SQLite mirror,
-against the sandbox. It also reads the lists of inboxes, users and tags, fills its mirror first, and learns
-from nothing. The other policies are simulated at the level of requests: they begin with a complete mirror,
+against the sandbox. It also reads the lists of inboxes, users and tags, first fills its mirror, and begins
+without anything learned. The other policies are simulated at the level of requests: they begin with a complete mirror,
 and each of their 4,750 requests a day reads conversations.
 
 - *Whole lists, as fast as allowed*: all lists every 15 minutes, one page a second, until the day's budget

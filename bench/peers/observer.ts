@@ -6,7 +6,7 @@ interface Version {
   readonly text: string | null;
 }
 
-/** What a reader found in one lane's copy. */
+/** One reading of a lane's copy. */
 export interface Observed {
   /** Changes of rows that stayed, and of them those that the copy showed in the end. */
   readonly changes: number;
@@ -17,7 +17,7 @@ export interface Observed {
   readonly leastShare: number;
 }
 
-/** What happened to each row since the trial began, and which version each lane shows. */
+/** Each row's changes since the trial began, and the version that each lane shows. */
 export class Observer {
   readonly #versions = new Map<string, Version[]>();
   readonly #seen = new Map<string, { upTo: Map<string, number>; delays: number[]; leastRows: number }>();

@@ -31,7 +31,7 @@ export const BUDGET_WINDOW_MS = DAY + REQUEST_TIMEOUT_MS;
 /** A limit of the day that the service showed leaves at least this many requests: one an hour may test it. */
 const LEAST_BY_LIMIT = 24;
 
-/** What lowers a configured budget for now. */
+/** The facts that lower a configured budget, as long as they last. */
 export interface Lowering {
   /** This mirror's requests in 24 hours when the service refused one for its day; null if it did not. */
   readonly dayLimit: number | null;
@@ -40,7 +40,7 @@ export interface Lowering {
 }
 
 /**
- * The requests of a day, and those reserved of them, that a configured budget leaves for now. The reserve
+ * The requests of a day, and those reserved of them, that a configured budget still leaves. The reserve
  * keeps its share. The key's limit is the largest that a mirror names: with it, another mirror can keep to a
  * smaller share. `perDay` is at least 1; `isUsedUp` says that even that request may not leave.
  */

@@ -1,4 +1,4 @@
-import { DAY } from '../core/clock.ts';
+import { HOUR } from '../core/clock.ts';
 import type { ListKey, ListName } from '../core/lists.ts';
 import type { CallOptions } from '../service/client.ts';
 import type { SweepDeps } from './deps.ts';
@@ -6,14 +6,14 @@ import type { SweepDeps } from './deps.ts';
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
 /** An answer of this many ms ago still shows that the service returns rows by their id. */
-const PROVEN_FOR_MS = DAY;
+const PROVEN_FOR_MS = HOUR;
 
 /** The questions under way, by mirror: lists are swept side by side, and one answer serves them all. */
 const underWay = new WeakMap<object, Map<ListName, Promise<boolean>>>();
 
 /**
  * The control question: does the service return a row by its id that the lists show? If it does not, a 404
- * for another id says nothing. It costs a request if no row was returned by its id in the last day.
+ * for another id says nothing. It costs a request if no row was returned by its id in the last hour.
  * @returns true also if there is no other row to ask for
  * @throws MirrorError
  */

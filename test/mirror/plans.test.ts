@@ -126,7 +126,7 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
 /** Statements that read a whole list once a sweep: the rows that no page held, the suspects, the brake. */
 const ONCE_A_SWEEP = /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS (n|live)\b.* FROM \w+\s+WHERE/s;
 
-/** Reads the ledger of one day, or the first row that fits. */
+/** Reads the ledger of one hour, or the first row that fits. */
 const FEW =
   /SELECT 1 AS one FROM requests|AND missing_since IS NULL\s+AND id NOT IN \(SELECT item_id FROM rejects/;
 

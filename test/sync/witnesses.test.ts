@@ -64,7 +64,7 @@ describe('more than 20 missing conversations', () => {
       const { deleted, suspects } = reportOn(await mirror.sync(), 'conversations');
       return { asked: single(askedSince(mirror.sandbox, before)).length, deleted, suspects };
     };
-    // The sixth is the control question, which holds for a day.
+    // The sixth is the control question, which holds for an hour.
     expect(await run()).toEqual({ asked: 6, deleted: 0, suspects: 21 });
     mirror.clock.advance(9 * MINUTE);
     expect(await run()).toEqual({ asked: 0, deleted: 0, suspects: 21 });
@@ -125,6 +125,22 @@ describe('more than 20 missing conversations', () => {
     const asked = [...first, ...second].filter((path) => !path.endsWith(`/${control}`));
     expect(new Set(asked).size).toBe(10);
   });
+});
+
+test('a route that worked two hours ago is no witness if it does not work now', async () => {
+  const mirror = await synced();
+  const inbox = firstInbox(mirror.sandbox);
+  const take = (nth: number): void =>
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 1, nth));
+  take(5);
+  await mirror.sync();
+  expect(await tombstones(mirror, 'conversations')).toBe(1);
+  mirror.clock.advance(2 * HOUR);
+  take(50);
+  mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 404 } : undefined));
+  await mirror.sync();
+  expect(await tombstones(mirror, 'conversations')).toBe(1);
+  expect(await suspicions(mirror, 'conversations')).toBe(1);
 });
 
 test('lists that are swept side by side ask one control question', async () => {

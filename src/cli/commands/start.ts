@@ -17,7 +17,7 @@ export function addStart(program: Command, run: Runner): void {
     .addHelpText(
       'after',
       '\nSignals: SIGTERM or SIGINT stops it after the current page, a second one stops it at once.\n' +
-        'SIGHUP makes it read INBOX_API_KEY_FILE again.\n' +
+        'SIGHUP makes it read INBOX_API_KEY_FILE again: a closed terminal does not stop it.\n' +
         'See docs/deploy.md for systemd, Docker and Kubernetes, docs/http.md for the endpoints,\n' +
         'docs/logging.md for the log.',
     )

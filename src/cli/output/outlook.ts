@@ -26,7 +26,7 @@ const MOST_ROWS = 15;
 /** The width of the words before each line. */
 const HANGING = 10;
 
-const WHY = { schedule: 'schedule', value: 'changes expected' } as const;
+const WHY = { schedule: 'schedule', value: 'changes' } as const;
 
 const LOST: Record<LostBookmarks['cause'], string> = {
   order: 'its ids are in no order',
@@ -58,22 +58,29 @@ function nextTable(output: Output, { now, outlook, lost, names, readsPages }: Ou
     { title: 'inbox' },
     { title: 'page', align: 'right' as const },
     { title: 'why' },
-    { title: 'last read' },
-    { title: 'changes to expect', align: 'right' as const },
+    { title: 'age then', align: 'right' as const },
+    { title: 'rows to expect', align: 'right' as const },
   ];
   const rows = outlook.next
     .slice(0, MOST_ROWS)
     .map((reading) => [
       duration(reading.at - now),
-      `${asCell(names.get(reading.inboxId) ?? 'no name')} (${reading.inboxId})`,
+      nameOf(reading.inboxId, names),
       `${reading.page} of ${reading.pages}`,
       WHY[reading.why],
-      `${duration(reading.ageMs)} before`,
+      duration(reading.ageMs),
       reading.expected.toFixed(2),
     ]);
   const all = plural(outlook.next.length, 'page');
   const more = outlook.next.length > MOST_ROWS ? `, the first ${MOST_ROWS} of them` : '';
   return `${all} in the next hour${more}; page 1 is the newest\n\n${renderTable(output, columns, rows)}`;
+}
+
+/** The inbox's name; with its id if another inbox has the same name. */
+function nameOf(inboxId: string, names: ReadonlyMap<string, string | null>): string {
+  const name = names.get(inboxId) ?? null;
+  const isUnique = name !== null && [...names.values()].filter((other) => other === name).length === 1;
+  return isUnique ? asCell(name) : `${asCell(name ?? 'no name')} (${inboxId})`;
 }
 
 function pagesLine(outlook: Outlook, now: number): string {

@@ -1,5 +1,5 @@
 import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
-import { HOUR, SECOND } from '../../core/clock.ts';
+import { HOUR } from '../../core/clock.ts';
 import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
 import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
@@ -129,7 +129,7 @@ export function foreignWords(
   { budget, now }: { budget: Pick<Budget, 'perSecond'>; now: number },
 ): string {
   if (use.kind === 'rate') {
-    const gap = duration((use.slowdown * SECOND) / budget.perSecond);
+    const gap = `${Math.ceil((100 * use.slowdown) / budget.perSecond) / 100} s`;
     return (
       `after 429s, requests leave at least ${gap} apart. If they come back, another client uses the ` +
       'account, or REQUESTS_PER_SECOND is too high'

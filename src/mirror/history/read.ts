@@ -117,11 +117,13 @@ export class History {
         ? `The mirror has no change ${after.id}: the newest is ${newest.id}.`
         : `The mirror's change ${after.id} is another one than that of the cursor ${cursorText(after)}.`;
     const again = common.id === 0 ? 'all changes after 0' : `the changes after ${cursorText(common)} again`;
+    // Without a change since the common place, both ways are the same.
+    const or = cursorText(common) === cursorText(newest) ? '' : `; or read ${again}`;
     return new MirrorError(
       code,
       `${finding} The cursor is from another mirror, or this one was restored from a backup: new changes` +
         ' get ids that were used before. Copy the rows that you need from the tables again, then read on ' +
-        `after ${cursorText(newest)}; or read ${again}.`,
+        `after ${cursorText(newest)}${or}.`,
     );
   }
 

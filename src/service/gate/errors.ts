@@ -104,7 +104,8 @@ export function gaveUp(
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
       (everything
-        ? `The service seems to be down or out of reach; nothing is lost, run the command again ${when}.`
+        ? `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
+          'If it has never answered, check INBOX_API_URL.'
         : 'Other requests were answered meanwhile.'),
     { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
   );

@@ -8,7 +8,7 @@ import { KeyRecords, type OtherMirror } from './records.ts';
 
 /** The use of the key as this process knows it, and what it leaves of the configured budget. */
 export interface KeyUse {
-  /** The budget for now: its values change while the process runs. */
+  /** The present budget: its values change while the process runs. */
   readonly budget: Budget;
   /** The other mirrors of this user on this machine that have used the key in the last 24 hours. */
   others(): readonly OtherMirror[];

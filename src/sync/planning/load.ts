@@ -37,7 +37,7 @@ export interface PagesLoad {
   readonly areWhole: boolean;
 }
 
-/** What {@link loadOf} reads of the mirror. */
+/** The part of the mirror that {@link loadOf} reads. */
 export type LoadMirror = PlanningMirror & Pick<AgendaMirror, 'bookmarks'>;
 
 /** The load of one kind of list. */

@@ -9,7 +9,10 @@ export type Profile = readonly number[];
 const HOURS_A_DAY = 24;
 const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 
-/** Each hour of the day counts this many changes and one day more than were seen: the profile begins flat. */
+/**
+ * Each hour of the day counts so many changes more than were seen, at the mean rate (a Gamma prior): an hour
+ * that was never watched is a usual one, few changes say little, and the profile begins flat.
+ */
 const PRIOR_CHANGES = 1;
 
 /**
@@ -61,10 +64,12 @@ export function intensityOf(activity: Activity): Profile {
 
 /** The changes to expect in each hour of the week: an hour counts as if it had once been like other days'. */
 function smoothed({ changes, times }: Activity): number[] {
+  const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+  const mean = (total(changes) + 1) / (total(times) + 1);
   const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
     const sameHour = (values: readonly number[]): number =>
-      values.reduce((sum, value, index) => (index % HOURS_A_DAY === hour ? sum + value : sum), 0);
-    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + 1);
+      total(values.filter((_value, index) => index % HOURS_A_DAY === hour));
+    return (sameHour(changes) + PRIOR_CHANGES) / (sameHour(times) + PRIOR_CHANGES / mean);
   });
   return changes.map((seen, hour) => (seen + (ofDay[hour % HOURS_A_DAY] ?? 0)) / ((times[hour] ?? 0) + 1));
 }

@@ -7,7 +7,7 @@ test('plan names the pages to read next, the cost of the schedule and what other
   const { exitCode, stdout } = await program.run('plan');
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
-  expect(stdout).toMatch(/Support \(20117\) +1 of 3  changes expected/);
+  expect(stdout).toMatch(/Support +1 of 3 +changes /);
   expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
   expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
   expect(stdout).toMatch(/budget +mean delay .* half of it about .*, this budget about .*, 4 times as much/);

@@ -186,7 +186,7 @@ describe('a signal', () => {
 
 describe('a second start on the same mirror', () => {
   test('stands by, then takes over as the active daemon when the first is killed', async () => {
-    const program = await testProgram({ inboxes: 1 });
+    const program = await testProgram({ inboxes: 1 }, { READ_PAGES: 'off' });
     const first = startDaemon(program);
     await first.said(/conversations of inbox \d+ complete/);
     const second = startDaemon(program);

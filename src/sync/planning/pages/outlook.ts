@@ -7,7 +7,7 @@ import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } fro
 import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
-import { expectedChanges, type Moment } from './value.ts';
+import { expectedChanges, expectedRows, type Moment } from './value.ts';
 
 /** At most this many readings are planned ahead, unless the caller wants fewer. */
 const MOST_AHEAD = 1000;
@@ -24,7 +24,7 @@ export interface PlannedReading {
   readonly pages: number;
   readonly why: Why;
   readonly ageMs: number;
-  /** Changes and new rows that it will probably find. */
+  /** Changed and new rows that it will probably find. */
   readonly expected: number;
 }
 
@@ -76,7 +76,7 @@ export async function readOutlook(
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   const moment = { rates, timeline, now };
   const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
-  const changed = pages.reduce((sum, page) => sum + expectedChanges(page, moment), 0);
+  const changed = pages.reduce((sum, page) => sum + expectedRows(page, moment), 0);
   return {
     pages: pages.length,
     rows,
@@ -120,7 +120,7 @@ function nextReadings(
     if (next === null) break;
     const { page, why } = next;
     const place = places.get(page.bookmark) ?? { page: 1, pages: 1 };
-    const expected = expectedChanges(page, moment);
+    const expected = expectedRows(page, moment);
     readings.push({ at, inboxId: page.inboxId, ...place, why, ageMs: at - page.readAt, expected });
     plan.touch(page, at);
   }

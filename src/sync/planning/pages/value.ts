@@ -15,7 +15,7 @@ export interface PageView {
   readonly isEnd: boolean;
 }
 
-/** What is known at an instant (epoch ms). */
+/** All that the value of a reading depends on at an instant (epoch ms). */
 export interface Moment {
   readonly rates: Rates;
   readonly timeline: Timeline;
@@ -31,23 +31,37 @@ export function valueOf(view: PageView, moment: Moment): number {
   return summed(view, moment, (from, to) => timeline.waitingHours(from, to, now));
 }
 
-/** How many rows of the page have changed or appeared since its last reading, by what was learned. */
+/** How many changes and new rows the page has had since its last reading, by what was learned. */
 export function expectedChanges(view: PageView, moment: Moment): number {
   return summed(view, moment, (from, to) => moment.timeline.activeHours(from, to));
 }
 
-/** Sums up what each row's rate, and that of new rows, has brought since the last reading. */
+/**
+ * How many rows of the page have changed or appeared since its last reading: each row counts at most once.
+ */
+export function expectedRows(view: PageView, moment: Moment): number {
+  const hours = (from: number, to: number): number => moment.timeline.activeHours(from, to);
+  return summed(view, moment, hours, (changes) => 1 - Math.exp(-changes));
+}
+
+/**
+ * Sums up what each row's rate, and that of new rows, has brought since the last reading.
+ * @param ofRow what the changes of one row count for
+ */
 function summed(
   { inboxId, kinds, readAt, place, isEnd }: PageView,
   { rates, now }: Moment,
   hours: (from: number, to: number) => number,
+  ofRow: (brought: number) => number = (brought) => brought,
 ): number {
   let sum = isEnd ? rates.arrivals(inboxId) * hours(readAt, now) : 0;
   for (const { kind, state, age } of KIND_LIST) {
     const rows = kinds[kind] ?? 0;
     if (rows === 0) continue;
+    let brought = 0;
     for (const part of partsOf(age, readAt, USUAL_AGES[age] ?? 0, now))
-      sum += rows * rates.ofKind(state + part.age, place) * hours(part.from, part.to);
+      brought += rates.ofKind(state + part.age, place) * hours(part.from, part.to);
+    sum += rows * ofRow(brought);
   }
   return sum;
 }

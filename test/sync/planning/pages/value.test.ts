@@ -6,6 +6,7 @@ import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
 import {
   expectedChanges,
+  expectedRows,
   learnFrom,
   type PageView,
   valueOf,
@@ -64,6 +65,17 @@ describe('the value of a reading', () => {
       const page = pageOf({ readAt: NOW - hours * HOUR });
       expect(valueOf(page, { rates, timeline, now: NOW })).toBeCloseTo((rate * hours ** 2) / 2, 6);
       expect(expectedChanges(page, { rates, timeline, now: NOW })).toBeCloseTo(rate * hours, 6);
+    }
+  });
+
+  test('never expects more changed rows than the page has, nor more than there are changes', () => {
+    for (const hours of [0.01, 1, 24, 500]) {
+      const page = pageOf({ readAt: NOW - hours * HOUR });
+      const rows = page.kinds.reduce((sum, count) => sum + count, 0);
+      const moment = { rates: new Rates(), timeline, now: NOW };
+      const expected = expectedRows(page, moment);
+      expect(expected).toBeGreaterThan(0);
+      expect(expected).toBeLessThanOrEqual(Math.min(rows, expectedChanges(page, moment)));
     }
   });
 

@@ -7,7 +7,7 @@ import { dropViews } from '../../src/database/views.ts';
 import { histories } from '../support/histories.ts';
 import { type TestMirror, temporaryDatabase } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
-import { syncSettled } from '../support/settle.ts';
+import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { step } from '../support/steps.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { Trial } from '../support/trial.ts';
@@ -99,6 +99,33 @@ test(
   },
   HISTORIES.timeoutMs,
 );
+
+/** A history as events at the service, and the minutes by which a person sets the clock. */
+const SET_BACK: [title: string, steps: (Happening['kind'] | number)[]][] = [
+  ['a conversation goes, then its inbox goes', ['remove', -300, 'remove-inbox']],
+  ['an inbox goes and returns, then a conversation goes', ['remove-inbox', -300, 'return-inbox', 'remove']],
+  ['an inbox goes, returns and goes', ['remove-inbox', -300, 'return-inbox', 'remove-inbox']],
+  ['one field changes, then another, then the first', ['status', -90, 'assign', 'unassign', 'status']],
+  ['fields change, then a tag is removed', [-180, 'status', 'assign', 'untag']],
+  ['fields change, then a conversation goes', [-180, 'status', 'assign', 'remove']],
+  ['a conversation is added and changes', ['add', -90, 'status', 'assign', 'tag', 'untag']],
+  [
+    'a conversation goes, returns and changes',
+    ['remove', -300, 'return', 'status', 'assign', 'tag', 'untag'],
+  ],
+];
+
+test.for(SET_BACK)('a clock that is set back leaves the intervals right: %s', async ([, steps]) => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [3] } });
+  const life = new Happenings(mirror.sandbox.world);
+  for (const [nth, one] of steps.entries()) {
+    if (typeof one === 'number') mirror.clock.setWall(one * MINUTE);
+    else for (const row of [0, 1, 2, 3]) life.make({ kind: one, inbox: 0, row, other: row + nth });
+    mirror.clock.advance(MINUTE);
+    await syncSettled(mirror);
+    expect(await mirror.writer.wrongIntervals(), String(one)).toEqual([]);
+  }
+});
 
 test('an upgrade computes the intervals of the history so far', async () => {
   const path = await freshMirrorFile();

@@ -7,50 +7,38 @@ import { byConversation, computeInbox, computeIntervals, idsScope } from './comp
 /**
  * Ends the intervals of conversations that get a tombstone. Runs after their rows and changes are written.
  * @param at the present, in the stored form (`iso`)
+ * @param isPlain false if time ran backwards (`isLatest`): then the definition computes the intervals
  */
 export async function endGone(
   tx: Sql,
   dialect: Dialect,
   inboxId: string | null,
   ids: readonly string[],
-  at: string,
+  { at, isPlain }: { at: string; isPlain: boolean },
 ): Promise<void> {
+  if (!isPlain) return await computeIntervals(tx, dialect, inboxId, ids);
   const scope = idsScope(dialect)('inbox_id', 'conversation_id');
-  await end(tx, dialect, scope, { inboxId, ids: JSON.stringify(ids), at });
+  await end(tx, dialect, scope, [inboxId, JSON.stringify(ids), at]);
 }
 
-/** Ends the intervals of all conversations of inboxes that get a tombstone. */
-export async function endInboxes(
+/** Ends the intervals of all conversations of an inbox that gets a tombstone, as {@link endGone} does. */
+export async function endInbox(
   tx: Sql,
   dialect: Dialect,
-  inboxIds: readonly string[],
-  at: string,
+  inboxId: string,
+  { at, isPlain }: { at: string; isPlain: boolean },
 ): Promise<void> {
-  for (const inboxId of inboxIds) await end(tx, dialect, 'inbox_id = $1', { inboxId, ids: '', at });
+  if (!isPlain) return await computeInbox(tx, dialect, inboxId);
+  await end(tx, dialect, 'inbox_id = $1', [inboxId, null, at]);
 }
 
-async function end(
-  tx: Sql,
-  dialect: Dialect,
-  scope: string,
-  { inboxId, ids, at }: { inboxId: string | null; ids: string; at: string },
-): Promise<void> {
-  const tables = Object.values(INTERVALS).map(({ table }) => table);
-  for (const table of tables)
+/** @param parameters `$1` and `$2` of the scope, and the instant `$3` */
+async function end(tx: Sql, dialect: Dialect, scope: string, parameters: readonly unknown[]): Promise<void> {
+  for (const { table } of Object.values(INTERVALS))
     await tx.execute(
-      `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${scope} AND to_at IS NULL AND from_at < $3`,
-      inboxId,
-      ids,
-      at,
+      `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${scope} AND to_at IS NULL`,
+      ...parameters,
     );
-  // What is still open began at this instant or later: the clock was set back.
-  const open = tables.map(
-    (table) =>
-      `SELECT conversation_id FROM ${byConversation(dialect, table)} WHERE ${scope} AND to_at IS NULL`,
-  );
-  const rows = await tx.query<{ conversation_id: string }>(open.join(' UNION '), inboxId, ids);
-  const left = rows.map((row) => row.conversation_id);
-  await computeIntervals(tx, dialect, inboxId, left);
 }
 
 /**
@@ -109,7 +97,8 @@ async function isPlainReturn(
     `SELECT id FROM inboxes WHERE id = $1
      AND NOT EXISTS (SELECT 1 FROM changes
        WHERE observed_at >= $3 AND (observed_at > $3 OR list = 'conversations'))
-     AND NOT EXISTS (SELECT 1 FROM conversations WHERE inbox_id = $1 AND first_seen_at >= $3)
+     AND NOT EXISTS (SELECT 1 FROM conversations
+       WHERE inbox_id = $1 AND (first_seen_at >= $3 OR deleted_at > $3))
      AND NOT EXISTS (SELECT 1 FROM changes
        WHERE observed_at = $2 AND list = 'conversations' AND inbox_id = $1
          AND field = 'presence' AND new_value = 'missing')`,

@@ -4,16 +4,21 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../database/views.ts';
 import { byConversation, computeIntervals, idsScope } from './compute-intervals.ts';
+import { isLatest } from './latest.ts';
 
 /** A conversation of a page, as it is and as it was. */
-export interface SeenConversation {
+interface SeenConversation {
   readonly item: Item;
   /** The stored state before the page; undefined for a new conversation. */
   readonly known: Known | undefined;
-  /** When its row was last written before the page. */
-  readonly changedAt: Date | undefined;
-  /** Its last sighting before the page, ISO 8601; undefined if none is stored. */
-  readonly previouslySeenAt: string | undefined;
+}
+
+/** The conversations of a page that begin or end intervals. */
+export interface Turned {
+  /** The open interval ends now, and another begins now. */
+  readonly plain: readonly SeenConversation[];
+  /** Their intervals must be computed. */
+  readonly others: readonly SeenConversation[];
 }
 
 /** The sweep and the instant at which conversations were seen. */
@@ -38,38 +43,47 @@ interface Turns {
 }
 
 /**
+ * Finds the conversations whose intervals a page begins or ends, before it writes anything. Of a conversation
+ * that is new or has changed, the open intervals end now and others begin. The exceptions: time ran backwards,
+ * the conversation or its inbox returns, or a first sweep sees it again.
+ */
+export async function findTurned(
+  tx: Sql,
+  dialect: Dialect,
+  context: SightingContext,
+  seen: readonly SeenConversation[],
+): Promise<Turned> {
+  const turned = seen.filter(isTurned);
+  if (turned.length === 0) return { plain: [], others: [] };
+  const known = turned.filter((one) => one.known !== undefined).map(({ item }) => item.id);
+  if (!(await isPresent(tx, context)) || !(await isLatest(tx, dialect, context, known)))
+    return { plain: [], others: turned };
+  const follows = (one: SeenConversation): boolean =>
+    one.known === undefined || (!one.known.deleted && !context.baseline);
+  return { plain: turned.filter(follows), others: turned.filter((one) => !follows(one)) };
+}
+
+/**
  * Begins and ends the intervals of conversations that a page has shown to be new or different. Runs after
  * their rows and changes are written, in the same transaction. It writes what `intervalsSql` would return for
- * them (docs/decisions/0021): by itself for a conversation that is new or has changed, by that query where
- * time runs backwards, a conversation returns, or a first sweep sees it again.
+ * them (docs/decisions/0021), and runs that query for those that are not plain.
+ * @param sightings when each changed conversation was last seen before the page, ISO 8601, by id
  */
 export async function writeIntervals(
   tx: Sql,
   dialect: Dialect,
   context: SightingContext,
-  seen: readonly SeenConversation[],
+  { plain, others }: Turned,
+  sightings: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const turned = seen.filter(isTurned);
-  if (turned.length === 0) return;
-  const observedAt = new Date(context.observedAt);
-  const isPlain = await hasPlainStay(tx, context);
-  const follows = ({ known, changedAt }: SeenConversation): boolean =>
-    known === undefined ||
-    (!known.deleted && !context.baseline && changedAt !== undefined && changedAt < observedAt);
-  const plain = isPlain ? turned.filter(follows) : [];
-  const others = isPlain ? turned.filter((one) => !follows(one)) : turned;
   const appearedAfter = await lastCompleteStart(tx, context, plain);
   for (const kind of INTERVAL_KINDS) {
-    const turns = turnsOf(kind, plain, appearedAfter);
+    const turns = turnsOf(kind, plain, sightings, appearedAfter);
     await endIntervals(tx, dialect, kind, context, turns.ended);
     await beginIntervals(tx, dialect, kind, context, turns.begun);
   }
-  await computeIntervals(
-    tx,
-    dialect,
-    context.inboxId,
-    others.map(({ item }) => item.id),
-  );
+  const ids = others.map(({ item }) => item.id);
+  await computeIntervals(tx, dialect, context.inboxId, ids);
 }
 
 /** True if a page begins or ends an interval of the conversation. */
@@ -95,12 +109,17 @@ function asId(id: Value | undefined): string | null {
   return id === null || id === undefined || id === '' ? null : String(id);
 }
 
-function turnsOf(kind: IntervalKind, seen: readonly SeenConversation[], appearedAfter: string | null): Turns {
+function turnsOf(
+  kind: IntervalKind,
+  seen: readonly SeenConversation[],
+  sightings: ReadonlyMap<string, string>,
+  appearedAfter: string | null,
+): Turns {
   const turns: Turns = { begun: [], ended: [] };
-  for (const { item, known, previouslySeenAt } of seen) {
+  for (const { item, known } of seen) {
     const before = known === undefined ? [] : valuesOf(kind, known);
     const after = valuesOf(kind, item, known);
-    const from_earliest = known === undefined ? appearedAfter : (previouslySeenAt ?? null);
+    const from_earliest = known === undefined ? appearedAfter : (sightings.get(item.id) ?? null);
     for (const value of after)
       if (!before.includes(value)) turns.begun.push({ id: item.id, value, from_earliest });
     for (const value of before) if (!after.includes(value)) turns.ended.push({ id: item.id, value });
@@ -108,18 +127,9 @@ function turnsOf(kind: IntervalKind, seen: readonly SeenConversation[], appeared
   return turns;
 }
 
-/**
- * True if the inbox is present and has been since before the sighting. Otherwise its own absences cut the
- * intervals.
- */
-async function hasPlainStay(tx: Sql, { inboxId, observedAt }: SightingContext): Promise<boolean> {
-  const rows = await tx.query(
-    `SELECT id FROM inboxes WHERE id = $1 AND deleted_at IS NULL AND NOT EXISTS (
-       SELECT 1 FROM changes WHERE list = 'inboxes' AND inbox_id IS NULL AND item_id = $1
-         AND field = 'presence' AND observed_at >= $2)`,
-    inboxId,
-    observedAt,
-  );
+/** True if the inbox is present. Otherwise its absence ends the intervals. */
+async function isPresent(tx: Sql, { inboxId }: SightingContext): Promise<boolean> {
+  const rows = await tx.query(`SELECT id FROM inboxes WHERE id = $1 AND deleted_at IS NULL`, inboxId);
   return rows.length > 0;
 }
 

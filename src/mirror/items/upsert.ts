@@ -3,7 +3,7 @@ import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.t
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { beginInbox } from '../history/absences.ts';
-import { writeIntervals } from '../history/intervals.ts';
+import { findTurned, writeIntervals } from '../history/intervals.ts';
 import { type Change, writeChanges } from '../history/write.ts';
 import type { FencedSql } from '../lease.ts';
 import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
@@ -53,6 +53,8 @@ export async function applyItems(
   if (written.length === 0) return { inserted: 0, changed: 0 };
 
   const before = await readKnown(tx, dialect, sql, context, written, knownRows);
+  const seen = written.map((item) => ({ item, known: before.get(item.id) }));
+  const turned = await findTurned(tx, dialect, context, context.list === 'conversations' ? seen : []);
   const rows = written.map(({ id, columns, raw, hash }) => ({ id, ...columns, raw, content_hash: hash }));
   await tx.execute(sql.upsert, context.inboxId, JSON.stringify(rows), context.observedAt);
   if (context.list === 'conversations') await writeTags(tx, dialect, context, written, before);
@@ -60,35 +62,11 @@ export async function applyItems(
   const sightings = context.baseline
     ? new Map<string, string>()
     : await recordChanges(tx, dialect, context, written, before, knownRows);
-  await keepIntervals(tx, dialect, context, written, { before, knownRows, sightings });
+  await writeIntervals(tx, dialect, context, turned, sightings);
+  if (context.list === 'inboxes')
+    for (const { id } of written)
+      if (before.get(id)?.deleted) await beginInbox(tx, dialect, id, context.observedAt);
   return { inserted: written.length - before.size, changed: before.size };
-}
-
-/** Writes the intervals that begin and end with these items. */
-async function keepIntervals(
-  tx: Sql,
-  dialect: Dialect,
-  context: ApplyContext,
-  written: readonly Item[],
-  stored: {
-    readonly before: ReadonlyMap<string, Known>;
-    readonly knownRows: ReadonlyMap<string, KnownRow>;
-    readonly sightings: ReadonlyMap<string, string>;
-  },
-): Promise<void> {
-  const { before, knownRows, sightings } = stored;
-  if (context.list === 'conversations') {
-    const seen = written.map((item) => ({
-      item,
-      known: before.get(item.id),
-      changedAt: knownRows.get(item.id)?.changed_at,
-      previouslySeenAt: sightings.get(item.id),
-    }));
-    await writeIntervals(tx, dialect, context, seen);
-  } else if (context.list === 'inboxes') {
-    const returned = written.filter(({ id }) => before.get(id)?.deleted);
-    for (const { id } of returned) await beginInbox(tx, dialect, id, context.observedAt);
-  }
 }
 
 /** Reads the full rows that are about to be overwritten, by id. */

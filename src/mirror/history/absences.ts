@@ -1,7 +1,8 @@
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../database/views.ts';
+import { INTERVALS } from '../../database/views.ts';
+import { beginStay } from './begin-present.ts';
 import { byConversation, computeInbox, computeIntervals, idsScope } from './compute-intervals.ts';
 
 /**
@@ -49,29 +50,8 @@ export async function beginInbox(tx: Sql, dialect: Dialect, inboxId: string, at:
   const goneAt = await lastLoss(tx, inboxId);
   if (goneAt === null || !(await isPlainReturn(tx, inboxId, { goneAt, at })))
     return await computeInbox(tx, dialect, inboxId);
-  for (const kind of INTERVAL_KINDS) {
-    const { table, value } = INTERVALS[kind];
-    await tx.execute(
-      `INSERT INTO ${table} (inbox_id, conversation_id, ${value}, from_at, from_earliest, is_lower_bound)
-       SELECT conversations.inbox_id, conversations.id, ${PRESENT[kind]}, $2, $3, FALSE
-       FROM conversations ${kind === 'tag' ? TAGS : ''}
-       WHERE conversations.inbox_id = $1 AND conversations.deleted_at IS NULL`,
-      inboxId,
-      at,
-      goneAt,
-    );
-  }
+  await beginStay(tx, inboxId, { fromAt: at, fromEarliest: goneAt, isLowerBound: false });
 }
-
-const TAGS = `JOIN conversation_tags AS tags
-  ON tags.inbox_id = conversations.inbox_id AND tags.conversation_id = conversations.id`;
-
-/** The present value of a conversation. */
-const PRESENT: Record<IntervalKind, string> = {
-  status: statusSql('conversations.status'),
-  assignee: `nullif(conversations.assignee_id, '')`,
-  tag: 'tags.tag_id',
-};
 
 /** When the inbox was last seen to be gone, in the stored form; null if no change tells. */
 async function lastLoss(tx: Sql, inboxId: string): Promise<string | null> {

@@ -2,7 +2,9 @@ import type { Known } from '../../core/diff.ts';
 import { type Item, type ListKey, statusName, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../database/views.ts';
+import { beginAppeared } from './begin-present.ts';
 import { byConversation, computeIntervals, idsScope } from './compute-intervals.ts';
 import { isLatest } from './latest.ts';
 
@@ -13,12 +15,19 @@ interface SeenConversation {
   readonly known: Known | undefined;
 }
 
+/** A conversation that had a stored state before the page. */
+interface KnownConversation extends SeenConversation {
+  readonly known: Known;
+}
+
 /** The conversations of a page that begin or end intervals. */
 export interface Turned {
-  /** The open interval ends now, and another begins now. */
-  readonly plain: readonly SeenConversation[];
-  /** Their intervals must be computed. */
-  readonly others: readonly SeenConversation[];
+  /** The ids of the new ones: all their intervals begin now. */
+  readonly appeared: readonly string[];
+  /** Where a value differs, the open interval ends now, and another begins now. */
+  readonly changed: readonly KnownConversation[];
+  /** The ids of those whose intervals must be computed. */
+  readonly others: readonly string[];
 }
 
 /** The sweep and the instant at which conversations were seen. */
@@ -54,36 +63,49 @@ export async function findTurned(
   seen: readonly SeenConversation[],
 ): Promise<Turned> {
   const turned = seen.filter(isTurned);
-  if (turned.length === 0) return { plain: [], others: [] };
-  const known = turned.filter((one) => one.known !== undefined).map(({ item }) => item.id);
-  if (!(await isPresent(tx, context)) || !(await isLatest(tx, dialect, context, known)))
-    return { plain: [], others: turned };
-  const follows = (one: SeenConversation): boolean =>
-    one.known === undefined || (!one.known.deleted && !context.baseline);
-  return { plain: turned.filter(follows), others: turned.filter((one) => !follows(one)) };
+  const known = turned.filter(isKnown);
+  const ids = turned.map(({ item }) => item.id);
+  if (ids.length === 0) return { appeared: [], changed: [], others: [] };
+  const knownIds = known.map(({ item }) => item.id);
+  if (!(await isLatest(tx, dialect, context, knownIds))) return { appeared: [], changed: [], others: ids };
+  const changed = context.baseline ? [] : known.filter((one) => !one.known.deleted);
+  const others = context.baseline ? known : known.filter((one) => one.known.deleted);
+  return {
+    appeared: turned.filter((one) => !isKnown(one)).map(({ item }) => item.id),
+    changed,
+    others: others.map(({ item }) => item.id),
+  };
+}
+
+function isKnown(seen: SeenConversation): seen is KnownConversation {
+  return seen.known !== undefined;
 }
 
 /**
  * Begins and ends the intervals of conversations that a page has shown to be new or different. Runs after
  * their rows and changes are written, in the same transaction. It writes what `intervalsSql` would return for
- * them (docs/decisions/0021), and runs that query for those that are not plain.
+ * them (docs/decisions/0021), and runs that query for the others.
  * @param sightings when each changed conversation was last seen before the page, ISO 8601, by id
  */
 export async function writeIntervals(
   tx: Sql,
   dialect: Dialect,
   context: SightingContext,
-  { plain, others }: Turned,
+  { appeared, changed, others }: Turned,
   sightings: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const appearedAfter = await lastCompleteStart(tx, context, plain);
-  for (const kind of INTERVAL_KINDS) {
-    const turns = turnsOf(kind, plain, sightings, appearedAfter);
+  const { inboxId, observedAt, baseline } = context;
+  if (appeared.length > 0) {
+    const fromEarliest = baseline ? null : await lastCompleteStart(tx, context);
+    const beginning = { fromAt: observedAt, fromEarliest, isLowerBound: baseline };
+    await beginAppeared(tx, dialect, { inboxId, ids: appeared }, beginning);
+  }
+  for (const kind of changed.length === 0 ? [] : INTERVAL_KINDS) {
+    const turns = turnsOf(kind, changed, sightings);
     await endIntervals(tx, dialect, kind, context, turns.ended);
     await beginIntervals(tx, dialect, kind, context, turns.begun);
   }
-  const ids = others.map(({ item }) => item.id);
-  await computeIntervals(tx, dialect, context.inboxId, ids);
+  await computeIntervals(tx, dialect, inboxId, others);
 }
 
 /** True if a page begins or ends an interval of the conversation. */
@@ -111,15 +133,13 @@ function asId(id: Value | undefined): string | null {
 
 function turnsOf(
   kind: IntervalKind,
-  seen: readonly SeenConversation[],
+  changed: readonly KnownConversation[],
   sightings: ReadonlyMap<string, string>,
-  appearedAfter: string | null,
 ): Turns {
   const turns: Turns = { begun: [], ended: [] };
-  for (const { item, known } of seen) {
-    const before = known === undefined ? [] : valuesOf(kind, known);
-    const after = valuesOf(kind, item, known);
-    const from_earliest = known === undefined ? appearedAfter : (sightings.get(item.id) ?? null);
+  for (const { item, known } of changed) {
+    const [before, after] = [valuesOf(kind, known), valuesOf(kind, item, known)];
+    const from_earliest = sightings.get(item.id) ?? null;
     for (const value of after)
       if (!before.includes(value)) turns.begun.push({ id: item.id, value, from_earliest });
     for (const value of before) if (!after.includes(value)) turns.ended.push({ id: item.id, value });
@@ -127,19 +147,11 @@ function turnsOf(
   return turns;
 }
 
-/** True if the inbox is present. Otherwise its absence ends the intervals. */
-async function isPresent(tx: Sql, { inboxId }: SightingContext): Promise<boolean> {
-  const rows = await tx.query(`SELECT id FROM inboxes WHERE id = $1 AND deleted_at IS NULL`, inboxId);
-  return rows.length > 0;
-}
-
-/** When the last complete sweep before this one began, ISO 8601: new conversations were not there then. */
+/** When the last complete sweep before this one began, in the stored form: new conversations were not there. */
 async function lastCompleteStart(
   tx: Sql,
-  { list, inboxId, sweepId, baseline }: SightingContext,
-  seen: readonly SeenConversation[],
+  { list, inboxId, sweepId }: SightingContext,
 ): Promise<string | null> {
-  if (baseline || seen.every(({ known }) => known !== undefined)) return null;
   const [sweep] = await tx.query<{ started_at: Date }>(
     `SELECT started_at FROM sweeps
      WHERE list = $1 AND inbox_id = $2 AND state = 'complete' AND id < $3 ORDER BY id DESC LIMIT 1`,
@@ -147,14 +159,14 @@ async function lastCompleteStart(
     inboxId,
     sweepId,
   );
-  return sweep?.started_at.toISOString() ?? null;
+  return sweep === undefined ? null : iso(sweep.started_at);
 }
 
 async function beginIntervals(
   tx: Sql,
   dialect: Dialect,
   kind: IntervalKind,
-  { inboxId, baseline, observedAt }: SightingContext,
+  { inboxId, observedAt }: SightingContext,
   begun: Turns['begun'],
 ): Promise<void> {
   if (begun.length === 0) return;
@@ -165,7 +177,7 @@ async function beginIntervals(
      SELECT $1, id, value, $2, from_earliest, $3 FROM ${dialect.records('$4', columns, 'begun')}`,
     inboxId,
     observedAt,
-    baseline,
+    false,
     JSON.stringify(begun),
   );
 }

@@ -3,9 +3,9 @@ import type { Dialect } from '../../database/dialect.ts';
 import { idsScope } from './compute-intervals.ts';
 
 /**
- * True if an instant is later than every change in the mirror and than the first sight of these conversations.
- * False while a clock that was set back has not caught up. Must run before the changes of this instant are
- * written.
+ * True if intervals of these conversations can simply end and begin at an instant: their inbox is present, and
+ * the instant is later than every change in the mirror and than their first sight. While a clock that was set
+ * back has not caught up, this is false. Must run before the changes of this instant are written.
  *
  * It reads `changes` and the rows. The stored intervals do not tell: one that time has turned around, which
  * would end before it begins, is not stored.
@@ -18,12 +18,13 @@ export async function isLatest(
   { inboxId, observedAt }: { inboxId: string | null; observedAt: string },
   ids: readonly string[] | null,
 ): Promise<boolean> {
-  const changes = await tx.query(
-    `SELECT id FROM changes WHERE observed_at >= $1 ORDER BY observed_at DESC LIMIT 1`,
+  const inboxes = await tx.query(
+    `SELECT id FROM inboxes WHERE id = $1 AND deleted_at IS NULL AND
+       (SELECT observed_at FROM changes WHERE observed_at >= $2 ORDER BY observed_at DESC LIMIT 1) IS NULL`,
+    inboxId,
     observedAt,
   );
-  if (changes.length > 0) return false;
-  if (ids?.length === 0) return true;
+  if (inboxes.length === 0 || ids?.length === 0) return inboxes.length > 0;
   const scope = ids === null ? 'inbox_id = $1' : idsScope(dialect)('inbox_id', 'id');
   const rows = await tx.query(
     `SELECT id FROM conversations WHERE ${scope} AND (first_seen_at >= $3 OR deleted_at > $3) LIMIT 1`,

@@ -7,8 +7,8 @@ import { idsScope } from './compute-intervals.ts';
  * the instant is later than every change in the mirror and than their first sight. While a clock that was set
  * back has not caught up, this is false. Must run before the changes of this instant are written.
  *
- * It reads `changes` and the rows. The stored intervals do not tell: one that time has turned around, which
- * would end before it begins, is not stored.
+ * It reads `changes` and the rows. The stored intervals cannot show this: an interval that would end before it
+ * begins is not stored.
  * @param observedAt in the stored form (`iso`)
  * @param ids null: all conversations of the inbox
  */

@@ -3,7 +3,7 @@ import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { iso } from '../src/database/instants.ts';
 import { dropViews, ensureViews } from '../src/database/views.ts';
-import { computeInbox } from '../src/mirror/history/compute-intervals.ts';
+import { computeInbox } from '../src/mirror/history/intervals/compute.ts';
 import { keepViewSettings } from '../src/mirror/views/view-settings.ts';
 
 /** The history covers three years, in milliseconds. */

@@ -15,7 +15,7 @@ import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
-import { findWrongIntervals, repairIntervals, type WrongIntervals } from './history/check-intervals.ts';
+import { findWrongIntervals, repairIntervals, type WrongIntervals } from './history/intervals/check.ts';
 import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';

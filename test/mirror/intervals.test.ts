@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
-import { findWrongIntervals } from '../../src/mirror/history/check-intervals.ts';
+import { findWrongIntervals } from '../../src/mirror/history/intervals/check.ts';
 import { dropViews } from '../../src/database/views.ts';
 import { histories } from '../support/histories.ts';
 import { type TestMirror, temporaryDatabase } from '../support/mirror.ts';

@@ -1,7 +1,7 @@
   -- The intervals in which the field $1 of a conversation kept one value. $2 is the other field that has
   -- intervals. $3 maps values that count as equal to one value.
-  -- This defines the stored intervals (docs/decisions/0021): mirror/history/intervals.ts writes what it would
-  -- return, and check-intervals.ts compares them.
+  -- This defines the stored intervals (docs/decisions/0021): mirror/history/intervals/write.ts writes what it
+  -- would return, and check.ts beside it compares them.
 
   -- The times in which each inbox was present. The first has no beginning; each further one begins with a
   -- return.

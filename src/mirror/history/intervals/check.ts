@@ -1,8 +1,8 @@
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS, intervalsSql } from '../../database/views.ts';
-import type { FencedDatabase } from '../lease.ts';
-import { computeIntervals } from './compute-intervals.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS, intervalsSql } from '../../../database/views.ts';
+import type { FencedDatabase } from '../../lease.ts';
+import { computeIntervals } from './compute.ts';
 
 /** A conversation whose stored intervals differ from those that `changes` define. */
 export interface WrongIntervals {

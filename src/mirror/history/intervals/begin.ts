@@ -1,6 +1,6 @@
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../database/views.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../../database/views.ts';
 
 /** What the first intervals of conversations have in common; instants in the stored form (`iso`). */
 interface Beginning {

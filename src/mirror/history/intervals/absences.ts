@@ -1,9 +1,9 @@
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
-import { INTERVALS } from '../../database/views.ts';
-import { beginStay } from './begin-present.ts';
-import { byConversation, computeInbox, computeIntervals, idsScope } from './compute-intervals.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { iso } from '../../../database/instants.ts';
+import { INTERVALS } from '../../../database/views.ts';
+import { beginStay } from './begin.ts';
+import { byConversation, computeInbox, computeIntervals, idsScope } from './compute.ts';
 
 /**
  * Ends the intervals of conversations that get a tombstone. Runs after their rows and changes are written.

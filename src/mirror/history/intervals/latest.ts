@@ -1,6 +1,6 @@
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { idsScope } from './compute-intervals.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { idsScope } from './compute.ts';
 
 /**
  * True if intervals of these conversations can simply end and begin at an instant: their inbox is present, and

@@ -1,11 +1,11 @@
-import type { Known } from '../../core/diff.ts';
-import { type Item, type ListKey, statusName, type Value } from '../../core/lists.ts';
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../database/views.ts';
-import { beginAppeared } from './begin-present.ts';
-import { byConversation, computeIntervals, idsScope } from './compute-intervals.ts';
+import type { Known } from '../../../core/diff.ts';
+import { type Item, type ListKey, statusName, type Value } from '../../../core/lists.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { iso } from '../../../database/instants.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../../database/views.ts';
+import { beginAppeared } from './begin.ts';
+import { byConversation, computeIntervals, idsScope } from './compute.ts';
 import { isLatest } from './latest.ts';
 
 /** A conversation of a page, as it is and as it was. */

@@ -1,6 +1,6 @@
-import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
-import { INTERVAL_KINDS, INTERVALS, intervalsSql, type Scope } from '../../database/views.ts';
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { INTERVAL_KINDS, INTERVALS, intervalsSql, type Scope } from '../../../database/views.ts';
 
 /** The conversations of the inbox `$1` whose ids are in the JSON array `$2`. */
 export function idsScope({ oneOfFew, texts }: Dialect): Scope {

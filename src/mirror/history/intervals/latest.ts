@@ -3,12 +3,12 @@ import type { Dialect } from '../../../database/dialect.ts';
 import { idsScope } from './compute.ts';
 
 /**
- * True if intervals of these conversations can simply end and begin at an instant: their inbox is present, and
- * the instant is later than every change in the mirror and than their first sight. While a clock that was set
- * back has not caught up, this is false. Must run before the changes of this instant are written.
+ * True if intervals of these conversations can simply end and begin at an instant: their inbox is present,
+ * and the instant is later than every change in the mirror and than their first sight. While a clock that was
+ * set back has not caught up, this is false. Must run before the changes of this instant are written.
  *
- * It reads `changes` and the rows. The stored intervals cannot show this: an interval that would end before it
- * begins is not stored.
+ * It reads `changes` and the rows. The stored intervals cannot show this: an interval that would end before
+ * it begins is not stored.
  * @param observedAt in the stored form (`iso`)
  * @param ids null: all conversations of the inbox
  */

@@ -52,9 +52,9 @@ interface Turns {
 }
 
 /**
- * Finds the conversations whose intervals a page begins or ends, before it writes anything. Of a conversation
- * that is new or has changed, the open intervals end now and others begin. The exceptions: time ran backwards,
- * the conversation or its inbox returns, or a first sweep sees it again.
+ * Finds the conversations whose intervals a page begins or ends, before the page is written. If one is new
+ * or has changed, its open intervals end now and others begin. The exceptions: time ran backwards, the
+ * conversation or its inbox is gone or returns, or a first sweep sees it again.
  */
 export async function findTurned(
   tx: Sql,
@@ -147,7 +147,10 @@ function turnsOf(
   return turns;
 }
 
-/** When the last complete sweep before this one began, in the stored form: new conversations were not there. */
+/**
+ * When the last complete sweep before this one began, in the stored form. New conversations were not there
+ * then.
+ */
 async function lastCompleteStart(
   tx: Sql,
   { list, inboxId, sweepId }: SightingContext,
@@ -194,9 +197,9 @@ async function endIntervals(
   // A conversation has one open interval of status and of assignee, but one for each of its tags.
   const links = dialect.records('$4', { id: 'text', value: 'text' }, 'ended');
   const ofTags = kind === 'tag' ? `AND (conversation_id, ${value}) IN (SELECT id, value FROM ${links})` : '';
+  const scope = idsScope(dialect)('inbox_id', 'conversation_id');
   await tx.execute(
-    `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${idsScope(dialect)('inbox_id', 'conversation_id')}
-       AND to_at IS NULL ${ofTags}`,
+    `UPDATE ${byConversation(dialect, table)} SET to_at = $3 WHERE ${scope} AND to_at IS NULL ${ofTags}`,
     inboxId,
     JSON.stringify([...new Set(ended.map(({ id }) => id))]),
     observedAt,

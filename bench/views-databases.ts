@@ -12,6 +12,8 @@ export interface QueriedMirror {
   plan(sql: string): Promise<string[]>;
   /** A WHERE condition for one conversation. */
   oneConversation(): Promise<string>;
+  /** The id of the inbox with the most conversations. */
+  largestInbox(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -63,6 +65,13 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
       );
       for await (const [condition] of rows) return String(condition);
       throw new Error('the mirror has too few conversations: 5,001 are needed');
+    },
+    async largestInbox() {
+      const { rows } = await mirror.query(
+        `SELECT inbox_id FROM conversations GROUP BY inbox_id ORDER BY count(*) DESC LIMIT 1`,
+      );
+      for await (const [id] of rows) return String(id);
+      throw new Error('the mirror has no conversations');
     },
     async close() {
       await mirror.close();

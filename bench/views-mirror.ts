@@ -3,6 +3,7 @@ import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { iso } from '../src/database/instants.ts';
 import { dropViews, ensureViews } from '../src/database/views.ts';
+import { computeInbox } from '../src/mirror/history/intervals/compute.ts';
 import { keepViewSettings } from '../src/mirror/settings/views.ts';
 
 /** The history covers three years, in milliseconds. */
@@ -55,6 +56,7 @@ export async function buildMirror(path: string, conversations: number, now: numb
   for (const { sql } of indexes) if (!/\sWHERE\s/.test(sql)) database.exec(sql);
   database.close();
   await ensureViews(mirror);
+  for (const inbox of INBOXES) await computeInbox(mirror, mirror.dialect, inbox);
   await keepViewSettings(
     mirror,
     { reportTimezone: 'Europe/Berlin', budget: { perDay: 5000, reserved: 250 } },

@@ -2,7 +2,9 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { DAY } from '../src/core/clock.ts';
 import { VIEW_NAMES } from '../src/database/catalogue.ts';
+import { iso } from '../src/database/instants.ts';
 import { aligned, median, show } from './figures.ts';
 import { type QueriedMirror, openPostgresql, openSqlite } from './views-databases.ts';
 import { buildMirror } from './views-mirror.ts';
@@ -30,6 +32,13 @@ const AIMS: Readonly<Record<string, number>> = {
 const OF_ONE = ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'];
 /** Seconds. */
 const AIM_OF_ONE = 0.02;
+
+/** The questions about a state at an instant, each with its view and the column to group by. */
+const AS_OF = { status_intervals: 'status', assignee_intervals: 'assignee_id' };
+/** The instants of these questions, in days before now. */
+const DAYS_AGO = [4, 548];
+/** Seconds. */
+const AIM_AS_OF = 0.5;
 
 const { values } = parseArgs({
   options: {
@@ -96,12 +105,23 @@ async function measure(database: string, mirror: QueriedMirror): Promise<Result[
       plan: values.plans ? await mirror.plan(sql) : [],
     });
   };
-  for (const view of values.only?.split(',') ?? VIEW_NAMES)
+  for (const view of values.only?.split(',').filter((name) => name !== '') ?? VIEW_NAMES)
     await time(view, `SELECT * FROM ${view}`, AIMS[view] ?? null);
   // Compare with literals: SQLite cannot use an index for a subquery here.
   const where = await mirror.oneConversation();
   for (const view of OF_ONE)
     await time(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
+  const inbox = await mirror.largestInbox();
+  for (const [view, column] of Object.entries(AS_OF))
+    for (const days of DAYS_AGO) {
+      const title = `${view}, ${days} days ago`;
+      const then = iso(Date.now() - days * DAY);
+      const sql = (scope: string): string =>
+        `SELECT ${column}, count(*) FROM ${view}
+         WHERE ${scope}from_at <= '${then}' AND (to_at IS NULL OR to_at > '${then}') GROUP BY ${column}`;
+      await time(`${title}, all inboxes`, sql(''), AIM_AS_OF);
+      await time(`${title}, one inbox`, sql(`inbox_id = '${inbox}' AND `), AIM_AS_OF);
+    }
   await mirror.close();
   return results;
 }

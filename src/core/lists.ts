@@ -74,6 +74,18 @@ export interface Item {
   readonly hash: string;
 }
 
+/** The service's words for a closed conversation. Views and intervals know them as one status, `CLOSED`. */
+export const CLOSED_WORDS: readonly string[] = ['close', 'closed'];
+export const CLOSED = 'closed';
+/** The name of a missing status in views and intervals. */
+export const NO_STATUS = 'none';
+
+/** The name of a status in views and intervals. */
+export function statusName(status: Value | undefined): string {
+  if (status === null || status === undefined) return NO_STATUS;
+  return CLOSED_WORDS.includes(String(status)) ? CLOSED : String(status);
+}
+
 /** The one list that belongs to no inbox. */
 export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 

@@ -6,6 +6,9 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   conversations: 'The conversations of each inbox. A conversation in two inboxes has a row in each.',
   conversation_tags: 'Which tags each conversation carries. Deleted conversations keep theirs.',
   changes: 'Every difference between two sightings of one item.',
+  status_spans: 'The intervals of `status_intervals`, as the program keeps them.',
+  assignee_spans: 'The intervals of `assignee_intervals`, as the program keeps them.',
+  tag_spans: 'The intervals of `tag_intervals`, as the program keeps them.',
   epochs: 'Which writer wrote a change. A restored backup begins a new epoch.',
   sweeps: 'Each walk over all pages of one list.',
   sweep_pages:
@@ -38,6 +41,7 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   tag_volume: 'How many conversations carry each tag.',
   status_intervals: 'Which status each conversation had, from when to when.',
   assignee_intervals: 'Which assignee, if any, each conversation had, from when to when.',
+  tag_intervals: 'Which tags each conversation carried, from when to when.',
   time_in_status: 'How long each conversation has been in each status, all visits added up.',
   backlog_daily: 'How many conversations had each status at the end of each day.',
   flow_daily: 'How many conversations appeared, were closed, were reopened and were removed each day.',

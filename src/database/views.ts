@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CLOSED, CLOSED_WORDS, NO_STATUS } from '../core/lists.ts';
 import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
@@ -79,6 +80,28 @@ async function drop(tx: Sql, names: readonly string[]): Promise<void> {
   for (const name of names.toReversed()) await tx.execute(`DROP VIEW IF EXISTS ${name}`);
 }
 
+/** The kinds of stored intervals, each with its table, the column of its value and the definition's file. */
+export const INTERVALS = {
+  status: { table: 'status_spans', value: 'status' },
+  assignee: { table: 'assignee_spans', value: 'assignee_id' },
+  tag: { table: 'tag_spans', value: 'tag_id' },
+} as const;
+export type IntervalKind = keyof typeof INTERVALS;
+export const INTERVAL_KINDS = Object.keys(INTERVALS) as IntervalKind[];
+
+/** A condition on conversations; its arguments are the columns of the inbox's and the conversation's ids. */
+export type Scope = (inboxId: string, id: string) => string;
+
+/**
+ * The definition of the stored intervals: a query that computes them from `changes`, for the conversations
+ * within `scope`. Its columns are those of the table without `id`, and `by_sweep`: true if `from_earliest`
+ * comes from `sweeps`, which housekeeping deletes.
+ */
+export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope): string {
+  const sql = readSql(dialect, join('intervals', kind)).replaceAll(/^ *--.*\n/gm, '');
+  return expand(sql, dialect, null, scope);
+}
+
 /** The statements that create the indexes and the views, in order. `now` is null for the database's clock. */
 function viewStatements(dialect: Dialect, now: string | null): string[] {
   const indexes = readSql(dialect, 'indexes')
@@ -111,17 +134,17 @@ function expand(
   sql: string,
   { millisecondsBetween, instantAgo, readBy }: Dialect,
   now: string | null,
+  scope: Scope = () => 'TRUE',
 ): string {
   return (
     sql
-      .replaceAll(
-        /\bSTATUS_OF\(([\w.]+)\)/g,
-        // The service's word is `close`; the views use `closed`.
-        (_call, status: string) =>
-          `(CASE WHEN ${status} IN ('close', 'closed') THEN 'closed' ELSE coalesce(${status}, 'none') END)`,
+      .replaceAll(/\bIN_SCOPE\(([\w.]+), ([\w.]+)\)/g, (_call, inboxId: string, id: string) =>
+        scope(inboxId, id),
       )
+      .replaceAll(/\bSTATUS_OF\(([\w.]+)\)/g, (_call, status: string) => statusSql(status))
       // An empty text stands for no id: in SQL, null does not equal null.
       .replaceAll(/\bID_OF\(([\w.]+)\)/g, (_call, id: string) => `coalesce(${id}, '')`)
+      .replaceAll(/\bNOTHING_OF\(([\w.]+)\)/g, `''`)
       .replaceAll(
         /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,
         (_call, from: string, to: string) => `CAST(${millisecondsBetween(from, to)} AS BIGINT)`,
@@ -130,4 +153,10 @@ function expand(
       .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))
       .replaceAll('NOW()', instantAgo(0, now))
   );
+}
+
+/** An expression: the name of a status in views and intervals, as `statusName` gives it. */
+export function statusSql(status: string): string {
+  const words = CLOSED_WORDS.map((word) => `'${word}'`).join(', ');
+  return `(CASE WHEN ${status} IN (${words}) THEN '${CLOSED}' ELSE coalesce(${status}, '${NO_STATUS}') END)`;
 }

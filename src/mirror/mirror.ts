@@ -15,6 +15,7 @@ import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
+import { findWrongIntervals, repairIntervals, type WrongIntervals } from './history/intervals/check.ts';
 import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
@@ -85,6 +86,11 @@ export interface Mirror {
   activity(since: number): Promise<ActivitySpan[]>;
   /** How late changes of conversations since an instant (epoch ms) were seen at most, ascending. */
   delays(since: number): Promise<SeenDelay[]>;
+  /**
+   * Compares the stored intervals with those that `changes` define. It reads the whole history, which takes
+   * about a minute for 4 million changes.
+   */
+  wrongIntervals(): Promise<WrongIntervals[]>;
   /** How far the webhook has delivered the changes to a target. */
   readonly deliveries: DeliveryReader;
   /** Every inbox without a tombstone, in numeric order of the ids. */
@@ -149,6 +155,8 @@ export interface Writer extends Mirror {
    * @returns the sweep after the page, and how many rows were new or changed
    */
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: ItemCounts }>;
+  /** Replaces the intervals of these conversations by those that `changes` define. */
+  repairIntervals(wrong: readonly WrongIntervals[]): Promise<void>;
   /** Records that this access leads to the mirror's account. */
   proveAccount(access: Access): Promise<void>;
   /** Records that this access leads to another account, and when the next test is due (epoch ms). */
@@ -179,6 +187,7 @@ export function openMirror(database: Database): Mirror {
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     delays: (since) => readDelays(database, since),
+    wrongIntervals: () => findWrongIntervals(database, database.dialect),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),
     account: () => readAccount(database),
@@ -211,6 +220,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     passes: new Passes(fenced),
     deliveries: new Deliveries(fenced),
     applyPage: (sweep, page, now) => applyPage(fenced, sweep, page, now),
+    repairIntervals: (wrong) => repairIntervals(fenced, wrong),
     proveAccount: (access) => proveAccount(fenced, access),
     refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),
     writeOutage: (outage) => writeOutage(fenced, outage),

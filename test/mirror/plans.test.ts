@@ -34,11 +34,14 @@ function listeningDatabase(database: Database, statements: Map<string, unknown[]
 // Tables that grow with the mailbox or with time, and the conditions that each access must at least have.
 const NEEDED_CONDITIONS: Record<string, RegExp> = {
   conversations: /inbox_id = .*\bid = /,
+  status_spans: /inbox_id = .*conversation_id = /,
+  assignee_spans: /inbox_id = .*conversation_id = /,
+  tag_spans: /inbox_id = .*conversation_id = /,
   conversation_tags: /inbox_id = .*conversation_id = /,
   inbox_users: /inbox_id = /,
   inbox_tags: /inbox_id = /,
-  // A day of changes, or those of one item.
-  changes: /inbox_id = .*item_id = |observed_at ?>/,
+  // A day of changes, those of one item or of the few inboxes, or one change.
+  changes: /inbox_id = .*item_id = |observed_at ?>|inbox_id IS NULL|^\(id = /,
   sweep_pages: /sweep_id = /,
   rejects: /list = .*inbox_id = /,
   requests: /\b(row)?id = /,
@@ -106,6 +109,10 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
     `INSERT INTO inbox_users (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
     `INSERT INTO inbox_tags (inbox_id, id, raw, content_hash, first_seen_at, changed_at) SELECT n, n, ${kept}`,
     `INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) SELECT $1, n, 1 FROM generate_series(1000000, 1150000) AS n`,
+    ...['status', 'assignee', 'tag'].map(
+      (kind) =>
+        `INSERT INTO ${kind}_spans (inbox_id, conversation_id, ${kind === 'status' ? kind : `${kind}_id`}, from_at, is_lower_bound) SELECT $1, n, 'x', now(), false FROM ${many}`,
+    ),
     `INSERT INTO changes (list, inbox_id, item_id, field, new_value, observed_at)
      SELECT 'conversations', $1, n, CASE n % 2 WHEN 0 THEN 'presence' ELSE 'status' END, CASE n % 2 WHEN 0 THEN 'missing' ELSE 'closed' END, now() FROM ${many}`,
     `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) SELECT n / 100, n % 100, '["1", "2"]', now() FROM ${many}`,

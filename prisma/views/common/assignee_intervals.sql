@@ -1,6 +1,3 @@
 CREATE VIEW assignee_intervals AS
-WITH
-  PART(intervals, assignee_id, status, ID_OF)
-SELECT inbox_id, conversation_id, nullif(value, '') AS assignee_id,
-  from_at, from_earliest, to_at, is_lower_bound
-FROM intervals
+SELECT inbox_id, conversation_id, assignee_id, from_at, from_earliest, to_at, is_lower_bound
+FROM assignee_spans

@@ -1,5 +1,2 @@
 CREATE VIEW status_intervals AS
-WITH
-  PART(intervals, status, assignee_id, STATUS_OF)
-SELECT inbox_id, conversation_id, value AS status, from_at, from_earliest, to_at, is_lower_bound
-FROM intervals
+SELECT inbox_id, conversation_id, status, from_at, from_earliest, to_at, is_lower_bound FROM status_spans

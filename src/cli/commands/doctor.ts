@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { foreignUse, judgePause } from '../../core/gate-state.ts';
-import { thousands, duration, plural } from '../../core/humanize.ts';
+import { duration, plural, thousands } from '../../core/humanize.ts';
 import { withoutKey } from '../../core/secrets.ts';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
@@ -14,6 +14,7 @@ const CLOCK_TOLERANCE_MS = 5 * SECOND;
 interface DoctorOptions {
   readonly resetGate?: boolean;
   readonly newEpoch?: boolean;
+  readonly verify?: boolean;
   readonly json?: boolean;
 }
 
@@ -37,6 +38,7 @@ export function addDoctor(program: Command, run: Runner): void {
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',
     )
+    .option('--verify', 'compare the stored intervals with the changes, and replace those that differ')
     .addOption(jsonOption())
     .action((options: DoctorOptions) => run((io) => runDoctor(io, options)));
 }
@@ -44,7 +46,7 @@ export function addDoctor(program: Command, run: Runner): void {
 /** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
 async function runDoctor(
   io: Io,
-  { resetGate = false, newEpoch = false, json = false }: DoctorOptions,
+  { resetGate = false, newEpoch = false, verify = false, json = false }: DoctorOptions,
 ): Promise<number> {
   const { openSession } = await import('../../session/session.ts');
   const { findMirror } = await import('../../session/reader.ts');
@@ -71,6 +73,7 @@ async function runDoctor(
     );
     checks.push(await checkGate(session, resetGate));
     if (newEpoch) checks.push(await startEpoch(session));
+    if (verify) checks.push(await checkIntervals(session));
     checks.push(await checkBudget(session));
     const { ping, tookMs } = await pingService(session, io.signal);
     checks.push(checkService(ping, tookMs), checkClock(session, ping, tookMs));
@@ -130,6 +133,29 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
   return { name: 'feed', verdict: 'ok', message: `epoch ${epoch} begins after change ${id}` };
 }
 
+/** Replaces stored intervals that differ from what `changes` define. @throws MirrorError `LEASE_HELD` */
+async function checkIntervals({ mirror, claim }: Session): Promise<Check> {
+  const name = 'intervals';
+  const wrong = await mirror.wrongIntervals();
+  if (wrong.length === 0) return { name, verdict: 'ok', message: 'all agree with `changes`' };
+  const kinds = [...Map.groupBy(wrong, ({ kind }) => kind)].map(
+    ([kind, of]) => `${kind} of ${plural(of.length, 'conversation')}`,
+  );
+  const [first] = wrong;
+  const example = `such as conversation ${first?.conversationId} of inbox ${first?.inboxId}`;
+  const found = `${kinds.join(', ')} differed from \`changes\`, ${example}`;
+  const claimed = await claim('doctor --verify').catch((error: unknown) => {
+    if (!isMirrorError(error, 'LEASE_HELD')) throw error;
+    throw new MirrorError('LEASE_HELD', `${found}; nothing was replaced. ${error.message}`);
+  });
+  try {
+    await claimed.mirror.repairIntervals(wrong);
+  } finally {
+    await claimed.release();
+  }
+  return { name, verdict: 'warning', message: `${found}; they were replaced` };
+}
+
 async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
   const { foreignWords } = await import('../output/status.ts');
   const { othersWords } = await import('../../session/key/use.ts');
@@ -152,6 +178,8 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
 /** The check that an error ends. */
 function failedCheck(error: unknown, session: Session | null): string {
   if (isMirrorError(error, 'OTHER_ACCOUNT')) return 'account';
+  // Only the repair of intervals claims the mirror.
+  if (isMirrorError(error, 'LEASE_HELD')) return 'intervals';
   if (session !== null) return 'service';
   return exitCodeOf(error) === EXIT.usage ? 'configuration' : 'database';
 }

@@ -2,6 +2,8 @@ import { diff, type Known } from '../../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { beginInbox } from '../history/intervals/absences.ts';
+import { findTurned, writeIntervals } from '../history/intervals/write.ts';
 import { type Change, writeChanges } from '../history/write.ts';
 import type { FencedSql } from '../lease.ts';
 import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
@@ -51,11 +53,19 @@ export async function applyItems(
   if (written.length === 0) return { inserted: 0, changed: 0 };
 
   const before = await readKnown(tx, dialect, sql, context, written, knownRows);
+  const seen = written.map((item) => ({ item, known: before.get(item.id) }));
+  const turned = await findTurned(tx, dialect, context, context.list === 'conversations' ? seen : []);
   const rows = written.map(({ id, columns, raw, hash }) => ({ id, ...columns, raw, content_hash: hash }));
   await tx.execute(sql.upsert, context.inboxId, JSON.stringify(rows), context.observedAt);
   if (context.list === 'conversations') await writeTags(tx, dialect, context, written, before);
   if (context.list === 'inboxes') await restoreCovered(tx, knownRows);
-  if (!context.baseline) await recordChanges(tx, dialect, context, written, before, knownRows);
+  const sightings = context.baseline
+    ? new Map<string, string>()
+    : await recordChanges(tx, dialect, context, written, before, knownRows);
+  await writeIntervals(tx, dialect, context, turned, sightings);
+  if (context.list === 'inboxes')
+    for (const { id } of written)
+      if (before.get(id)?.deleted) await beginInbox(tx, dialect, id, context.observedAt);
   return { inserted: written.length - before.size, changed: before.size };
 }
 
@@ -90,6 +100,7 @@ function asValue(value: unknown): Value {
   return value instanceof Date ? value.toISOString() : (value as Value);
 }
 
+/** @returns when each changed item was last seen before, ISO 8601, by id */
 async function recordChanges(
   tx: FencedSql,
   dialect: Dialect,
@@ -97,7 +108,7 @@ async function recordChanges(
   written: readonly Item[],
   before: ReadonlyMap<string, Known>,
   knownRows: ReadonlyMap<string, KnownRow>,
-): Promise<void> {
+): Promise<Map<string, string>> {
   const found = written.map((item) => ({
     id: item.id,
     known: before.get(item.id),
@@ -123,4 +134,5 @@ async function recordChanges(
     })),
   );
   await writeChanges(tx, dialect, context, changes, context);
+  return seen;
 }

@@ -1,5 +1,7 @@
   -- The intervals in which the field $1 of a conversation kept one value. $2 is the other field that has
   -- intervals. $3 maps values that count as equal to one value.
+  -- This defines the stored intervals (docs/decisions/0021): mirror/history/intervals/write.ts writes what it
+  -- would return, and check.ts beside it compares them.
 
   -- The times in which each inbox was present. The first has no beginning; each further one begins with a
   -- return.
@@ -32,7 +34,7 @@
       lag(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS before_at
     FROM changes
     WHERE list = 'conversations' AND field IN ('assignee_id', 'presence', 'status') AND field <> '$2'
-      AND (field = 'presence' OR $3(old_value) <> $3(new_value))
+      AND (field = 'presence' OR $3(old_value) <> $3(new_value)) AND IN_SCOPE(inbox_id, item_id)
   ),
   own AS (
     -- Intervals that begin with a change or with an appearance. An appearance records no value: the value is
@@ -71,7 +73,7 @@
          ORDER BY later.id LIMIT 1),
         $3(first.$1))
     FROM conversations AS first
-    WHERE NOT EXISTS (
+    WHERE IN_SCOPE(first.inbox_id, first.id) AND NOT EXISTS (
       SELECT 1 FROM changes AS came
       WHERE came.list = 'conversations' AND came.inbox_id = first.inbox_id AND came.item_id = first.id
         AND came.field IN ('assignee_id', 'presence', 'status') AND came.field = 'presence'
@@ -97,6 +99,9 @@
            WHERE begun.id = own.change_id ORDER BY sweeps.id DESC LIMIT 1),
           CASE WHEN own.field = 'presence' THEN own.before_at END)
       END AS from_earliest,
+      -- `changes` alone do not tell from_earliest: housekeeping deletes sweeps, a set clock shifts them.
+      (own.change_id IS NOT NULL AND (stays.from_at IS NULL OR stays.from_at <= own.from_at)
+        AND NOT (own.field = '$1' AND (own.before_at IS NULL OR own.before_at <> own.from_at))) AS by_sweep,
       CASE WHEN own.to_at IS NULL OR stays.to_at < own.to_at THEN stays.to_at ELSE own.to_at END AS to_at,
       (own.change_id IS NULL AND (stays.from_at IS NULL OR stays.from_at <= own.from_at)) AS is_lower_bound
     FROM own

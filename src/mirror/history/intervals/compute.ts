@@ -1,0 +1,48 @@
+import type { Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
+import { INTERVAL_KINDS, INTERVALS, intervalsSql, type Scope } from '../../../database/views.ts';
+
+/** The conversations of the inbox `$1` whose ids are in the JSON array `$2`. */
+export function idsScope({ oneOfFew, texts }: Dialect): Scope {
+  return (inboxId, id) => `${inboxId} = $1 AND ${oneOfFew(id, `SELECT value FROM ${texts('$2', 'ids')}`)}`;
+}
+
+/**
+ * A table of intervals with the index that finds those of a conversation: SQLite would take the other one.
+ */
+export function byConversation({ readBy }: Dialect, table: string): string {
+  return `${table} ${readBy(`${table}_inbox_id_conversation_id_idx`)}`;
+}
+
+/** Replaces the intervals of conversations by those that `changes` define. */
+export async function computeIntervals(
+  tx: Sql,
+  dialect: Dialect,
+  inboxId: string | null,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length > 0) await compute(tx, dialect, idsScope(dialect), [inboxId, JSON.stringify(ids)]);
+}
+
+/** Replaces the intervals of all conversations of an inbox by those that `changes` define. */
+export async function computeInbox(tx: Sql, dialect: Dialect, inboxId: string): Promise<void> {
+  await compute(tx, dialect, (column) => `${column} = $1`, [inboxId]);
+}
+
+async function compute(
+  tx: Sql,
+  dialect: Dialect,
+  scope: Scope,
+  parameters: readonly unknown[],
+): Promise<void> {
+  for (const kind of INTERVAL_KINDS) {
+    const { table, value } = INTERVALS[kind];
+    const columns = `inbox_id, conversation_id, ${value}, from_at, from_earliest, to_at, is_lower_bound`;
+    await tx.execute(`DELETE FROM ${table} WHERE ${scope('inbox_id', 'conversation_id')}`, ...parameters);
+    await tx.execute(
+      `INSERT INTO ${table} (${columns})
+       SELECT ${columns} FROM (${intervalsSql(dialect, kind, scope)}) AS computed`,
+      ...parameters,
+    );
+  }
+}

@@ -1,0 +1,93 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
+
+interface Check {
+  readonly name: string;
+  readonly verdict: string;
+  readonly message: string;
+}
+
+async function withHistory(): Promise<TestProgram> {
+  const program = await testProgram({ inboxes: 2, conversations: 40 });
+  await program.run('sync');
+  program.sandbox.applyEvents(25);
+  await program.run('sync');
+  return program;
+}
+
+function tamper(program: TestProgram, sql: string): void {
+  const database = new DatabaseSync(mirrorFile(program));
+  database.exec(sql);
+  database.close();
+}
+
+async function verify(program: TestProgram): Promise<{ exitCode: number; check: Check | undefined }> {
+  const { exitCode, stdout } = await program.run('doctor', '--verify', '--json');
+  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  return { exitCode, check: checks.find(({ name }) => name === 'intervals') };
+}
+
+const first = (table: string): string => `id = (SELECT min(id) FROM ${table})`;
+const LONG_AGO = `'2020-01-01T00:00:00.000+00:00'`;
+
+/** Each damages the stored intervals, and names the kind and the number of conversations that differ. */
+const DAMAGES = [
+  [`DELETE FROM status_spans WHERE ${first('status_spans')}`, /^status of 1 conversation differed/],
+  [`UPDATE status_spans SET status = 'another'`, /^status of \d\d conversations differed/],
+  [
+    `UPDATE assignee_spans SET from_at = ${LONG_AGO} WHERE ${first('assignee_spans')}`,
+    /^assignee of 1 conversation differed/,
+  ],
+  [
+    `UPDATE status_spans SET from_earliest = ${LONG_AGO} WHERE ${first('status_spans')}`,
+    /^status of 1 conversation differed/,
+  ],
+  [`UPDATE tag_spans SET to_at = from_at WHERE ${first('tag_spans')}`, /^tag of 1 conversation differed/],
+  [
+    `INSERT INTO tag_spans (inbox_id, conversation_id, tag_id, from_at, is_lower_bound)
+     SELECT inbox_id, conversation_id, tag_id, from_at, is_lower_bound FROM tag_spans
+     WHERE ${first('tag_spans')}`,
+    /^tag of 1 conversation differed/,
+  ],
+] as const;
+
+test('doctor --verify finds each kind of damage to the stored intervals, and repairs it', async () => {
+  const program = await withHistory();
+  const sound = {
+    exitCode: 0,
+    check: { name: 'intervals', verdict: 'ok', message: 'all agree with `changes`' },
+  };
+  expect(await verify(program)).toEqual(sound);
+  for (const [damage, message] of DAMAGES) {
+    tamper(program, damage);
+    expect(await verify(program), damage).toMatchObject({
+      exitCode: 0,
+      check: { verdict: 'warning', message: expect.stringMatching(message) as string },
+    });
+    expect(await verify(program), damage).toEqual(sound);
+  }
+});
+
+test('doctor --verify replaces nothing while another process writes, says so and exits 4', async () => {
+  const program = await withHistory();
+  tamper(program, `DELETE FROM status_spans`);
+  tamper(
+    program,
+    `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
+     SELECT 'writer', 'another', 'another-host', 1, 'inbox-mirror start', at, at, later FROM (SELECT
+       strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now') AS at,
+       strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '+20 seconds') AS later)`,
+  );
+  expect(await verify(program)).toMatchObject({
+    exitCode: 4,
+    check: {
+      verdict: 'failed',
+      message: expect.stringMatching(
+        /^status of \d+ .*nothing was replaced\. Another .* is writing/s,
+      ) as string,
+    },
+  });
+  tamper(program, `DELETE FROM leases`);
+  expect((await verify(program)).check).toMatchObject({ verdict: 'warning' });
+});

@@ -14,8 +14,8 @@ export type Format = (typeof FORMATS)[number];
 export const listsArgument = (): Argument =>
   new Argument('[lists...]', `${LIST_NAMES.join(', ')} (default: all)`);
 
-export const inboxOption = (meaning = 'only this inbox'): Option =>
-  new Option('--inbox <id>', meaning).argParser(notEmpty);
+export const inboxOption = (meaning = 'only this inbox: its id or its name'): Option =>
+  new Option('--inbox <inbox>', meaning).argParser(notEmpty);
 
 /** Refuses an empty value: it usually comes from a shell variable that is not set. */
 export function notEmpty(text: string): string {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
@@ -50,9 +51,24 @@ export function drawsPictures(output: Output): boolean {
   return output.isTTY === true && process.env['TERM'] !== 'dumb';
 }
 
+/** Text of the service cannot guess it, and so it cannot make a link that passes {@link harmless}. */
+const LINK_ID = randomBytes(8).toString('hex');
+const LINK = String.raw`\u001B\]8;id=${LINK_ID};[\u0021-\u007E]*\u0007`;
+const WEB_ADDRESS = /^https?:\/\/[\u0021-\u007E]{1,2000}$/;
+
+/**
+ * A text that opens a web page on terminals that know links (OSC 8). Elsewhere, and for any other
+ * address, the text alone.
+ */
+export function linked(output: Output, text: string, address: string | null): string {
+  if (address === null || !drawsPictures(output) || !WEB_ADDRESS.test(address)) return text;
+  const to = (where: string): string => `\u001B]8;id=${LINK_ID};${where}\u0007`;
+  return `${to(address)}${text}${to('')}`;
+}
+
 /** The colours and weights of `paint` and of the log. None of them hides a text. */
 const STYLE = String.raw`\u001B\[(?:[0-2]|22|3[1-7]|39|4[19]|90)m`;
-const STYLE_OR_CONTROL = new RegExp(`${STYLE}|${CONTROLS.source}`, 'gu');
+const STYLE_OR_CONTROL = new RegExp(`${LINK}|${STYLE}|${CONTROLS.source}`, 'gu');
 
 /** A foreign text for a table, on one line. A mark replaces each control character, the colours' included. */
 export function asCell(text: string): string {
@@ -61,13 +77,15 @@ export function asCell(text: string): string {
 
 /**
  * Text for people: a mark replaces each control character, so that no name or message of the service can
- * instruct the terminal. Line breaks, tabs and the program's own colours stay.
+ * instruct the terminal. Line breaks, tabs and the program's own colours and links stay.
  */
 export function harmless(output: Output, text: string): string {
-  const mayPaint = usesColour(output);
-  return text.replaceAll(STYLE_OR_CONTROL, (found) =>
-    found === '\n' || found === '\t' || (mayPaint && found.length > 1) ? found : `�${found.slice(1)}`,
-  );
+  const [mayPaint, mayLink] = [usesColour(output), drawsPictures(output)];
+  return text.replaceAll(STYLE_OR_CONTROL, (found) => {
+    if (found === '\n' || found === '\t') return found;
+    const isOurs = found.length > 1 && (found.startsWith('\u001B]') ? mayLink : mayPaint);
+    return isOurs ? found : found.replaceAll(CONTROLS, '�');
+  });
 }
 
 /** JSON with each control character as an escape: a terminal obeys none, and a parser reads the same. */

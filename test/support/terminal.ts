@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { runProgram } from '../../src/cli/program.ts';
 import type { TestProgram } from './program.ts';
 
@@ -14,12 +15,15 @@ export async function runOnTerminal(
   return printed;
 }
 
-/** The same without colour codes. */
+/** The program's links: each begins and ends with one. */
+// oxlint-disable-next-line no-control-regex
+export const LINKS = /\u001B\]8;id=[0-9a-f]{16};(?:https?:[\u0021-\u007E]*)?\u0007/g;
+
+/** The same without colour codes and links. */
 export async function renderOnTerminal(
   program: TestProgram,
   columns: number,
   ...argv: string[]
 ): Promise<string> {
-  // oxlint-disable-next-line no-control-regex
-  return (await runOnTerminal(program, columns, ...argv)).replaceAll(/\u001B\[\d+m/g, '');
+  return stripVTControlCharacters((await runOnTerminal(program, columns, ...argv)).replaceAll(LINKS, ''));
 }

@@ -4,6 +4,7 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
 import type { Display, Session } from '../../session/session.ts';
+import type { InboxNames } from '../../session/words/names.ts';
 import { type Output, printLine } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { Bars, type Pace } from './bars.ts';
@@ -26,6 +27,7 @@ export interface PassDisplay extends Display {
 export interface DisplayDeps {
   readonly pace: Pace;
   readonly log: Log;
+  readonly names: InboxNames;
   /** Epoch ms. */
   readonly now: () => number;
 }
@@ -33,11 +35,11 @@ export interface DisplayDeps {
 /** Shows a pass on `output` while `work` runs, together with the session's log lines and gate events. */
 export async function withDisplay<Result>(
   output: Output,
-  { attach, config, clock, log, mirror }: Session,
+  { attach, config, clock, log, mirror, names }: Session,
   work: (display: PassDisplay) => Promise<Result>,
 ): Promise<Result> {
   const pace = { budget: config.budget, sentBefore: await mirror.budget.sentInWindow(clock.now()) };
-  const display = passDisplay(output, { pace, log, now: clock.now });
+  const display = passDisplay(output, { pace, log, names, now: clock.now });
   const detach = attach(display);
   try {
     return await work(display);
@@ -51,13 +53,14 @@ export function passDisplay(output: Output, deps: DisplayDeps): PassDisplay {
   return output.isTTY === true ? barDisplay(output, deps) : lineDisplay(output, deps);
 }
 
-function barDisplay(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
+function barDisplay(output: Output, { pace, log, names, now }: DisplayDeps): PassDisplay {
   const update = createLogUpdate(output as NodeJS.WriteStream);
-  const bars = new Bars(pace, now());
+  const bars = new Bars(pace, names.of, now());
   const draw = (): void => update(bars.render(now(), output.columns ?? 80));
   const timer = setInterval(draw, REDRAW_MS);
   return {
     event(event) {
+      names.after(event);
       bars.apply(event);
       if (event.kind === 'page') bars.note('');
       logProblem(event, log);

@@ -5,7 +5,8 @@ import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
-import { changeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
+import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
+import type { Names } from '../../mirror/items/names.ts';
 import type { Log } from '../../session/log.ts';
 
 /** `status` is null if no answer arrived; `problem` then names the reason. */
@@ -22,6 +23,7 @@ export interface WebhookDeps {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
     readonly history: Pick<History, 'after' | 'newestCursor'>;
+    readonly names: Pick<Names, 'of'>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -110,14 +112,15 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
 
 /** Posts changes in one signed delivery. */
 async function send(
-  { clock, post, webhook }: WebhookDeps,
+  { mirror, clock, post, webhook }: WebhookDeps,
   changes: Awaited<ReturnType<History['after']>>,
 ): Promise<Answer> {
   const now = new Date(clock.now());
+  const named = await mirror.names.of(changes);
   const body = JSON.stringify({
     type: 'changes.observed',
     timestamp: now.toISOString(),
-    data: { changes: changes.map(changeAsJson) },
+    data: { changes: named.map(namedChangeAsJson) },
   });
   // A dot would be ambiguous in what is signed. The epoch tells ids apart that a restored backup uses again.
   const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;

@@ -1,5 +1,5 @@
-import type { GateEvent } from '../service/gate/gate.ts';
-import type { Log } from './log.ts';
+import type { GateEvent } from '../../service/gate/gate.ts';
+import type { Log } from '../log.ts';
 
 /** Logs the events that make the gate wait, close or open. @param retries the level of a retry */
 export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {

@@ -38,7 +38,7 @@ function expectHarmless(text: string, where: string): void {
 
 const COMMANDS = [
   ['sync'],
-  ['status'],
+  ['status', '--all'],
   ['changes'],
   ['sync', '--inbox', '404'],
   ['query', 'SELECT status FROM conversations'],
@@ -87,7 +87,7 @@ test('CSV on a terminal marks each control character; into a pipe it keeps every
 test('a name is shown with a mark in place of each control', async () => {
   const program = await hostileProgram();
   await program.run('sync');
-  expect((await program.run('status')).stdout).toContain(
+  expect((await program.run('status', '--all')).stdout).toContain(
     'Support �]8;;https://evil.example��]52;c;cm0=��]0;title��[8m�[2K�31mEve�live��',
   );
 });

@@ -214,7 +214,7 @@ test('a full sync ends an interrupted narrower sync, whose next run reads every 
 test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a list is stale', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
-  const fresh = await program.run('status');
+  const fresh = await program.run('status', '--all');
   expect(fresh.exitCode).toBe(0);
   expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../../src/cli/output/table.ts';
 import { Bars } from '../../../src/cli/pass/bars.ts';
@@ -47,4 +48,50 @@ test('a table aligns columns, numbers to the right, and keeps a cell with line b
     ],
   );
   expect(table).toBe('name      n\n日本      5\na⏎b   1,000');
+});
+
+const LISTS = [{ title: 'inbox' }, { title: 'rows', align: 'right' as const }, { title: 'outcome' }];
+
+test.each([
+  [
+    'wraps the texts of the last column between words',
+    50,
+    ['Support (20117)', '1,204', 'already complete, and nothing of it has changed'],
+    [
+      'inbox             rows  outcome',
+      'Support (20117)  1,204  already complete, and',
+      '                        nothing of it has changed',
+    ],
+  ],
+  [
+    'puts them below the row where there is no room beside it',
+    40,
+    ['Returns 2 (20644)', '1,204', 'already complete'],
+    ['inbox               rows', 'Returns 2 (20644)  1,204', '    already complete'],
+  ],
+  [
+    'cuts a long name where even the other columns do not fit',
+    30,
+    ['A mailbox with a very long name (20644)', '1,204', 'already complete'],
+    ['inbox                     rows', 'A mailbox with a very …  1,204', '    already complete'],
+  ],
+])('a table on a narrow terminal %s', (_what, columns, row, expected) => {
+  const output = { write: () => undefined, isTTY: true, columns };
+  const lines = stripVTControlCharacters(renderTable(output, LISTS, [row])).split('\n');
+  expect(lines).toEqual(expected);
+});
+
+test('a bar shrinks and the name loses its id before a line is cut', () => {
+  const bars = new Bars(PACE, () => 'Support and Sales', 0);
+  bars.apply({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 14_000 });
+  bars.apply({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
+  bars.apply({ kind: 'page', key: CONVERSATIONS, pages: 70, items: 7000, changed: 0, last: false });
+  const figures = '70 pages, 7,000 of about 14,000 rows';
+  const lineAt = (width: number): string => bars.render(1000, width).split('\n')[0] ?? '';
+  expect(lineAt(120)).toBe(
+    `conversations of Support and Sales (7) ${'█'.repeat(12)}${'░'.repeat(12)} ${figures}`,
+  );
+  expect(lineAt(80)).toBe(`conversations of Support and Sales (7) ${figures}`);
+  expect(lineAt(74)).toBe(`conversations of Support and Sales ${figures}`);
+  expect(lineAt(60)).toBe(`conversations of Supp… ${figures}`);
 });

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
-import { harmless, type Io, paint, printLine, wrapped } from '../session/terminal.ts';
+import { harmless, type Io, paint, printLine, withClockTimes, wrapped } from '../session/terminal.ts';
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -70,7 +70,8 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     const { keyToMask } = await import('../session/config/secrets.ts');
-    printLine(io.stderr, describeError(io, error), keyToMask(io.env, io.cwd));
+    const text = withClockTimes(io.stderr, describeError(io, error), Date.now());
+    printLine(io.stderr, text, keyToMask(io.env, io.cwd));
     return exitCodeOf(error);
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
-import { CONTROLS } from '../core/humanize.ts';
+import { CONTROLS, inClockTimes } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -105,9 +105,17 @@ export function printJson(output: Output, json: string): void {
   output.write(`${asHarmlessJson(json)}\n`);
 }
 
-/** Prints `warning: …`. Its lines are not broken: a text may hold a command to copy. */
+/**
+ * A text for people. On a terminal its instants are times of day, elsewhere they stay exact.
+ * @param now epoch ms
+ */
+export function withClockTimes(output: Output, text: string, now: number, timezone = 'UTC'): string {
+  return output.isTTY === true ? inClockTimes(text, now, timezone) : text;
+}
+
+/** Prints `warning: …`, wrapped on a terminal. */
 export function printWarning(output: Output, text: string): void {
-  printLine(output, `${paint(output, 'yellow', 'warning:')} ${text}`);
+  printLine(output, wrapped(output, `${paint(output, 'yellow', 'warning:')} ${text}`));
 }
 
 /** Prints `failed: …`, wrapped on a terminal. */
@@ -115,11 +123,15 @@ export function printFailure(output: Output, text: string): void {
   printLine(output, wrapped(output, `${paint(output, 'red', 'failed:')} ${text}`));
 }
 
+/** Stands for a space at which no line may break; no text of the service should hold it (private use). */
+const HELD_SPACE = '\uE000';
+
 /** Text is not wrapped to fewer than this many columns. */
 const LEAST_COLUMNS = 20;
 
 /**
- * Breaks lines that are longer than the terminal is wide, between words. Without a terminal they stay whole.
+ * Breaks lines that are longer than the terminal is wide, between words, but no command in backticks: it is
+ * there to be copied. Without a terminal they stay whole.
  * @param hanging the columns of a line's label; continued lines are indented by as many
  */
 export function wrapped(output: Output, text: string, hanging = 0): string {
@@ -136,6 +148,9 @@ function wrapLine(line: string, width: number, hanging: number): string {
   // Colour codes are characters without width.
   let begin = label;
   while (begin < line.length && stringWidth(line.slice(0, begin)) < label) begin += 1;
-  const lines = wrapAnsi(line.slice(begin), width - label).split('\n');
+  const rest = line.slice(begin).replaceAll(/`[^`]+`/g, (command) => command.replaceAll(' ', HELD_SPACE));
+  const lines = wrapAnsi(rest, width - label)
+    .replaceAll(HELD_SPACE, ' ')
+    .split('\n');
   return line.slice(0, begin) + lines.join(`\n${' '.repeat(hanging)}`);
 }

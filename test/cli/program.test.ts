@@ -6,6 +6,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
+import { renderOnTerminal } from '../support/terminal.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 /** Requests for one page of inboxes, then for users, tags and conversations of two inboxes. */
@@ -168,6 +169,35 @@ test('sync exits 4 when the day budget is spent, prints when it can resume, and 
   tamper(program, `UPDATE requests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f+00:00', sent_at, '-25 hours')`);
   expect((await program.run('sync')).exitCode).toBe(0);
   expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
+});
+
+test('a sync that the spent budget stops again counts the same complete lists', async () => {
+  const program = await testProgram(
+    { inboxes: 12, conversations: 3 },
+    { REQUESTS_PER_DAY: '20', REQUESTS_RESERVED: '0' },
+  );
+  const counted = async (): Promise<string | undefined> =>
+    /(\d+) lists? complete, and every page/.exec((await program.run('sync')).stderr)?.[1];
+  const first = await counted();
+  expect(first).toBe('20');
+  expect([await counted(), await counted()]).toEqual([first, first]);
+});
+
+test('on a terminal sync names the list that it asks again, tells the time of day, and prints no JSON', async () => {
+  const program = await testProgram(SMALL, { REQUESTS_PER_DAY: '6', REQUESTS_RESERVED: '0' });
+  let refused = false;
+  program.sandbox.script(({ path }) => {
+    if (refused || !path.includes('/users')) return undefined;
+    refused = true;
+    return { status: 500, body: '{}' };
+  });
+  const shown = await renderOnTerminal(program, 80, 'sync');
+  const words = shown.replaceAll(/\s+/g, ' ');
+  expect(words).toMatch(
+    /users of Support \(20117\): request failed; retrying \(attempt 1 failed, next attempt in/,
+  );
+  expect(words).toMatch(/leave at (tomorrow )?\d\d:\d\d UTC, in/);
+  expect(shown).not.toMatch(/[{}]|\d{4}-\d\d-\d\dT/);
 });
 
 test('Ctrl-C stops sync between pages with exit code 130; the next run reads only the rest', async () => {

@@ -15,6 +15,9 @@ test('lines are wrapped between words on a terminal, whole in a pipe, and colour
     `\u001B[32mok\u001B[39m       database      it opens and is up to\n${' '.repeat(23)}date`,
   );
   expect(wrapped({ write: () => undefined }, text)).toBe(text);
+  const command = 'run `inbox-mirror sync inboxes` again';
+  expect(wrapped(terminal(34), command)).toBe('run `inbox-mirror sync inboxes`\nagain');
+  expect(wrapped(terminal(30), command)).toBe('run\n`inbox-mirror sync inboxes`\nagain');
   expect(wrapped(terminal(30), `kept\n  ${'x'.repeat(40)} y`)).toBe(`kept\n  ${'x'.repeat(40)}\ny`);
 });
 

@@ -1,7 +1,7 @@
 import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { type ForeignUse, judgeGate } from '../../core/gate-state.ts';
-import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
+import { clockTime, fromNow, thousands, duration, plural } from '../../core/humanize.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import { asCell, drawsPictures, type Output, paint, wrapped } from '../../session/terminal.ts';
 import { othersWords } from '../../session/key/use.ts';
@@ -97,7 +97,8 @@ export function foreignWords(
   return (
     `the account's day was full ${fromNow(use.at, now)}, after ${sent} of this mirror: another ` +
     'client uses the account, or REQUESTS_PER_DAY is too high. ' +
-    `The budget is lowered until ${use.until.toISOString()}; \`inbox-mirror doctor --reset-gate\` restores it`
+    `The budget is lowered until ${clockTime(use.until, now, 'UTC')}; ` +
+    '`inbox-mirror doctor --reset-gate` restores it'
   );
 }
 
@@ -157,7 +158,7 @@ function nextLine({ schedules, nextReading, judged, now }: WholeStatus): string 
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
   const waiting = `${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
-  return `waiting  ${waiting}; the first begins at about ${until.toISOString()} (${fromNow(until, now)})`;
+  return `waiting  ${waiting}; the first begins ${fromNow(until, now)}`;
 }
 
 function webhookLine(

@@ -129,7 +129,7 @@ export class Bars {
       `${thousands(Math.round(this.#rows / seconds))} rows/s`,
       `budget ${thousands(sent)} of ${thousands(this.#pace.budget.perDay)}`,
       left === null
-        ? 'time left unknown'
+        ? `${plural(this.#requests, 'page')}, ${plural(this.#rows, 'row')}, total unknown`
         : `about ${duration((left / this.#pace.budget.perSecond) * SECOND)} left`,
     ];
   }

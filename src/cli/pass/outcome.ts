@@ -13,6 +13,7 @@ import {
   printLine,
   printWarning,
   type Streams,
+  withClockTimes,
   wrapped,
 } from '../../session/terminal.ts';
 import { isComplete, type ListReport } from '../../sync/events.ts';
@@ -26,12 +27,18 @@ export function passExitCode({ lists, stopped }: PassReport): number {
   return lists.some(({ outcome }) => outcome === 'paused') ? EXIT.resumable : EXIT.done;
 }
 
+/** What a report shows besides its figures. */
+interface Words {
+  readonly cost: string;
+  readonly inboxName: (id: string) => string | null;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly timezone: string;
+}
+
 /** Prints a pass as a table, then its warnings and its cost. */
-function printReport(
-  { stdout, stderr }: Streams,
-  report: PassReport,
-  { cost, inboxName }: { cost: string; inboxName: (id: string) => string | null },
-): void {
+function printReport({ stdout, stderr }: Streams, report: PassReport, words: Words): void {
+  const { cost, inboxName } = words;
   const { lists, stopped } = report;
   const shown = lists.filter(({ outcome }) => outcome !== 'paused').sort(byInbox);
   if (shown.length > 0) {
@@ -42,7 +49,7 @@ function printReport(
   for (const list of lists) printTrouble(stderr, list, inboxName);
   const complete = lists.filter(isComplete).length;
   if (stopped === null) printLine(stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`);
-  else printStop(stderr, report, cost);
+  else printStop(stderr, report, words);
 }
 
 function byInbox(a: ListReport, b: ListReport): number {
@@ -128,14 +135,15 @@ function printTrouble(
     printFailure(stderr, `${list}: ${error.message}`);
 }
 
-function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string): void {
+function printStop(stderr: Output, { lists, stopped }: PassReport, { cost, now, timezone }: Words): void {
   if (!isMirrorError(stopped)) return;
   const complete = lists.filter(isComplete).length;
   const saved = `${plural(complete, 'list')} complete, and every page read so far is saved: ${cost}`;
+  const cause = withClockTimes(stderr, stopped.message, now, timezone);
   const message =
     stopped.code === 'STOPPED'
       ? `Stopped. ${saved} Run the same command again to resume.`
-      : `${paint(stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`;
+      : `${paint(stderr, 'red', 'stopped:')} ${cause}${complete === 0 ? '' : `\n${saved}`}`;
   printLine(stderr, wrapped(stderr, message));
 }
 
@@ -185,5 +193,10 @@ export async function printOutcome(
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
     `${thousands(sent)} of the day's ${thousands(config.budget.perDay)} are used.`;
-  printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
+  printReport(streams, report, {
+    cost: costInWords,
+    inboxName: (id) => names.get(id) ?? null,
+    now: clock.now(),
+    timezone: config.reportTimezone,
+  });
 }

@@ -1,3 +1,4 @@
+import { listId } from '../../core/lists.ts';
 import type { GateEvent } from '../../service/gate/gate.ts';
 import type { Log } from '../log.ts';
 
@@ -5,7 +6,12 @@ import type { Log } from '../log.ts';
 export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
   if (event.kind === 'retry')
     log[retries](
-      { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
+      {
+        ...(event.key === null ? {} : { list: listId(event.key) }),
+        cause: event.cause,
+        failure: event.failure,
+        waitMs: Math.round(event.waitMs),
+      },
       'request failed; retrying',
     );
   else if (event.kind === 'day-full')

@@ -25,7 +25,7 @@ test('the progress shows neither share nor time left for a list of unknown size'
   bars.apply({ kind: 'list-known', key: TAGS, expectedItems: null });
   bars.apply({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
   expect(bars.render(1000, 120)).toBe(
-    `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · time left unknown`,
+    `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · 0 pages, 0 rows, total unknown`,
   );
 });
 
@@ -34,7 +34,7 @@ test('the progress shows at most eight lists, and no line is wider than the term
   for (let inbox = 1; inbox <= 30; inbox += 1)
     bars.apply({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
   const lines = bars.render(1000, 40).split('\n');
-  expect(lines).toHaveLength(10);
+  expect(lines.filter((line) => line.startsWith('users of'))).toHaveLength(8);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });
 

@@ -406,6 +406,7 @@ const displayDeps = (write: (line: string) => void = () => undefined): DisplayDe
   pace: PACE,
   log: testLog('info', { write }).log,
   names: { of: () => null, after: () => undefined },
+  timezone: 'UTC',
   now: () => 0,
 });
 

@@ -56,6 +56,18 @@ export function wholeNumber(name: string, text: string): number {
   return Number(text);
 }
 
+/** Refuses `--json` beside another format. @throws MirrorError `USAGE` */
+export function refuseTwoFormats({
+  json,
+  format,
+}: {
+  readonly json?: boolean;
+  readonly format: Format;
+}): void {
+  if (json === true && format !== 'json')
+    throw new MirrorError('USAGE', `--json and --format ${format} contradict each other. Use one of them.`);
+}
+
 /** At most this many rows in a table: all are in memory while it is laid out. */
 export const MOST_TABLE_ROWS = 10_000;
 

@@ -35,6 +35,10 @@ export const acceptAccountOption = (): Option =>
 export const formatOption = (): Option =>
   new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
 
+/** `--json` of a command that has several formats. */
+export const jsonFormatOption = (): Option =>
+  new Option('--json', 'the same as --format json').implies({ format: 'json' });
+
 export const rawOption = (): Option =>
   new Option('--raw', 'csv without the apostrophe before cells that a spreadsheet would run');
 

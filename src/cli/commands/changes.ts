@@ -6,9 +6,17 @@ import type { Cursor } from '../../mirror/history/cursor.ts';
 import type { ChangeFilter } from '../../mirror/history/read.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import type { Io } from '../../session/terminal.ts';
-import { wholeNumber } from '../arguments.ts';
+import { refuseTwoFormats, wholeNumber } from '../arguments.ts';
 import { checkFilter, type FilterOptions, parseFilter } from '../change-filter.ts';
-import { type Format, formatOption, inboxOption, notEmpty, rawOption, type Runner } from '../options.ts';
+import {
+  type Format,
+  formatOption,
+  inboxOption,
+  jsonFormatOption,
+  notEmpty,
+  rawOption,
+  type Runner,
+} from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
 /** At most 100 changes in a table, if neither a beginning nor a limit is given. */
@@ -22,6 +30,7 @@ const BEGINNING: Cursor = { id: 0, epoch: null };
 
 interface ChangesOptions extends FilterOptions {
   readonly follow?: boolean;
+  readonly json?: boolean;
   readonly sinceId?: string;
   readonly limit?: string;
   readonly format: Format;
@@ -55,6 +64,7 @@ export function addChanges(program: Command, run: Runner): void {
     .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
     .option('--limit <n>', 'at most this many, not counting those of --follow')
     .addOption(formatOption())
+    .addOption(jsonFormatOption())
     .addOption(rawOption())
     .addHelpText(
       'after',
@@ -66,6 +76,7 @@ export function addChanges(program: Command, run: Runner): void {
 }
 
 async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+  refuseTwoFormats(options);
   const { systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { changePrinter } = await import('../output/changes.ts');

@@ -9,6 +9,10 @@ export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
 const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** The shells for which there is a completion. */
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
 // Options and arguments that several commands accept. Each call makes a new one, which the command may adapt.
 
 export const listsArgument = (): Argument =>

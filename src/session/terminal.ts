@@ -22,6 +22,8 @@ export interface Io {
   readonly version: string;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** The input of a person who is asked; absent where nobody can be. */
+  readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;
   /** Calls the listener at each SIGHUP, until the function that it returns is called. */

@@ -48,10 +48,12 @@ test('--help names every command, and an unknown command or list exits 2', async
     'query',
     'tables',
     'changes',
+    'init',
     'doctor',
     'lookup',
     'sandbox',
     'demo',
+    'completion',
     'help',
   ]);
   expect(await program.run('syncc')).toMatchObject({

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { runProgram } from '../../src/cli/program.ts';
 import type { TestProgram } from './program.ts';
@@ -26,4 +27,34 @@ export async function renderOnTerminal(
   ...argv: string[]
 ): Promise<string> {
   return stripVTControlCharacters((await runOnTerminal(program, columns, ...argv)).replaceAll(LINKS, ''));
+}
+
+/**
+ * Runs the program with a person at a terminal, who types an answer to each question. `\u0003` is Ctrl-C.
+ * Everything that the terminal shows is in `shown`.
+ */
+export async function answering(
+  { env, folder }: TestProgram,
+  argv: readonly string[],
+  answers: readonly string[],
+): Promise<{ exitCode: number; shown: string }> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const left = [...answers];
+  let shown = '';
+  const write = (text: string): void => {
+    shown += text;
+    const answer = /[:\]] $/.test(text) ? left.shift() : undefined;
+    if (answer !== undefined) setImmediate(() => stdin.write(answer === '\u0003' ? answer : `${answer}\r`));
+  };
+  const output = { write, isTTY: true, columns: 200 };
+  const io = {
+    env,
+    cwd: folder,
+    stdin,
+    stdout: output,
+    stderr: output,
+    signal: new AbortController().signal,
+  };
+  const exitCode = await runProgram(argv, io, '0.0.0-test');
+  return { exitCode, shown: stripVTControlCharacters(shown) };
 }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { SECOND } from '../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../core/errors.ts';
-import { foreignUse, judgePause } from '../../core/gate-state.ts';
-import { thousands, duration, plural } from '../../core/humanize.ts';
-import { withoutKey } from '../../core/secrets.ts';
-import type { Session } from '../../session/session.ts';
-import { type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
-import { jsonOption, type Runner } from '../options.ts';
+import { SECOND } from '../../../core/clock.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../../core/errors.ts';
+import { foreignUse, judgePause } from '../../../core/gate-state.ts';
+import { thousands, duration, plural } from '../../../core/humanize.ts';
+import { withoutKey } from '../../../core/secrets.ts';
+import type { Session } from '../../../session/session.ts';
+import { type Io, paint, printJson, printLine, wrapped } from '../../../session/terminal.ts';
+import { jsonOption, type Runner } from '../../options.ts';
 
 /** Warns of a clock that differs by more than 5 s from the service's, whose `Date` has whole seconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
@@ -46,9 +46,9 @@ async function runDoctor(
   io: Io,
   { resetGate = false, newEpoch = false, json = false }: DoctorOptions,
 ): Promise<number> {
-  const { openSession } = await import('../../session/session.ts');
-  const { findMirror } = await import('../../session/reader.ts');
-  const { keyToMask } = await import('../../session/config/secrets.ts');
+  const { openSession } = await import('../../../session/session.ts');
+  const { findMirror } = await import('../../../session/reader.ts');
+  const { keyToMask } = await import('../../../session/config/secrets.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
@@ -131,8 +131,8 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
 }
 
 async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
-  const { foreignWords } = await import('../output/status.ts');
-  const { othersWords } = await import('../../session/key/use.ts');
+  const { foreignWords } = await import('../../output/status.ts');
+  const { othersWords } = await import('../../../session/key/use.ts');
   const now = clock.now();
   const sent = await mirror.budget.sentInWindow(now);
   const use = foreignUse(await mirror.ledger.gateState(), now);
@@ -184,7 +184,7 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access }: Session, { rows, next }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, otherAccount } = await import('../../sync/account.ts');
+  const { hasAllIds, inboxesOf, isOther, otherAccount } = await import('../../../sync/account.ts');
   const name = 'account';
   const known = await mirror.account();
   if (known.inboxes.length === 0)

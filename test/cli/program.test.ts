@@ -334,7 +334,10 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const program = await testProgram(SMALL);
   const { exitCode, stdout } = await program.run('doctor');
   expect(exitCode).toBe(0);
-  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/warning database There is no mirror at .*mirror\.db yet/);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /ok database no mirror yet: the first sync creates .*mirror\.db with \d+ tables and 17 views/,
+  );
+  expect(stdout.trimEnd().split('\n').at(-1)).toBe('All checks passed.');
   expect(stdout).toMatch(/ok +service/);
   expect(program.sandbox.arrivals).toHaveLength(1);
   expect(readdirSync(program.folder)).toEqual([]);
@@ -343,6 +346,7 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const astray = await program.run('doctor');
   expect(astray.exitCode).toBe(1);
   expect(astray.stdout).toMatch(/failed +database/);
+  expect(astray.stdout).toContain('\n1 check failed.\n');
   expect(readdirSync(program.folder)).toEqual([]);
 });
 

@@ -1,4 +1,3 @@
-import { Webhook } from 'standardwebhooks';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { fromNow, duration } from '../../core/humanize.ts';
@@ -8,6 +7,7 @@ import type { History } from '../../mirror/history/read.ts';
 import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
 import type { Names } from '../../mirror/items/names.ts';
 import type { Log } from '../../session/log.ts';
+import { signedHeaders } from './sign.ts';
 
 /** `status` is null if no answer arrived; `problem` then names the reason. */
 interface Answer {
@@ -122,18 +122,9 @@ async function send(
     timestamp: now.toISOString(),
     data: { changes: named.map(namedChangeAsJson) },
   });
-  // A dot would be ambiguous in what is signed. The epoch tells ids apart that a restored backup uses again.
+  // The epoch tells ids apart that a restored backup uses again.
   const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;
-  return await post(
-    webhook.url,
-    {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-      'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
-    },
-    body,
-  );
+  return await post(webhook.url, signedHeaders(webhook.secret, { id, at: now, body }), body);
 }
 
 /** After a refused delivery of several changes, half as many follow soon, to find one that is refused. */

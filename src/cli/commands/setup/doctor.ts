@@ -14,6 +14,7 @@ const CLOCK_TOLERANCE_MS = 5 * SECOND;
 interface DoctorOptions {
   readonly resetGate?: boolean;
   readonly newEpoch?: boolean;
+  readonly webhook?: boolean;
   readonly json?: boolean;
 }
 
@@ -37,6 +38,7 @@ export function addDoctor(program: Command, run: Runner): void {
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',
     )
+    .option('--webhook', 'also send the webhook one signed test delivery without changes')
     .addOption(jsonOption())
     .action((options: DoctorOptions) => run((io) => runDoctor(io, options)));
 }
@@ -44,7 +46,7 @@ export function addDoctor(program: Command, run: Runner): void {
 /** Checks in the order of a sync's needs, and ends at the first failure. @returns its exit code, or 0 */
 async function runDoctor(
   io: Io,
-  { resetGate = false, newEpoch = false, json = false }: DoctorOptions,
+  { resetGate = false, newEpoch = false, webhook = false, json = false }: DoctorOptions,
 ): Promise<number> {
   const { openSession } = await import('../../../session/session.ts');
   const { findMirror } = await import('../../../session/reader.ts');
@@ -67,11 +69,17 @@ async function runDoctor(
     checks.push(
       found.standIn === null
         ? { name: 'database', verdict: 'ok', message: `${mirror.name} opens and its tables are up to date` }
-        : { name: 'database', verdict: 'warning', message: found.standIn.reason },
+        : { name: 'database', verdict: 'ok', message: found.standIn.plan },
     );
     checks.push(await checkGate(session, resetGate));
     if (newEpoch) checks.push(await startEpoch(session));
     checks.push(await checkBudget(session));
+    if (webhook) {
+      const { deliverTest } = await import('./test-delivery.ts');
+      const delivered = await deliverTest(session, io.signal);
+      checks.push({ name: 'webhook', verdict: delivered.verdict, message: delivered.message });
+      exitCode = delivered.exitCode;
+    }
     const { ping, tookMs } = await pingService(session, io.signal);
     checks.push(checkService(ping, tookMs), checkClock(session, ping, tookMs));
     checks.push(await checkAccount(session, ping));
@@ -93,7 +101,22 @@ function print(
 ): void {
   const checks = found.map((check) => ({ ...check, message: withoutKey(check.message, key) }));
   if (json) printJson(io.stdout, JSON.stringify({ ok, checks }, null, 2));
-  else printLine(io.stdout, checks.map((check) => asLine(io, check)).join('\n'));
+  else {
+    printLine(io.stdout, checks.map((check) => asLine(io, check)).join('\n'));
+    printLine(io.stdout, `\n${countOf(checks)}`);
+  }
+}
+
+/** `All checks passed.`, or how many failed and how many warn. */
+function countOf(checks: readonly Check[]): string {
+  const count = (wanted: Check['verdict']): number =>
+    checks.filter(({ verdict }) => verdict === wanted).length;
+  const [failed, warnings] = [count('failed'), count('warning')];
+  const parts = [
+    ...(failed === 0 ? [] : [`${plural(failed, 'check')} failed`]),
+    ...(warnings === 0 ? [] : [plural(warnings, 'warning')]),
+  ];
+  return parts.length === 0 ? 'All checks passed.' : `${parts.join(', ')}.`;
 }
 
 async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Promise<Check> {

@@ -15,7 +15,7 @@ import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
-import { type KeyUse, type KeyUseDeps, openKeyUse, othersWords } from './key/use.ts';
+import { type KeyUse, type KeyUseDeps, openKeyUse, othersAdvice, othersWords } from './key/use.ts';
 import { createLog, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -125,7 +125,8 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       },
       defer,
     );
-    if (use.others().length > 0) log.warn(`${othersWords(use.others())}; ${COUNTED}`);
+    const others = use.others();
+    if (others.length > 0) log.warn(`${othersWords(others)}; ${COUNTED}. ${othersAdvice(others)}`);
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();

@@ -155,7 +155,7 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
 
 async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
   const { foreignWords } = await import('../../output/status.ts');
-  const { othersWords } = await import('../../../session/key/use.ts');
+  const { othersAdvice, othersWords } = await import('../../../session/key/use.ts');
   const now = clock.now();
   const sent = await mirror.budget.sentInWindow(now);
   const use = foreignUse(await mirror.ledger.gateState(), now);
@@ -163,7 +163,7 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
   const others = keyUse.others();
   const notes = [
     ...(use === null ? [] : [foreignWords(use, { budget: config.budget, now })]),
-    ...(others.length === 0 ? [] : [othersWords(others)]),
+    ...(others.length === 0 ? [] : [`${othersWords(others)}. ${othersAdvice(others)}`]),
   ];
   return {
     name: 'budget',

@@ -47,7 +47,7 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
     'INFO: tags of Support (7) complete: 8 rows, 2 inserted, 1 not listed\n',
     'ERROR: tags of Support (7): list failed (order 3): HTTP 404\n',
     'WARN: request failed; retrying (attempt 1 failed, next attempt in 2 s): HTTP 500\n',
-    'WARN: pausing (until 14:41 UTC): 429\n',
+    expect.stringMatching(/^WARN: pausing \(for .*, until 14:41 UTC\): 429\n$/),
   ]);
 });
 

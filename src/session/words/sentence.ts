@@ -23,7 +23,8 @@ const WORDS: Readonly<Record<string, (value: never, now: number, zone: string) =
   waitMs: (ms: number) => `next attempt in ${duration(ms)}`,
   begun: (at: string, now: number) => `begun ${fromNow(new Date(at), now)}`,
   since: (at: string, now: number, zone: string) => `since ${clockTime(new Date(at), now, zone)}`,
-  until: (at: string, now: number, zone: string) => `until ${clockTime(new Date(at), now, zone)}`,
+  until: (at: string, now: number, zone: string) =>
+    `for ${duration(Date.parse(at) - now)}, until ${clockTime(new Date(at), now, zone)}`,
 };
 
 /** How a log line names an inbox and a time for people. */

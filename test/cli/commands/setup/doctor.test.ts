@@ -11,10 +11,11 @@ const WEBHOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long')
 async function receiver(status: number): Promise<{ url: string; taken: unknown[] }> {
   const taken: unknown[] = [];
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
+    void (async () => {
+      const body = await text(request);
       taken.push(new Webhook(WEBHOOK_SECRET).verify(body, request.headers as Record<string, string>));
       response.writeHead(status).end();
-    });
+    })();
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../../core/errors.ts';
-import { foreignUse, judgePause } from '../../../core/gate-state.ts';
+import { foreignUse, judgeGate } from '../../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../../core/humanize.ts';
 import { withoutKey } from '../../../core/secrets.ts';
 import type { Session } from '../../../session/session.ts';
@@ -85,6 +85,7 @@ async function runDoctor(
     checks.push(await checkAccount(session, ping));
   } catch (error) {
     exitCode = exitCodeOf(error);
+    if (session !== null) await checkGateAgain(session, checks);
     checks.push({ name: failedCheck(error, session), verdict: 'failed', message: messageOf(error) });
   } finally {
     await session?.close();
@@ -136,14 +137,25 @@ async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Pr
     };
   }
   const now = clock.now();
-  const { until, cause } = judgePause(state, now);
-  if (until === null) return { name: 'gate', verdict: 'ok', message: 'open' };
+  const { word, until, cause } = judgeGate(state, now);
+  if (word === 'open') return { name: 'gate', verdict: 'ok', message: 'open' };
+  if (until === null)
+    return { name: 'gate', verdict: 'warning', message: 'shut for the daemon: the service refused the key' };
   const left = duration(until.getTime() - now);
   return {
     name: 'gate',
     verdict: 'warning',
     message: `paused for ${left} more: ${cause}; --reset-gate ends the pause`,
   };
+}
+
+/** A request that was refused may have shut the gate, which was open when it was checked. */
+async function checkGateAgain(session: Session, checks: Check[]): Promise<void> {
+  const gate = checks.findIndex(({ name }) => name === 'gate');
+  if (gate === -1) return;
+  // Without an answer the first finding stays: the failure of the database is reported anyway.
+  const found = await checkGate(session, false).catch(() => null);
+  if (found !== null && found.verdict !== 'ok') checks[gate] = found;
 }
 
 /** For a restore that the program cannot notice (docs/history.md). */

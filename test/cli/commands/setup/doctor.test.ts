@@ -58,3 +58,12 @@ test('doctor counts every variable that its configuration error lists', async ()
   expect([exitCode, Number(count)]).toEqual([2, 3]);
   expect(listed.split('\n')).toHaveLength(3);
 });
+
+test('doctor says that the gate is open only when status would', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  await program.run('sync');
+  program.env['INBOX_API_KEY'] = 'another-key';
+  const { exitCode, stdout } = await program.run('doctor');
+  expect([exitCode, stdout]).toEqual([3, expect.stringMatching(/warning +gate +shut for the daemon/)]);
+  expect((await program.run('status')).stdout).toContain('gate     shut');
+});

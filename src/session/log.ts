@@ -25,6 +25,7 @@ export function createLog({ level, secrets, write, pretty: forPeople, colour }: 
           colorize: colour,
           translateTime: 'HH:MM:ss',
           // The sentence has every field.
+          ignore: 'pid,hostname',
           hideObject: true,
           messageFormat: (line) => sentenceOf(line, forPeople),
         })

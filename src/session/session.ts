@@ -72,7 +72,7 @@ const CLOCK_POLL_MS = MINUTE;
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
 
-const COUNTED = 'its requests count against the budget of this one';
+const COUNTED = 'these requests count against the budget of this one';
 const RECORDS_FAIL = 'cannot use the records of the key, so requests of other mirrors are not counted';
 
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */

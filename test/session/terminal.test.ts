@@ -40,6 +40,7 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   log.warn({ cause: 'HTTP 500', failure: 1, waitMs: 2227 }, 'request failed; retrying');
+  log.info({ database: 'mirror.db', pid: 4711 }, 'started');
   const soon = new Date();
   soon.setUTCHours(14, 41);
   log.warn({ cause: '429', until: soon }, 'pausing');
@@ -47,6 +48,7 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
     'INFO: tags of Support (7) complete: 8 rows, 2 inserted, 1 not listed\n',
     'ERROR: tags of Support (7): list failed (order 3): HTTP 404\n',
     'WARN: request failed; retrying (attempt 1 failed, next attempt in 2 s): HTTP 500\n',
+    'INFO: started (database mirror.db)\n',
     expect.stringMatching(/^WARN: pausing \(for .*, until 14:41 UTC\): 429\n$/),
   ]);
 });

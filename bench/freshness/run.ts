@@ -180,7 +180,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
       level: 'fatal',
       secrets: () => [],
       write: () => undefined,
-      pretty: false,
+      pretty: null,
       colour: false,
     }),
     crons: cronsOf(schedules, 'UTC'),

@@ -5,10 +5,15 @@ import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import type { Format } from './options.ts';
 
 /**
- * Parses a date, an instant, or a length of time ago (`30m`, `2h`, `7d`). Without a zone it is UTC.
+ * Parses a date, an instant, `today`, `yesterday`, or a length of time ago (`30m`, `2h`, `3days`). Days and
+ * instants without a zone are UTC.
+ * @param option for the message
  * @throws MirrorError `USAGE`
  */
-export function parseSince(text: string, now: number): Date {
+export function parseSince(text: string, now: number, option = '--since'): Date {
+  const midnight = now - (now % DAY);
+  if (text === 'today') return new Date(midnight);
+  if (text === 'yesterday') return new Date(midnight - DAY);
   const ago = parseLength(text);
   // A length of time that reaches back before 1970 means 1970.
   if (ago !== null) return new Date(Math.max(0, now - ago));
@@ -19,8 +24,8 @@ export function parseSince(text: string, now: number): Date {
   }
   throw new MirrorError(
     'USAGE',
-    '--since: expected a date, an instant or a length of time, ' +
-      `such as 2026-11-21, 2026-11-21T08:00:00Z or 2h, but got ${JSON.stringify(text)}.`,
+    `${option}: expected a date, an instant or a length of time, ` +
+      `such as 2026-11-21, 2026-11-21T08:00:00Z, yesterday or 2h, but got ${JSON.stringify(text)}.`,
   );
 }
 
@@ -49,6 +54,18 @@ export function wholeNumber(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text))
     throw new MirrorError('USAGE', `${name}: expected a whole number, but got ${JSON.stringify(text)}.`);
   return Number(text);
+}
+
+/** Refuses `--json` beside another format. @throws MirrorError `USAGE` */
+export function refuseTwoFormats({
+  json,
+  format,
+}: {
+  readonly json?: boolean;
+  readonly format: Format;
+}): void {
+  if (json === true && format !== 'json')
+    throw new MirrorError('USAGE', `--json and --format ${format} contradict each other. Use one of them.`);
 }
 
 /** At most this many rows in a table: all are in memory while it is laid out. */

@@ -57,6 +57,7 @@ process.exitCode = await runProgram(
     cwd: process.cwd(),
     stdout: process.stdout,
     stderr: process.stderr,
+    stdin: process.stdin,
     signal: stopSignal(),
     onHangup,
   },

@@ -9,13 +9,17 @@ export type Runner = (work: (io: Io) => Promise<number>) => Promise<void>;
 const FORMATS = ['table', 'json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** The shells for which there is a completion. */
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
 // Options and arguments that several commands accept. Each call makes a new one, which the command may adapt.
 
 export const listsArgument = (): Argument =>
   new Argument('[lists...]', `${LIST_NAMES.join(', ')} (default: all)`);
 
-export const inboxOption = (meaning = 'only this inbox'): Option =>
-  new Option('--inbox <id>', meaning).argParser(notEmpty);
+export const inboxOption = (meaning = 'only this inbox: its id or its name'): Option =>
+  new Option('--inbox <inbox>', meaning).argParser(notEmpty);
 
 /** Refuses an empty value: it usually comes from a shell variable that is not set. */
 export function notEmpty(text: string): string {
@@ -34,6 +38,10 @@ export const acceptAccountOption = (): Option =>
 
 export const formatOption = (): Option =>
   new Option('--format <format>', 'form of the output').choices(FORMATS).default('table');
+
+/** `--json` of a command that has several formats. */
+export const jsonFormatOption = (): Option =>
+  new Option('--json', 'the same as --format json').implies({ format: 'json' });
 
 export const rawOption = (): Option =>
   new Option('--raw', 'csv without the apostrophe before cells that a spreadsheet would run');

@@ -1,13 +1,16 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
-import { harmless, type Io, paint, printLine, wrapped } from '../session/terminal.ts';
+import { harmless, type Io, paint, printLine, withClockTimes, wrapped } from '../session/terminal.ts';
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
-import { addDoctor } from './commands/doctor.ts';
 import { addLookup } from './commands/lookup.ts';
 import { addQuery } from './commands/query.ts';
 import { addResync } from './commands/resync.ts';
 import { addSandbox } from './commands/sandbox.ts';
+import { addCompletion } from './commands/setup/completion.ts';
+import { addDoctor } from './commands/setup/doctor.ts';
+import { addHelp } from './commands/setup/help.ts';
+import { addInit } from './commands/setup/init.ts';
 import { addStart } from './commands/start.ts';
 import { addPlan } from './commands/plan.ts';
 import { addStatus } from './commands/status.ts';
@@ -48,6 +51,21 @@ export async function runProgram(
         '4 stopped early but resumable, 5 status: not healthy, 130 interrupted.\n' +
         'To try the program without an account: inbox-mirror demo',
     );
+  addCommands(program, run);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    const { keyToMask } = await import('../session/config/secrets.ts');
+    const text = withClockTimes(io.stderr, describeError(io, error), Date.now());
+    printLine(io.stderr, text, keyToMask(io.env, io.cwd));
+    return exitCodeOf(error);
+  }
+}
+
+/** Adds every command in the order of the help. @returns the program */
+export function addCommands(program: Command, run: Runner): Command {
   for (const add of [
     addStart,
     addSync,
@@ -57,21 +75,24 @@ export async function runProgram(
     addQuery,
     addTables,
     addChanges,
+    addInit,
     addDoctor,
     addLookup,
     addSandbox,
     addDemo,
+    addCompletion,
+    addHelp,
   ])
     add(program, run);
-  for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
-  try {
-    await program.parseAsync(argv, { from: 'user' });
-    return exitCode;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    const { keyToMask } = await import('../session/config/secrets.ts');
-    printLine(io.stderr, describeError(io, error), keyToMask(io.env, io.cwd));
-    return exitCodeOf(error);
+  inherit(program);
+  return program;
+}
+
+/** Gives every command below this one its output and its way to end. */
+function inherit(parent: Command): void {
+  for (const command of parent.commands) {
+    command.exitOverride().copyInheritedSettings(parent);
+    inherit(command);
   }
 }
 

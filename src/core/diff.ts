@@ -1,4 +1,4 @@
-import { COLUMNS, type Item, type ListName, type Value } from './lists.ts';
+import { COLUMNS, type Item, LIST_NAMES, type ListName, type Value } from './lists.ts';
 
 /** The stored state of an item before a page is applied. */
 export interface Known {
@@ -19,6 +19,13 @@ export interface Difference {
 export const PRESENCE = 'presence';
 export const PRESENT = 'present';
 export const MISSING = 'missing';
+
+/** The fields that a change can have: of one list, or of all. */
+export function changedFields(list?: ListName): string[] {
+  const lists = list === undefined ? LIST_NAMES : [list];
+  const columns = lists.flatMap((name) => Object.keys(COLUMNS[name]));
+  return [...new Set([PRESENCE, ...columns, ...(lists.includes('conversations') ? ['tags'] : [])])];
+}
 
 /** The change of an item that appeared or returned (to `PRESENT`), or that is gone (to `MISSING`). */
 export function presence(to: typeof PRESENT | typeof MISSING): Difference {

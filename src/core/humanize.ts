@@ -24,13 +24,20 @@ export function duration(milliseconds: number): string {
   return parts.join(' ');
 }
 
-const LENGTHS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, min: MINUTE, h: HOUR, d: DAY };
+/** The units of a length of time; the longer words also in the plural. */
+const LENGTHS: readonly (readonly [words: RegExp, ms: number])[] = [
+  [/^(?:s|sec|seconds?)$/, SECOND],
+  [/^(?:m|min|minutes?)$/, MINUTE],
+  [/^(?:h|hours?)$/, HOUR],
+  [/^(?:d|days?)$/, DAY],
+  [/^(?:w|weeks?)$/, 7 * DAY],
+];
 
-/** @returns the milliseconds of `0.5s`, `30m`, `30min`, `2h` or `7d`; null for any other text */
+/** @returns the milliseconds of `0.5s`, `30m`, `30min`, `2h`, `3days` or `2w`; null for other texts */
 export function parseLength(text: string): number | null {
-  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)$/.exec(text) ?? [];
-  const ms = LENGTHS[unit];
-  return ms === undefined ? null : Number(number) * ms;
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text) ?? [];
+  const length = LENGTHS.find(([words]) => words.test(unit));
+  return length === undefined ? null : Number(number) * length[1];
 }
 
 /** `3 min ago`, `in 2 h`, `just now`; `never` for null. */
@@ -39,6 +46,34 @@ export function fromNow(instant: Date | null, now: number): string {
   const since = now - instant.getTime();
   if (Math.abs(since) < 1000) return 'just now';
   return since > 0 ? `${duration(since)} ago` : `in ${duration(-since)}`;
+}
+
+/**
+ * A moment as people say it: `14:41` today, `tomorrow 14:41`, else `24 Nov 14:41` with the year if it is
+ * another one. `UTC` follows in that zone.
+ */
+export function clockTime(at: Date, now: number, timeZone: string): string {
+  const zone = timeZone === 'UTC' ? ' UTC' : '';
+  const dayOf = (instant: Date): string => new Intl.DateTimeFormat('en-CA', { timeZone }).format(instant);
+  const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(at);
+  const day = dayOf(at);
+  if (day === dayOf(new Date(now))) return `${time}${zone}`;
+  if (day === dayOf(new Date(now + DAY))) return `tomorrow ${time}${zone}`;
+  const isThisYear = day.slice(0, 4) === dayOf(new Date(now)).slice(0, 4);
+  const date = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    day: 'numeric',
+    month: 'short',
+    ...(isThisYear ? {} : { year: 'numeric' }),
+  }).format(at);
+  return `${date} ${time}${zone}`;
+}
+
+/** A text whose ISO 8601 instants are replaced by {@link clockTime}. */
+export function inClockTimes(text: string, now: number, timeZone: string): string {
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) =>
+    clockTime(new Date(instant), now, timeZone),
+  );
 }
 
 /** A number with separated thousands: `12,345`. */

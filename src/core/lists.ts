@@ -102,9 +102,13 @@ export function keysByInbox(inboxes: readonly { readonly id: string }[]): ListKe
   return [INBOXES, ...inboxes.flatMap((inbox) => keysOf(kinds, [inbox]))];
 }
 
-/** A list's name for people: `conversations of inbox 42`. */
-export function describeList({ list, inboxId }: ListKey): string {
-  return inboxId === null ? list : `${list} of inbox ${inboxId}`;
+/**
+ * A list's name for people: `conversations of inbox 42`, or `conversations of Support (42)`.
+ * @param inbox the inbox's name; null: it has none, or it is unknown
+ */
+export function describeList({ list, inboxId }: ListKey, inbox: string | null = null): string {
+  if (inboxId === null) return list;
+  return inbox === null ? `${list} of inbox ${inboxId}` : `${list} of ${inbox} (${inboxId})`;
 }
 
 /** The command that reads a list from its first page. */
@@ -120,4 +124,12 @@ export function acceptCommand(key: ListKey): string {
 /** A stable text key, for maps and log lines: `inboxes`, `tags/42`. */
 export function listId({ list, inboxId }: ListKey): string {
   return inboxId === null ? list : `${list}/${inboxId}`;
+}
+
+/** The list that a text key names; null if it is no such key. */
+export function readListId(id: string): ListKey | null {
+  const slash = id.indexOf('/');
+  const list = LIST_NAMES.find((name) => name === (slash === -1 ? id : id.slice(0, slash)));
+  if (list === undefined) return null;
+  return { list, inboxId: slash === -1 ? null : id.slice(slash + 1) };
 }

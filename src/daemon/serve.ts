@@ -30,13 +30,14 @@ export async function serve(
   { mirror, signal }: Claim,
   { metrics, onPlan }: ServeOptions,
 ): Promise<void> {
-  const { config, clock, log, access, client } = session;
+  const { config, clock, log, names, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
   const plan = await loadOf(mirror, crons, { budget, readPages: config.readPages }, clock.now());
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
   const onEvent = (event: PassEvent): void => {
+    names.after(event);
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
   };

@@ -47,7 +47,7 @@ export interface Dialect {
   readBy(index: string): string;
   /**
    * A query for the columns of all tables and views, in order: `name` (of the table), `kind` (`table` or
-   * `view`), `column_name`.
+   * `view`), `column_name`, `type` (empty for an expression of a view on SQLite).
    */
   readonly allColumns: string;
   /** Statements that make the database tidy its files. */

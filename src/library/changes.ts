@@ -75,9 +75,10 @@ function placeOf(afterId: number | string): Cursor | null {
   return place;
 }
 
-function refuseWrong({ list, since }: ChangeFilter): void {
+function refuseWrong({ list, since, until }: ChangeFilter): void {
   if (list !== undefined && !LIST_NAMES.includes(list)) throw wrong('list', LIST_NAMES.join(', '), list);
   if (since !== undefined && Number.isNaN(since.getTime())) throw wrong('since', 'a valid Date', since);
+  if (until !== undefined && Number.isNaN(until.getTime())) throw wrong('until', 'a valid Date', until);
 }
 
 function wrong(name: string, expected: string, got: unknown): MirrorError {

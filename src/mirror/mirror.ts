@@ -21,6 +21,7 @@ import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
+import { Names } from './items/names.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
 import { SuspectReader, Suspects } from './items/suspects.ts';
 import type { ItemCounts } from './items/upsert.ts';
@@ -41,8 +42,8 @@ export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { accessId } from './gate/account.ts';
 export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
-export { asNdjson, changeAsJson } from './history/json.ts';
 export { placeAfter } from './history/read.ts';
+export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isOpenPass } from './passes/states.ts';
@@ -77,6 +78,8 @@ export interface Mirror {
   readonly orderSweeps: OrderSweeps;
   /** The changes, by id or newest first. */
   readonly history: History;
+  /** The names of what has changed. */
+  readonly names: Names;
   /**
    * Begins a new epoch of the changes after the newest one, for a person who knows that changes were lost.
    * @returns the epoch
@@ -184,6 +187,7 @@ export function openMirror(database: Database): Mirror {
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
     history: new History(database),
+    names: new Names(database),
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     delays: (since) => readDelays(database, since),

@@ -1,3 +1,4 @@
+import leven from 'leven';
 import { MirrorError } from '../core/errors.ts';
 import { excerptOf } from './excerpt.ts';
 import { nearest } from './nearest.ts';
@@ -59,7 +60,7 @@ export function wrongSql(sql: string, { message, at, hint, cause }: SqlFault): M
 }
 
 /** A row of `Dialect.allColumns`. */
-export type NamedColumn = readonly [table: unknown, kind: unknown, column: unknown];
+export type NamedColumn = readonly [table: unknown, kind: unknown, column: unknown, type?: unknown];
 
 /**
  * A sentence that suggests the names nearest to one that does not exist. Columns are searched in the tables
@@ -75,12 +76,32 @@ export function hintOf(
   const bare = nameOf({ text: last, at: 0 });
   const mentioned = new Set(tokensOf(sql).map((token) => nameOf(token)));
   const among = columns.filter(([table]) => kind === 'table' || mentioned.has(String(table).toLowerCase()));
-  const near = nearest(
-    bare,
-    (among.length === 0 ? columns : among).map(([table, , column]) =>
-      String(kind === 'table' ? table : column),
-    ),
+  const candidates = (among.length === 0 ? columns : among).map(([table, , column]) =>
+    String(kind === 'table' ? table : column),
   );
-  if (near.length === 0) return 'See `inbox-mirror tables` for the tables and their columns.';
-  return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
+  const near = nearest(bare, candidates);
+  if (near.length > 0) return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
+  const places = kind === 'table' ? [] : placesOf(bare, among, columns);
+  return places.length > 0
+    ? `${places.join('; ')}.`
+    : 'See `inbox-mirror tables` for the tables and their columns.';
+}
+
+/** At most this many tables are named that have a column. */
+const MOST_TABLES = 4;
+
+/** `conversations has "id"` and `"conversation_id" is in conversation_tags`, as far as there are such. */
+function placesOf(bare: string, among: readonly NamedColumn[], all: readonly NamedColumn[]): string[] {
+  const parts = among.flatMap(([table, , column]) => {
+    const name = String(column);
+    const isPart = bare.endsWith(`_${name}`) || name.startsWith(`${bare}_`);
+    return isPart ? [`${String(table)} has "${name}"`] : [];
+  });
+  const [from = ''] = among.map(([table]) => String(table));
+  const tables = all
+    .flatMap(([table, , column]) => (column === bare ? [String(table)] : []))
+    .toSorted((a, b) => leven(a, from) - leven(b, from));
+  const more = tables.length > MOST_TABLES ? ', …' : '';
+  const named = tables.slice(0, MOST_TABLES).join(', ');
+  return [...parts, ...(tables.length === 0 ? [] : [`"${bare}" is in ${named}${more}`])];
 }

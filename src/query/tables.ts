@@ -6,18 +6,21 @@ export interface TableDescription {
   readonly kind: 'table' | 'view';
   readonly description: string;
   readonly columns: readonly string[];
+  /** The type of each column in the database; empty for an expression of a view on SQLite. */
+  readonly types: readonly string[];
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */
 export async function describe(url: string): Promise<TableDescription[]> {
   const mirror = await openReadOnly(url);
-  const columns = new Map<string, string[]>();
+  const columns = new Map<string, { name: string; type: string }[]>();
   const kinds = new Map<string, TableDescription['kind']>();
   try {
     const { rows } = await mirror.query(mirror.dialect.allColumns);
-    for await (const [name, kind, column] of rows) {
+    for await (const [name, kind, column, type] of rows) {
       kinds.set(String(name), kind === 'view' ? 'view' : 'table');
-      columns.set(String(name), [...(columns.get(String(name)) ?? []), String(column)]);
+      const known = columns.get(String(name)) ?? [];
+      columns.set(String(name), [...known, { name: String(column), type: String(type).toLowerCase() }]);
     }
   } finally {
     await mirror.close();
@@ -32,6 +35,7 @@ export async function describe(url: string): Promise<TableDescription[]> {
       name,
       kind: kinds.get(name) ?? 'table',
       description: sentences[name] ?? '',
-      columns: columns.get(name) ?? [],
+      columns: (columns.get(name) ?? []).map((column) => column.name),
+      types: (columns.get(name) ?? []).map(({ type }) => type),
     }));
 }

@@ -2,6 +2,7 @@ import pino, { type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import { withoutKey } from '../core/secrets.ts';
 import type { LogLevel } from './config/config.ts';
+import { type SentenceOptions, sentenceOf } from './words/sentence.ts';
 
 export type Log = Logger;
 
@@ -11,36 +12,24 @@ export interface LogOptions {
   readonly secrets: () => readonly string[];
   /** Receives whole lines. */
   readonly write: (line: string) => void;
-  /** A sentence for a person instead of JSON. */
-  readonly pretty: boolean;
+  /** A sentence for a person instead of JSON; null: JSON. */
+  readonly pretty: SentenceOptions | null;
   readonly colour: boolean;
-}
-
-/** Fields that most lines have. On a terminal the sentence has them, without zeros (except of `rows`). */
-const COUNTS = ['rows', 'inserted', 'changed', 'deleted', 'rejected', 'suspects'];
-const IN_SENTENCE = ['list', 'cause', ...COUNTS];
-
-function sentenceOf(line: Record<string, unknown>): string {
-  const { msg, list, cause } = line as Readonly<Record<string, string | undefined>>;
-  const named = list === undefined || line['inserted'] !== undefined ? '' : ` (${list})`;
-  const counts = COUNTS.filter((name) => line[name] !== undefined && (line[name] !== 0 || name === 'rows'));
-  const counted = counts
-    .map((name) => `${String(line[name])} ${name === 'suspects' ? 'not listed' : name}`)
-    .join(', ');
-  return `${msg ?? ''}${named}${counted && `: ${counted}`}${cause === undefined ? '' : `: ${cause}`}`;
 }
 
 /** The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. */
 export function createLog({ level, secrets, write, pretty: forPeople, colour }: LogOptions): Log {
-  const prettify = forPeople
-    ? pretty.prettyFactory({
-        colorize: colour,
-        translateTime: 'HH:MM:ss',
-        ignore: ['pid', 'hostname', ...IN_SENTENCE].join(','),
-        messageFormat: sentenceOf,
-        singleLine: true,
-      })
-    : null;
+  const prettify =
+    forPeople !== null
+      ? pretty.prettyFactory({
+          colorize: colour,
+          translateTime: 'HH:MM:ss',
+          // The sentence has every field.
+          ignore: 'pid,hostname',
+          hideObject: true,
+          messageFormat: (line) => sentenceOf(line, forPeople),
+        })
+      : null;
   const destination = {
     write(line: string) {
       const clean = secrets().reduce<string>(withoutKey, line);

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
+import { TABLE_SENTENCES, VIEW_NAMES } from '../database/catalogue.ts';
 import { isPostgres } from '../database/open.ts';
+import { addressOf } from '../database/postgresql/address.ts';
 import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { openExisting, openReadOnly } from '../query/open.ts';
@@ -54,8 +56,8 @@ export async function openReader(io: Io): Promise<{
 /** The mirror that a check of the configuration opens; without one, an empty mirror in a temporary folder. */
 export interface FoundMirror {
   readonly io: Io;
-  /** Null if there is a mirror. `reason`: a sentence for people. */
-  readonly standIn: { readonly reason: string; readonly remove: () => void } | null;
+  /** Null if there is a mirror. `plan`: what a first sync would create, in words. */
+  readonly standIn: { readonly plan: string; readonly remove: () => void } | null;
 }
 
 /**
@@ -78,7 +80,14 @@ export async function findMirror(io: Io): Promise<FoundMirror> {
     const unrecorded = { INBOX_STATE_DIR: undefined, XDG_STATE_HOME: undefined, HOME: undefined };
     return {
       io: { ...io, env: { ...io.env, ...address, ...unrecorded } },
-      standIn: { reason: error.message, remove },
+      standIn: { plan: planFor(databaseUrl), remove },
     };
   }
+}
+
+function planFor(databaseUrl: string): string {
+  const parts = `${Object.keys(TABLE_SENTENCES).length} tables and ${VIEW_NAMES.length} views`;
+  return isPostgres(databaseUrl)
+    ? `no mirror yet: the first sync creates ${parts} in ${addressOf(databaseUrl).name}`
+    : `no mirror yet: the first sync creates ${sqlitePath(databaseUrl)} with ${parts}`;
 }

@@ -12,11 +12,12 @@ import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
 import { SECRET_PREFIX } from './config/parsers.ts';
 import { rereadKey } from './config/secrets.ts';
-import { logGateEvent } from './gate-log.ts';
+import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
-import { type KeyUse, type KeyUseDeps, openKeyUse, othersWords } from './key/use.ts';
+import { type KeyUse, type KeyUseDeps, openKeyUse, othersAdvice, othersWords } from './key/use.ts';
 import { createLog, type Log } from './log.ts';
+import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
 export type { GateEvent, RequestEnd } from '../service/gate/gate.ts';
@@ -28,6 +29,8 @@ export interface Session {
   readonly log: Log;
   readonly keys: Keys;
   readonly mirror: Mirror;
+  /** The inboxes' names, for progress and log lines. */
+  readonly names: InboxNames;
   readonly client: Client;
   readonly keyUse: KeyUse;
   /** The address and the fingerprint of the key in use. */
@@ -69,7 +72,7 @@ const CLOCK_POLL_MS = MINUTE;
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
 
-const COUNTED = 'its requests count against the budget of this one';
+const COUNTED = 'these requests count against the budget of this one';
 const RECORDS_FAIL = 'cannot use the records of the key, so requests of other mirrors are not counted';
 
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
@@ -96,7 +99,9 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const configured = readConfig(environment, io.cwd, { service: true, endpoints, own: io.env });
   const keys = createKeys(configured, () => rereadKey(environment, io.cwd));
   const { screen, attach } = openScreen(io);
-  const log = commandLog(io, configured, keys, screen);
+  let names: InboxNames | null = null;
+  const inboxName = (id: string): string | null => names?.of(id) ?? null;
+  const log = commandLog(io, configured, keys, { screen, inboxName });
   const releases: Release[] = [];
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
@@ -106,6 +111,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const mirror = await openSharedMirror(configured, options);
     defer(() => mirror.close());
     await mirror.ensureId();
+    names = await openInboxNames(mirror);
     const clock = await followServerClock(mirror, defer);
     const use = await followKeyUse(
       {
@@ -119,7 +125,8 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       },
       defer,
     );
-    if (use.others().length > 0) log.warn(`${othersWords(use.others())}; ${COUNTED}`);
+    const others = use.others();
+    if (others.length > 0) log.warn(`${othersWords(others)}; ${COUNTED}. ${othersAdvice(others)}`);
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();
@@ -128,7 +135,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       address: config.apiUrl ?? '',
       fingerprint: keyFingerprint(keys.current()),
     });
-    const parts = { config, keys, keyUse: use, mirror, clock, log, access, userAgent, defer };
+    const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const lease = await mirror.acquireLease(claimantOf(command, clock));
@@ -236,18 +243,18 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 /** A command's log on the screen: sentences on a terminal, otherwise JSON. */
 function commandLog(
   io: Io,
-  config: Pick<Config, 'logLevel' | 'webhook' | 'http'>,
+  config: Pick<Config, 'logLevel' | 'webhook' | 'http' | 'reportTimezone'>,
   keys: Keys,
-  screen: Display,
+  { screen, inboxName }: { screen: Display; inboxName: (id: string) => string | null },
 ): Log {
-  const pretty = io.stderr.isTTY === true;
+  const isPretty = io.stderr.isTTY === true;
   return createLog({
     level: config.logLevel,
     secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
     write: (line) =>
-      screen.writeLog(pretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
-    pretty,
+      screen.writeLog(isPretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
+    pretty: isPretty ? { inboxName, timezone: config.reportTimezone } : null,
     colour: usesColour(io.stderr),
   });
 }

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
-import { CONTROLS } from '../core/humanize.ts';
+import { CONTROLS, inClockTimes } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -21,6 +22,8 @@ export interface Io {
   readonly version: string;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** The input of a person who is asked; absent where nobody can be. */
+  readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;
   /** Calls the listener at each SIGHUP, until the function that it returns is called. */
@@ -50,9 +53,24 @@ export function drawsPictures(output: Output): boolean {
   return output.isTTY === true && process.env['TERM'] !== 'dumb';
 }
 
+/** Text of the service cannot guess it, and so it cannot make a link that passes {@link harmless}. */
+const LINK_ID = randomBytes(8).toString('hex');
+const LINK = String.raw`\u001B\]8;id=${LINK_ID};[\u0021-\u007E]*\u0007`;
+const WEB_ADDRESS = /^https?:\/\/[\u0021-\u007E]{1,2000}$/;
+
+/**
+ * A text that opens a web page on terminals that know links (OSC 8). Elsewhere, and for any other
+ * address, the text alone.
+ */
+export function linked(output: Output, text: string, address: string | null): string {
+  if (address === null || !drawsPictures(output) || !WEB_ADDRESS.test(address)) return text;
+  const to = (where: string): string => `\u001B]8;id=${LINK_ID};${where}\u0007`;
+  return `${to(address)}${text}${to('')}`;
+}
+
 /** The colours and weights of `paint` and of the log. None of them hides a text. */
 const STYLE = String.raw`\u001B\[(?:[0-2]|22|3[1-7]|39|4[19]|90)m`;
-const STYLE_OR_CONTROL = new RegExp(`${STYLE}|${CONTROLS.source}`, 'gu');
+const STYLE_OR_CONTROL = new RegExp(`${LINK}|${STYLE}|${CONTROLS.source}`, 'gu');
 
 /** A foreign text for a table, on one line. A mark replaces each control character, the colours' included. */
 export function asCell(text: string): string {
@@ -61,13 +79,15 @@ export function asCell(text: string): string {
 
 /**
  * Text for people: a mark replaces each control character, so that no name or message of the service can
- * instruct the terminal. Line breaks, tabs and the program's own colours stay.
+ * instruct the terminal. Line breaks, tabs and the program's own colours and links stay.
  */
 export function harmless(output: Output, text: string): string {
-  const mayPaint = usesColour(output);
-  return text.replaceAll(STYLE_OR_CONTROL, (found) =>
-    found === '\n' || found === '\t' || (mayPaint && found.length > 1) ? found : `�${found.slice(1)}`,
-  );
+  const [mayPaint, mayLink] = [usesColour(output), drawsPictures(output)];
+  return text.replaceAll(STYLE_OR_CONTROL, (found) => {
+    if (found === '\n' || found === '\t') return found;
+    const isOurs = found.length > 1 && (found.startsWith('\u001B]') ? mayLink : mayPaint);
+    return isOurs ? found : found.replaceAll(CONTROLS, '�');
+  });
 }
 
 /** JSON with each control character as an escape: a terminal obeys none, and a parser reads the same. */
@@ -87,9 +107,17 @@ export function printJson(output: Output, json: string): void {
   output.write(`${asHarmlessJson(json)}\n`);
 }
 
-/** Prints `warning: …`. Its lines are not broken: a text may hold a command to copy. */
+/**
+ * A text for people. On a terminal its instants are times of day, elsewhere they stay exact.
+ * @param now epoch ms
+ */
+export function withClockTimes(output: Output, text: string, now: number, timezone = 'UTC'): string {
+  return output.isTTY === true ? inClockTimes(text, now, timezone) : text;
+}
+
+/** Prints `warning: …`, wrapped on a terminal. */
 export function printWarning(output: Output, text: string): void {
-  printLine(output, `${paint(output, 'yellow', 'warning:')} ${text}`);
+  printLine(output, wrapped(output, `${paint(output, 'yellow', 'warning:')} ${text}`));
 }
 
 /** Prints `failed: …`, wrapped on a terminal. */
@@ -97,11 +125,15 @@ export function printFailure(output: Output, text: string): void {
   printLine(output, wrapped(output, `${paint(output, 'red', 'failed:')} ${text}`));
 }
 
+/** Stands for a space at which no line may break; no text of the service should hold it (private use). */
+const HELD_SPACE = '\uE000';
+
 /** Text is not wrapped to fewer than this many columns. */
 const LEAST_COLUMNS = 20;
 
 /**
- * Breaks lines that are longer than the terminal is wide, between words. Without a terminal they stay whole.
+ * Breaks lines that are longer than the terminal is wide, between words, but no command in backticks: it is
+ * there to be copied. Without a terminal they stay whole.
  * @param hanging the columns of a line's label; continued lines are indented by as many
  */
 export function wrapped(output: Output, text: string, hanging = 0): string {
@@ -118,6 +150,9 @@ function wrapLine(line: string, width: number, hanging: number): string {
   // Colour codes are characters without width.
   let begin = label;
   while (begin < line.length && stringWidth(line.slice(0, begin)) < label) begin += 1;
-  const lines = wrapAnsi(line.slice(begin), width - label).split('\n');
+  const rest = line.slice(begin).replaceAll(/`[^`]+`/g, (command) => command.replaceAll(' ', HELD_SPACE));
+  const lines = wrapAnsi(rest, width - label)
+    .replaceAll(HELD_SPACE, ' ')
+    .split('\n');
   return line.slice(0, begin) + lines.join(`\n${' '.repeat(hanging)}`);
 }

@@ -123,7 +123,7 @@ class PassRun {
     await Promise.all(
       keys.map((key) =>
         lanes.schedule(async () => {
-          if (this.stopped !== null) return;
+          if (this.stopped !== null) return await this.#countDone(key);
           if (key.inboxId !== null && suspects.has(key.inboxId))
             this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
           else await this.#sweep(key);
@@ -172,6 +172,12 @@ class PassRun {
     if (!this.#pass.resumed) return false;
     const last = await this.#deps.mirror.sweeps.lastComplete(key);
     return last !== null && last.finishedAt >= this.#pass.startedAt;
+  }
+
+  /** A pass that stops again still reports the lists that it had completed before. */
+  async #countDone(key: ListKey): Promise<void> {
+    const isDone = await this.#alreadyDone(key).catch(() => false);
+    if (isDone) this.#report({ key, outcome: 'already', ...NO_FIGURES });
   }
 
   #report(report: ListReport): void {

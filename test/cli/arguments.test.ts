@@ -16,12 +16,16 @@ test.each([
   ['2 h', '2026-11-21T10:00:00.000Z'],
   ['7d', '2026-11-14T12:00:00.000Z'],
   ['90s', '2026-11-21T11:58:30.000Z'],
+  ['3days', '2026-11-18T12:00:00.000Z'],
+  ['1week', '2026-11-14T12:00:00.000Z'],
+  ['today', '2026-11-21T00:00:00.000Z'],
+  ['yesterday', '2026-11-20T00:00:00.000Z'],
 ])('--since %s means %s', (text, instant) => {
   expect(parseSince(text, NOW).toISOString()).toBe(instant);
 });
 
 test.each([
-  'yesterday',
+  'last week',
   '',
   '2026-13-01',
   '2026-02-30',

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
-import { runOnTerminal } from '../support/terminal.ts';
+import { LINKS, runOnTerminal } from '../support/terminal.ts';
 
-/** Sets the clipboard, the title and a hidden colour, clears the line, and turns the text round. */
-const HOSTILE = '\u001B]52;c;cm0=\u0007\u001B]0;title\u0007\u001B[8m\u001B[2K\u009B31mEve\u202Elive\u2066\r';
+/** Begins a link, sets the clipboard, the title and a hidden colour, clears the line, and turns the text round. */
+const HOSTILE =
+  '\u001B]8;;https://evil.example\u0007\u001B]52;c;cm0=\u0007\u001B]0;title\u0007\u001B[8m\u001B[2K\u009B31mEve\u202Elive\u2066\r';
 // oxlint-disable-next-line no-control-regex
 const FORBIDDEN = /[^\P{Cc}\n\t\u001B]|\p{Bidi_Control}/u;
 
@@ -37,7 +38,7 @@ function expectHarmless(text: string, where: string): void {
 
 const COMMANDS = [
   ['sync'],
-  ['status'],
+  ['status', '--all'],
   ['changes'],
   ['sync', '--inbox', '404'],
   ['query', 'SELECT status FROM conversations'],
@@ -63,7 +64,10 @@ test('no name, status or message of the service reaches a terminal or a pipe as 
     expect(stdout + stderr, command.join(' ')).not.toContain('\u001B');
     for (const columns of [60, 300]) {
       const shown = await runOnTerminal(program, columns, ...command);
-      expectHarmless(shown.replaceAll(REDRAWN, ''), `${command.join(' ')} on a terminal`);
+      expectHarmless(
+        shown.replaceAll(REDRAWN, '').replaceAll(LINKS, ''),
+        `${command.join(' ')} on a terminal`,
+      );
     }
   }
 });
@@ -83,8 +87,8 @@ test('CSV on a terminal marks each control character; into a pipe it keeps every
 test('a name is shown with a mark in place of each control', async () => {
   const program = await hostileProgram();
   await program.run('sync');
-  expect((await program.run('status')).stdout).toContain(
-    'Support �]52;c;cm0=��]0;title��[8m�[2K�31mEve�live��',
+  expect((await program.run('status', '--all')).stdout).toContain(
+    'Support �]8;;https://evil.example��]52;c;cm0=��]0;title��[8m�[2K�31mEve�live��',
   );
 });
 

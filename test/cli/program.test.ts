@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
+import { renderOnTerminal } from '../support/terminal.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 /** Requests for one page of inboxes, then for users, tags and conversations of two inboxes. */
@@ -47,10 +49,12 @@ test('--help names every command, and an unknown command or list exits 2', async
     'query',
     'tables',
     'changes',
+    'init',
     'doctor',
     'lookup',
     'sandbox',
     'demo',
+    'completion',
     'help',
   ]);
   expect(await program.run('syncc')).toMatchObject({
@@ -170,6 +174,39 @@ test('sync exits 4 when the day budget is spent, prints when it can resume, and 
   expect(program.sandbox.arrivals, 'no page was read twice').toHaveLength(SMALL_REQUESTS);
 });
 
+test('a sync that a pause stops again counts the lists that were complete before', async () => {
+  const program = await testProgram({ inboxes: 12, conversations: 3 });
+  let asked = 0;
+  program.sandbox.script(({ path }) => {
+    if (!path.includes('/20117/users')) return undefined;
+    asked += 1;
+    // While the first failure is waited out, nearly all other lists complete.
+    return asked === 1 ? { status: 500 } : { status: 429, headers: { 'retry-after': '3600' } };
+  });
+  const counted = async (): Promise<string | undefined> =>
+    /(\d+) lists? complete, and every page/.exec((await program.run('sync')).stderr)?.[1];
+  const before = await counted();
+  expect(Number(before)).toBeGreaterThan(20);
+  expect(await counted()).toBe(before);
+});
+
+test('on a terminal sync names the list that it asks again, tells the time of day, and prints no JSON', async () => {
+  const program = await testProgram(SMALL, { REQUESTS_PER_DAY: '6', REQUESTS_RESERVED: '0' });
+  let refused = false;
+  program.sandbox.script(({ path }) => {
+    if (refused || !path.includes('/users')) return undefined;
+    refused = true;
+    return { status: 500, body: '{}' };
+  });
+  const shown = await renderOnTerminal(program, 80, 'sync');
+  const words = shown.replaceAll(/\s+/g, ' ');
+  expect(words).toMatch(
+    /users of Support \(20117\): request failed; retrying \(attempt 1 failed, next attempt in/,
+  );
+  expect(words).toMatch(/leave at (tomorrow )?\d\d:\d\d UTC, in/);
+  expect(shown).not.toMatch(/[{}]|\d{4}-\d\d-\d\dT/);
+});
+
 test('Ctrl-C stops sync between pages with exit code 130; the next run reads only the rest', async () => {
   const program = await testProgram(SMALL);
   const stopped = await program.runUntil(() => program.sandbox.arrivals.length === 4, 'sync');
@@ -214,7 +251,7 @@ test('a full sync ends an interrupted narrower sync, whose next run reads every 
 test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a list is stale', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');
-  const fresh = await program.run('status');
+  const fresh = await program.run('status', '--all');
   expect(fresh.exitCode).toBe(0);
   expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
@@ -300,7 +337,12 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const program = await testProgram(SMALL);
   const { exitCode, stdout } = await program.run('doctor');
   expect(exitCode).toBe(0);
-  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/warning database There is no mirror at .*mirror\.db yet/);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    new RegExp(
+      `ok database no mirror yet: .* creates .*mirror\\.db with \\d+ tables and ${VIEW_NAMES.length} views`,
+    ),
+  );
+  expect(stdout.trimEnd().split('\n').at(-1)).toBe('All checks passed.');
   expect(stdout).toMatch(/ok +service/);
   expect(program.sandbox.arrivals).toHaveLength(1);
   expect(readdirSync(program.folder)).toEqual([]);
@@ -309,6 +351,7 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const astray = await program.run('doctor');
   expect(astray.exitCode).toBe(1);
   expect(astray.stdout).toMatch(/failed +database/);
+  expect(astray.stdout).toContain('\n1 check failed.\n');
   expect(readdirSync(program.folder)).toEqual([]);
 });
 
@@ -380,7 +423,9 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
   expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
-  expect(stdout).toContain('after = missing, one that is gone.\n\n4. Next steps');
+  expect(stdout).toMatch(
+    /after = missing, one that is gone\. Events .* one row, or none\.\n\n4\. Next steps/,
+  );
   expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');
   expect((await program.run('demo')).exitCode, 'a second demo overwrites the file of the first').toBe(0);

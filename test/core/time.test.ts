@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
-import { fromNow, thousands, duration, plural } from '../../src/core/humanize.ts';
+import { clockTime, inClockTimes, fromNow, thousands, duration, plural } from '../../src/core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
@@ -172,4 +172,16 @@ test('a printed count separates thousands, and its noun agrees in number', () =>
   expect(plural(1, 'request')).toBe('1 request');
   expect(plural(0, 'request')).toBe('0 requests');
   expect(plural(12_345, 'inbox')).toBe('12,345 inboxes');
+});
+
+test.each([
+  ['2026-11-21T14:41:00Z', 'UTC', '14:41 UTC'],
+  ['2026-11-22T03:05:00Z', 'UTC', 'tomorrow 03:05 UTC'],
+  ['2026-11-24T14:41:00Z', 'UTC', '24 Nov 14:41 UTC'],
+  ['2027-01-02T14:41:00Z', 'UTC', '2 Jan 2027 14:41 UTC'],
+  ['2026-11-21T23:30:00Z', 'Asia/Kolkata', 'tomorrow 05:00'],
+])('the instant %s is said in the time zone %s as %s', (instant, zone, words) => {
+  const now = Date.parse('2026-11-21T12:31:00Z');
+  expect(clockTime(new Date(instant), now, zone)).toBe(words);
+  expect(inClockTimes(`paused until ${instant}, then on`, now, zone)).toBe(`paused until ${words}, then on`);
 });

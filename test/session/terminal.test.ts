@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { wrapped } from '../../src/session/terminal.ts';
+import { harmless, linked, wrapped } from '../../src/session/terminal.ts';
 import { testLog } from '../support/log.ts';
 import { testProgram } from '../support/program.ts';
-import { renderOnTerminal } from '../support/terminal.ts';
+import { LINKS, renderOnTerminal } from '../support/terminal.ts';
 
 const terminal = (columns: number) => ({ write: () => undefined, isTTY: true, columns });
 
@@ -15,16 +15,41 @@ test('lines are wrapped between words on a terminal, whole in a pipe, and colour
     `\u001B[32mok\u001B[39m       database      it opens and is up to\n${' '.repeat(23)}date`,
   );
   expect(wrapped({ write: () => undefined }, text)).toBe(text);
+  const command = 'run `inbox-mirror sync inboxes` again';
+  expect(wrapped(terminal(34), command)).toBe('run `inbox-mirror sync inboxes`\nagain');
+  expect(wrapped(terminal(30), command)).toBe('run\n`inbox-mirror sync inboxes`\nagain');
   expect(wrapped(terminal(30), `kept\n  ${'x'.repeat(40)} y`)).toBe(`kept\n  ${'x'.repeat(40)}\ny`);
 });
 
+test('only links of the program reach a terminal, and only to the web', () => {
+  const output = terminal(80);
+  const link = linked(output, 'conversation 7', 'https://mail.example.com/7');
+  expect(link).toMatch(LINKS);
+  expect(harmless(output, link)).toBe(link);
+  const forged = link.replaceAll(/id=[0-9a-f]+/g, 'id=0123456789abcdef');
+  for (const foreign of [forged, '\u001B]8;;https://evil.example\u0007click\u001B]8;;\u0007'])
+    expect(harmless(output, foreign)).not.toMatch(/\p{Cc}/u);
+  for (const address of ['javascript:alert(1)', 'https://a.example/\u0007b', 'https://a.example/ b', null])
+    expect(linked(output, 'text', address)).toBe('text');
+  expect(linked({ write: () => undefined }, 'text', 'https://mail.example.com/7')).toBe('text');
+  expect(harmless({ write: () => undefined }, link)).not.toMatch(/\p{Cc}/u);
+});
+
 test('on a terminal the log prints its figures in the sentence and omits zeros', () => {
-  const { log, lines } = testLog('info', { pretty: true });
+  const { log, lines } = testLog('info', { pretty: { inboxName: () => 'Support', timezone: 'UTC' } });
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
+  log.warn({ cause: 'HTTP 500', failure: 1, waitMs: 2227 }, 'request failed; retrying');
+  log.info({ database: 'mirror.db', pid: 4711 }, 'started');
+  const soon = new Date();
+  soon.setUTCHours(14, 41);
+  log.warn({ cause: '429', until: soon }, 'pausing');
   expect(lines.map((line) => line.replace(/^\[.*?\] /, ''))).toEqual([
-    'INFO: tags of inbox 7 complete: 8 rows, 2 inserted, 1 not listed\n',
-    'ERROR: list failed (tags/7): HTTP 404 {"order":3}\n',
+    'INFO: tags of Support (7) complete: 8 rows, 2 inserted, 1 not listed\n',
+    'ERROR: tags of Support (7): list failed (order 3): HTTP 404\n',
+    'WARN: request failed; retrying (attempt 1 failed, next attempt in 2 s): HTTP 500\n',
+    'INFO: started (database mirror.db)\n',
+    expect.stringMatching(/^WARN: pausing \(for .*, until 14:41 UTC\): 429\n$/),
   ]);
 });
 
@@ -33,13 +58,14 @@ test('on 80 columns status, tables, doctor and changes wrap every sentence', asy
   await program.run('sync');
   program.sandbox.applyEvents(20);
   await program.run('sync');
-  for (const command of ['status', 'tables', 'doctor', 'changes']) {
-    const printed = await renderOnTerminal(program, 80, command);
+  for (const command of ['status --all', 'tables', 'doctor', 'changes', 'sync']) {
+    const printed = await renderOnTerminal(program, 80, ...command.split(' '));
     const long = printed.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
     expect(long, command).toEqual([]);
   }
-  const [first, second] = (await renderOnTerminal(program, 80, 'changes')).split('\n');
-  expect(first).toMatch(/^1 {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}conversations\/\d+ \d+$/);
+  const [head, below, first, second] = (await renderOnTerminal(program, 80, 'changes')).split('\n');
+  expect([head, below]).toEqual(['id  seen (UTC)           inbox  item', '    field  change']);
+  expect(first).toMatch(/^ 1 {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}Support \(20117\) {2}conversation \d+$/);
   expect(second).toMatch(/^ {4}\w+ {2}.+ → .+$/);
-  expect(await renderOnTerminal(program, 200, 'changes')).toMatch(/^id +observed_at/);
+  expect(await renderOnTerminal(program, 200, 'changes')).toMatch(/^id {2}seen \(UTC\) +inbox +item +field/);
 });

@@ -11,7 +11,7 @@ export function testLog(
     level,
     secrets: () => [],
     write: (line) => lines.push(line),
-    pretty: false,
+    pretty: null,
     colour: false,
     ...options,
   });

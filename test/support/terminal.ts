@@ -1,3 +1,5 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { runProgram } from '../../src/cli/program.ts';
 import type { TestProgram } from './program.ts';
 
@@ -14,12 +16,45 @@ export async function runOnTerminal(
   return printed;
 }
 
-/** The same without colour codes. */
+/** The program's links: each begins and ends with one. */
+// oxlint-disable-next-line no-control-regex
+export const LINKS = /\u001B\]8;id=[0-9a-f]{16};(?:https?:[\u0021-\u007E]*)?\u0007/g;
+
+/** The same without colour codes and links. */
 export async function renderOnTerminal(
   program: TestProgram,
   columns: number,
   ...argv: string[]
 ): Promise<string> {
-  // oxlint-disable-next-line no-control-regex
-  return (await runOnTerminal(program, columns, ...argv)).replaceAll(/\u001B\[\d+m/g, '');
+  return stripVTControlCharacters((await runOnTerminal(program, columns, ...argv)).replaceAll(LINKS, ''));
+}
+
+/**
+ * Runs the program with a person at a terminal, who types an answer to each question. `\u0003` is Ctrl-C.
+ * Everything that the terminal shows is in `shown`.
+ */
+export async function answering(
+  { env, folder }: TestProgram,
+  argv: readonly string[],
+  answers: readonly string[],
+): Promise<{ exitCode: number; shown: string }> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const left = [...answers];
+  let shown = '';
+  const write = (text: string): void => {
+    shown += text;
+    const answer = /[:\]] $/.test(text) ? left.shift() : undefined;
+    if (answer !== undefined) setImmediate(() => stdin.write(answer === '\u0003' ? answer : `${answer}\r`));
+  };
+  const output = { write, isTTY: true, columns: 200 };
+  const io = {
+    env,
+    cwd: folder,
+    stdin,
+    stdout: output,
+    stderr: output,
+    signal: new AbortController().signal,
+  };
+  const exitCode = await runProgram(argv, io, '0.0.0-test');
+  return { exitCode, shown: stripVTControlCharacters(shown) };
 }

@@ -191,9 +191,20 @@ test('`tables` prints every table and view with its columns and description, as 
   expect(exitCode).toBe(0);
   expect(tables.filter(({ kind }) => kind === 'view').map(({ name }) => name)).toEqual(VIEW_NAMES);
   expect(tables.filter(({ description, columns }) => description === '' || columns.length === 0)).toEqual([]);
-  expect((await program.run('tables')).stdout).toContain(
-    'reopens (view)  How often each conversation was closed and opened again.\n    inbox_id, conversation_id, closes, reopens\n',
-  );
+  const overview = (await program.run('tables')).stdout.split('\n');
+  expect(overview[0]).toMatch(/^name +kind +meaning$/);
+  expect(overview.slice(1, VIEW_NAMES.length + 1).map((line) => line.split(' ')[0])).toEqual(VIEW_NAMES);
+  expect(overview[VIEW_NAMES.length + 1]).toMatch(/^inboxes +table +The shared inboxes\./);
+  const one = await program.run('tables', 'Conversations');
+  expect(one.stdout).toMatch(/^conversations \(table\) {2}The conversations of each inbox\./);
+  expect(one.stdout).toMatch(/\nassignee_id +text\n/);
+  expect(JSON.parse((await program.run('tables', 'reopens', '--json')).stdout)).toMatchObject([
+    { name: 'reopens', columns: ['inbox_id', 'conversation_id', 'closes', 'reopens'] },
+  ]);
+  expect(await program.run('tables', 'conversation')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('Perhaps you meant "conversations"') as string,
+  });
   const database = await temporaryDatabase(place);
   expect(await database.query(`SELECT value FROM settings WHERE name = 'report_timezone'`)).toEqual([
     { value: 'Europe/Berlin' },

@@ -1,12 +1,22 @@
 import { type Command, Option } from 'commander';
 import type { Clock } from '../../core/clock.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import { LIST_NAMES } from '../../core/lists.ts';
 import type { Cursor } from '../../mirror/history/cursor.ts';
-import type { ChangeFilter, History } from '../../mirror/history/read.ts';
+import type { ChangeFilter } from '../../mirror/history/read.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
 import type { Io } from '../../session/terminal.ts';
-import { parseSince, wholeNumber } from '../arguments.ts';
-import { type Format, formatOption, inboxOption, notEmpty, rawOption, type Runner } from '../options.ts';
+import { refuseTwoFormats, wholeNumber } from '../arguments.ts';
+import { checkFilter, type FilterOptions, parseFilter } from '../change-filter.ts';
+import {
+  type Format,
+  formatOption,
+  inboxOption,
+  jsonFormatOption,
+  notEmpty,
+  rawOption,
+  type Runner,
+} from '../options.ts';
 import type { ChangePrinter } from '../output/changes.ts';
 
 /** At most 100 changes in a table, if neither a beginning nor a limit is given. */
@@ -18,14 +28,10 @@ const POLL_MS = 500;
 /** The place before the first change. */
 const BEGINNING: Cursor = { id: 0, epoch: null };
 
-interface ChangesOptions {
+interface ChangesOptions extends FilterOptions {
   readonly follow?: boolean;
-  readonly since?: string;
+  readonly json?: boolean;
   readonly sinceId?: string;
-  readonly list?: ListName;
-  readonly inbox?: string;
-  readonly item?: string;
-  readonly field?: string;
   readonly limit?: string;
   readonly format: Format;
   readonly raw?: boolean;
@@ -45,8 +51,9 @@ export function addChanges(program: Command, run: Runner): void {
     )
     .option(
       '--since <time>',
-      'only changes seen since then: 2026-11-21, 2026-11-21T08:00:00Z, or 30m, 2h, 7d ago',
+      'only changes seen since then: 2026-11-21, 2026-11-21T08:00:00Z, yesterday, or 30m, 2h, 3days ago',
     )
+    .option('--until <time>', 'only changes seen before then')
     .option(
       '--since-id <cursor>',
       'only changes after this cursor or id; store the last one to resume without loss or repeat',
@@ -57,6 +64,7 @@ export function addChanges(program: Command, run: Runner): void {
     .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
     .option('--limit <n>', 'at most this many, not counting those of --follow')
     .addOption(formatOption())
+    .addOption(jsonFormatOption())
     .addOption(rawOption())
     .addHelpText(
       'after',
@@ -68,18 +76,22 @@ export function addChanges(program: Command, run: Runner): void {
 }
 
 async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+  refuseTwoFormats(options);
   const { systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { changePrinter } = await import('../output/changes.ts');
   const clock = systemClock();
   const { readCursor } = await import('../../mirror/mirror.ts');
-  const request = parseOptions(options, readCursor, clock.now());
+  const filter = await parseFilter(options, clock.now());
+  const request = parseOptions(options, filter, readCursor);
   const { mirror } = await openReader(io);
   try {
-    const { history } = mirror;
-    const printer = changePrinter(io, options.format, options.raw ?? false);
-    const last = await printStored(history, request, printer);
-    if (options.follow) await printNew({ history, clock, signal: io.signal }, request.filter, last, printer);
+    const checked = { ...request, filter: await checkFilter(filter, mirror.names) };
+    const { format, raw = false, follow: isFollowing = false } = options;
+    const following = isFollowing ? await mirror.names.inboxes() : null;
+    const printer = changePrinter(io, { format, raw, following });
+    const last = await printStored(mirror, checked, printer);
+    if (isFollowing) await printNew({ mirror, clock, signal: io.signal }, checked.filter, last, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -97,24 +109,19 @@ interface Request {
 }
 
 function parseOptions(
-  options: ChangesOptions,
+  { follow = false, since, until, sinceId, limit, format }: ChangesOptions,
+  filter: ChangeFilter,
   readCursor: (text: string) => Cursor | null,
-  now: number,
 ): Request {
-  const { follow = false, since, sinceId, limit, list, inbox, item, field, format } = options;
   if (follow && format === 'json')
     throw new MirrorError(
       'USAGE',
       '--follow cannot print JSON, because the list would never end. Use --format ndjson.',
     );
+  if (follow && until !== undefined)
+    throw new MirrorError('USAGE', '--follow prints new changes and --until only earlier ones. Use one.');
   return {
-    filter: {
-      list,
-      inboxId: inbox,
-      itemId: item,
-      field,
-      since: since === undefined ? undefined : parseSince(since, now),
-    },
+    filter,
     after: sinceId === undefined ? (since === undefined ? null : BEGINNING) : placeIn(sinceId, readCursor),
     limit: limit === undefined ? null : wholeNumber('--limit', limit),
     onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
@@ -133,7 +140,7 @@ function placeIn(text: string, readCursor: (text: string) => Cursor | null): Cur
 
 /** Prints the changes that the mirror has now. @returns the place at which `--follow` continues */
 async function printStored(
-  history: History,
+  { history, names }: Pick<Mirror, 'history' | 'names'>,
   { filter, after: first, limit, onlyNew, inTable }: Request,
   printer: ChangePrinter,
 ): Promise<Cursor> {
@@ -143,13 +150,13 @@ async function printStored(
   if (onlyNew) return last;
   if (first === null && (limit !== null || inTable)) {
     const newest = await history.newest(filter, limit ?? TABLE_ROWS);
-    await printer.print(newest);
+    await printer.print(await names.of(newest));
     const printed = placeAfter(newest) ?? last;
     return printed.id > last.id ? printed : last;
   }
   let after = first ?? BEGINNING;
   for await (const changes of history.batchesAfter(after, filter, limit ?? undefined)) {
-    await printer.print(changes);
+    await printer.print(await names.of(changes));
     after = placeAfter(changes) ?? after;
   }
   return after;
@@ -157,7 +164,7 @@ async function printStored(
 
 /** Prints new changes until the signal is aborted. */
 async function printNew(
-  { history, clock, signal }: { history: History; clock: Clock; signal: AbortSignal },
+  { mirror, clock, signal }: { mirror: Pick<Mirror, 'history' | 'names'>; clock: Clock; signal: AbortSignal },
   filter: ChangeFilter,
   first: Cursor,
   printer: ChangePrinter,
@@ -165,8 +172,8 @@ async function printNew(
   const { placeAfter } = await import('../../mirror/mirror.ts');
   let after = first;
   while (!signal.aborted) {
-    for await (const changes of history.batchesAfter(after, filter)) {
-      await printer.print(changes);
+    for await (const changes of mirror.history.batchesAfter(after, filter)) {
+      await printer.print(await mirror.names.of(changes));
       after = placeAfter(changes) ?? after;
       if (signal.aborted) return;
     }

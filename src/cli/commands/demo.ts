@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { type Io, paint, printLine } from '../../session/terminal.ts';
+import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
-const CHANGES = 25;
+const EVENTS = 25;
 
 /** The demo's passes carry this name, which tells its file from a real mirror. */
 const COMMAND = 'inbox-mirror demo';
@@ -37,7 +37,8 @@ const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation,
 FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversations' ORDER BY changes.id`;
 
 const PRESENCE =
-  'A row of presence with after = present is a new conversation; with after = missing, one that is gone.';
+  'A row of presence with after = present is a new conversation; with after = missing, one that is gone. ' +
+  'Events that follow each other on one conversation before it is read can be one row, or none.';
 
 export function addDemo(program: Command, run: Runner): void {
   program
@@ -64,11 +65,11 @@ async function runDemo(io: Io, file: string): Promise<number> {
     await sync(demo);
     heading(io, '2. Query the copy in SQL');
     for (const { question, sql } of QUESTIONS) await answer(io, path, question, sql);
-    heading(io, `3. Make ${CHANGES} changes at the service, and sync again`);
+    heading(io, `3. Let ${EVENTS} things happen at the service, and sync again`);
     changeData(sandbox);
     await sync(demo);
     await answer(io, path, 'What changed?', LATEST_CHANGES);
-    printLine(io.stdout, PRESENCE);
+    printLine(io.stdout, wrapped(io.stdout, PRESENCE));
     heading(io, '4. Next steps');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
@@ -112,7 +113,7 @@ async function isDemo(path: string): Promise<boolean> {
 
 /** Plays usual changes, and removes one conversation, which gets a tombstone. */
 function changeData({ world, applyEvents }: Sandbox): void {
-  applyEvents(CHANGES - 1);
+  applyEvents(EVENTS - 1);
   const [busiest] = world.inboxes.values();
   const [oldest] = busiest?.conversations.keys() ?? [];
   if (busiest !== undefined && oldest !== undefined) world.removeConversation(busiest.id, oldest);

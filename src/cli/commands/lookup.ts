@@ -4,6 +4,7 @@ import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
 import { COLUMNS, type Item } from '../../core/lists.ts';
 import { asCell, type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
+import { inboxIdOf } from '../inbox.ts';
 import { inboxOption, jsonOption, notEmpty, type Runner } from '../options.ts';
 
 interface LookupOptions {
@@ -19,35 +20,37 @@ export function addLookup(program: Command, run: Runner): void {
   lookup
     .command('user')
     .description('Finds a user of an inbox by e-mail address.')
-    .addOption(inboxOption('the inbox to search').makeOptionMandatory())
+    .addOption(inboxOption('the inbox to search: its id or its name').makeOptionMandatory())
     .requiredOption('--email <address>', 'the whole e-mail address', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, email, json = false }: LookupOptions & { readonly email: string }) =>
-      run((io) => printMatches(io, { list: 'users', inboxId: inbox, term: email, json })),
+      run((io) => printMatches(io, { list: 'users', inbox, term: email, json })),
     );
   lookup
     .command('tag')
     .description('Finds tags of an inbox by name. The service decides whether a part of the name is enough.')
-    .addOption(inboxOption('the inbox to search').makeOptionMandatory())
+    .addOption(inboxOption('the inbox to search: its id or its name').makeOptionMandatory())
     .requiredOption('--name <name>', 'the name to search for', notEmpty)
     .addOption(jsonOption())
     .action(({ inbox, name, json = false }: LookupOptions & { readonly name: string }) =>
-      run((io) => printMatches(io, { list: 'tags', inboxId: inbox, term: name, json })),
+      run((io) => printMatches(io, { list: 'tags', inbox, term: name, json })),
     );
 }
 
 interface Lookup {
   readonly list: 'users' | 'tags';
-  readonly inboxId: string;
+  /** The inbox's id or name. */
+  readonly inbox: string;
   /** E-mail address of a user, name of a tag. */
   readonly term: string;
   readonly json: boolean;
 }
 
-async function printMatches(io: Io, { list, inboxId, term, json }: Lookup): Promise<number> {
+async function printMatches(io: Io, { list, inbox, term, json }: Lookup): Promise<number> {
   const { withSession } = await import('../../session/session.ts');
-  return await withSession(io, async ({ client, config }) => {
+  return await withSession(io, async ({ client, config, mirror }) => {
     for (const sentence of config.warnings) printWarning(io.stderr, sentence);
+    const inboxId = await inboxIdOf(inbox, await mirror.inboxes());
     const options = { reason: 'manual', signal: io.signal } as const;
     const { items, complete } = await client.search({ list, inboxId }, term, options);
     if (json) printJson(io.stdout, asJson(items));

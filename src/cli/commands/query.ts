@@ -4,10 +4,11 @@ import type { Command } from 'commander';
 import { unlessAborted } from '../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import type { Io } from '../../session/terminal.ts';
-import { parseLimit, parseTimeout } from '../arguments.ts';
-import { type Format, formatOption, rawOption, type Runner } from '../options.ts';
+import { parseLimit, parseTimeout, refuseTwoFormats } from '../arguments.ts';
+import { type Format, formatOption, jsonFormatOption, rawOption, type Runner } from '../options.ts';
 
 interface QueryOptions {
+  readonly json?: boolean;
   readonly format: Format;
   readonly timeout?: string;
   readonly raw?: boolean;
@@ -24,6 +25,7 @@ export function addQuery(program: Command, run: Runner): void {
     )
     .argument('<sql>', 'the query in quotes; - reads it from stdin')
     .addOption(formatOption())
+    .addOption(jsonFormatOption())
     .addOption(rawOption())
     .option('--limit <n>', 'print at most this many rows (default: 1000 in a table, else all)')
     .option(
@@ -43,8 +45,9 @@ export function addQuery(program: Command, run: Runner): void {
 async function runQuery(
   io: Io,
   argument: string,
-  { format, timeout, raw = false, limit: most }: QueryOptions,
+  { format, json = false, timeout, raw = false, limit: most }: QueryOptions,
 ): Promise<number> {
+  refuseTwoFormats({ json, format });
   const limit = most === undefined ? undefined : parseLimit(most, format);
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
   const { openReadOnly } = await import('../../query/open.ts');

@@ -1,38 +1,83 @@
 import type { Command } from 'commander';
-import { EXIT } from '../../core/errors.ts';
-import { type Io, printJson, printLine } from '../../session/terminal.ts';
+import { SECOND } from '../../core/clock.ts';
+import { EXIT, MirrorError } from '../../core/errors.ts';
+import { harmless, type Io, printJson, printLine } from '../../session/terminal.ts';
+import type { WholeStatus } from '../../status/observe.ts';
 import { jsonOption, type Runner } from '../options.ts';
+
+/** `--watch` reads the mirror again after this many ms. */
+const WATCH_MS = 2 * SECOND;
+
+interface StatusOptions {
+  readonly all?: boolean;
+  readonly watch?: boolean;
+  readonly json?: boolean;
+}
 
 export function addStatus(program: Command, run: Runner): void {
   program
     .command('status')
     .summary('print freshness, budget, gate and lease')
     .description(
-      'Prints the freshness of each list, open sweeps, the budget, the gate and the lease. ' +
+      'Prints one sentence, the lists that need a look, the budget, the gate and the lease. ' +
         'Sends no request. ' +
         'Exits with 5 if a list is stale or was never complete, its latest sweep failed, the gate is shut, ' +
         'or a daemon found the service out of reach.',
     )
+    .option('--all', 'print every list, also the fresh ones')
+    .option('--watch', 'print again every 2 s on a terminal, until Ctrl-C')
     .addOption(jsonOption())
-    .action(({ json = false }: { json?: boolean }) => run((io) => printStatus(io, json)));
+    .action((options: StatusOptions) => run((io) => runStatus(io, options)));
 }
 
-async function printStatus(io: Io, json: boolean): Promise<number> {
+async function runStatus(
+  io: Io,
+  { all = false, watch = false, json = false }: StatusOptions,
+): Promise<number> {
+  if (watch) return await watchStatus(io, { all, json });
+  const { statusAsJson } = await import('../../status/json.ts');
+  const { statusAsText } = await import('../output/status/status.ts');
+  const status = await readStatus(io);
+  if (json) printJson(io.stdout, statusAsJson(status));
+  else printLine(io.stdout, statusAsText(io.stdout, status, all));
+  return status.healthy ? EXIT.done : EXIT.stale;
+}
+
+/** Draws the status in place until the signal is aborted. */
+async function watchStatus(io: Io, { all, json }: { all: boolean; json: boolean }): Promise<number> {
+  const { stdout, signal } = io;
+  if (json || stdout.isTTY !== true)
+    throw new MirrorError(
+      'USAGE',
+      '--watch draws on a terminal only, and no JSON. For a program, run `status --json` again and again.',
+    );
+  const { createLogUpdate } = await import('log-update');
+  const { systemClock } = await import('../../session/clock.ts');
+  const { statusAsText } = await import('../output/status/status.ts');
+  const update = createLogUpdate(stdout as NodeJS.WriteStream);
+  const clock = systemClock();
+  try {
+    while (!signal.aborted) {
+      update(harmless(stdout, statusAsText(stdout, await readStatus(io), all)));
+      await clock.sleep(WATCH_MS, signal).catch(() => undefined);
+    }
+  } finally {
+    update.done();
+  }
+  return EXIT.interrupted;
+}
+
+async function readStatus(io: Io): Promise<WholeStatus> {
   const { thisProcess } = await import('../../session/claim.ts');
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
-  const { statusAsJson } = await import('../../status/json.ts');
   const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');
-  const { statusAsText } = await import('../output/status.ts');
   const { config, mirror, others } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };
     const judged = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
-    const status = await readDetails(mirror, config, judged);
-    if (json) printJson(io.stdout, statusAsJson(status));
-    else printLine(io.stdout, statusAsText(io.stdout, status));
-    return status.healthy ? EXIT.done : EXIT.stale;
+    return await readDetails(mirror, config, judged);
   } finally {
     await mirror.close();
   }

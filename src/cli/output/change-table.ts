@@ -1,56 +1,122 @@
+import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
-import type { ChangeRecord } from '../../mirror/history/read.ts';
-import { changeAsJson } from '../../mirror/mirror.ts';
-import { asCell, type Output, paint } from '../../session/terminal.ts';
-import { renderTable } from './table.ts';
+import { changedFields } from '../../core/diff.ts';
+import type { NamedChange } from '../../mirror/items/names.ts';
+import { asCell, linked, type Output, paint } from '../../session/terminal.ts';
 
-/** The names of a change's fields in a table; the other formats also have the cursor. */
-const TABLE_COLUMNS = [
-  'id',
-  'observed_at',
-  'previously_seen_at',
-  'list',
-  'inbox_id',
-  'item_id',
-  'field',
-  'old_value',
-  'new_value',
-] as const;
+const TITLES = ['id', 'seen (UTC)', 'inbox', 'item', 'field', 'change'] as const;
 
-/** The names of a change's fields in JSON and CSV. */
-export const CHANGE_COLUMNS = [...TABLE_COLUMNS, 'cursor'] as const;
+/** While following, room for an id of 6 digits, a conversation's id of 16, and two words of a status. */
+const LEAST = { id: 6, seen: 19, item: 29, change: 24 } as const;
 
-type Fields = Record<(typeof TABLE_COLUMNS)[number], string>;
+/** Columns between two cells. */
+const GAP = '  ';
 
-/**
- * Changes as an aligned table. On a terminal too narrow for nine columns, each change fills two lines.
- * @param titled whether to print the column titles: only above the first changes
- */
-export function changeTable(output: Output, changes: readonly ChangeRecord[], titled: boolean): string {
-  const rows = changes.map((change) => {
-    const fields = changeAsJson(change);
-    return TABLE_COLUMNS.map((name) => fields[name] ?? null).map((value) =>
-      value === null ? '' : asCell(String(value)),
-    );
-  });
-  const titles = TABLE_COLUMNS.map((title) => ({ title }));
-  // Measure without colours.
-  const plain = renderTable({ write: () => undefined }, titles, rows);
-  if (
-    output.isTTY === true &&
-    Math.max(...plain.split('\n').map((text) => stringWidth(text))) > (output.columns ?? 0)
-  )
-    return rows.map((row) => onTwoLines(output, row)).join('\n');
-  const lines = renderTable(output, titles, rows);
-  return titled ? lines : lines.slice(lines.indexOf('\n') + 1);
+/** The cells in the order of {@link TITLES}. */
+type Cells = readonly [string, string, string, string, string, string];
+
+interface Row {
+  readonly cells: Cells;
+  /** The inbox's name without its id, for a narrow terminal. */
+  readonly shortInbox: string;
+  readonly permalink: string | null;
 }
 
-function onTwoLines(output: Output, row: readonly string[]): string {
-  const fields = Object.fromEntries(TABLE_COLUMNS.map((name, index) => [name, row[index] ?? ''])) as Fields;
-  // Ids are long: short list names and whole seconds make the line fit into 80 columns.
-  const list = fields.inbox_id === '' ? fields.list : `${fields.list}/${fields.inbox_id}`;
-  const values = `${fields.old_value || '(none)'} → ${fields.new_value || '(none)'}`;
-  const at = fields.observed_at.replace(/\.\d+Z$/, 'Z');
-  const head = `${paint(output, 'dim', `${fields.id}  ${at}`)}  ${list} ${fields.item_id}`;
-  return `${head}\n    ${paint(output, 'bold', fields.field)}  ${values}`;
+const LIST_WORDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
+
+/**
+ * Prints changes as aligned columns. On a terminal too narrow for them, each change fills two lines. The
+ * layout and the widths of the first changes hold for all later ones, which can only widen a column.
+ */
+export class ChangeTable {
+  readonly #output: Output;
+  #widths: number[] | null = null;
+  #isNarrow = false;
+
+  /**
+   * @param inboxes the inboxes of a mirror that is followed: the titles come before the first change, so that
+   *   the widths cannot depend on it; null: it is not followed
+   */
+  constructor(output: Output, inboxes: readonly { id: string; name: string | null }[] | null) {
+    this.#output = output;
+    if (inboxes === null) return;
+    const inbox = Math.max(5, ...inboxes.map(({ id, name }) => stringWidth(named(name, id))));
+    const field = Math.max(...changedFields().map((name) => name.length));
+    this.#layOut([LEAST.id, LEAST.seen, inbox, LEAST.item, field, LEAST.change]);
+  }
+
+  /** The titles, then the changes below those of earlier calls. Each line ends with a line break. */
+  render(changes: readonly NamedChange[], { titled }: { titled: boolean }): string {
+    const rows = changes.map(rowOf);
+    if (this.#widths === null)
+      this.#layOut(
+        TITLES.map((title, index) =>
+          Math.max(title.length, ...rows.map(({ cells }) => stringWidth(cells[index] ?? ''))),
+        ),
+      );
+    const head = this.#lines({ cells: TITLES, shortInbox: 'inbox', permalink: null }, true);
+    return [...(titled ? [head] : []), ...rows.map((row) => this.#lines(row, false))]
+      .map((text) => `${text}\n`)
+      .join('');
+  }
+
+  #layOut(widths: number[]): void {
+    this.#widths = widths;
+    const width = widths.reduce((sum, cells) => sum + cells, GAP.length * (TITLES.length - 1));
+    this.#isNarrow = this.#output.isTTY === true && width > (this.#output.columns ?? 0);
+  }
+
+  #lines(row: Row, isHead: boolean): string {
+    const output = this.#output;
+    const bold = (text: string): string => (isHead ? paint(output, 'bold', text) : text);
+    const [id, seen, inbox, , field, change] = row.cells.map((cell, index) => this.#pad(cell, index));
+    const item = this.#item(row);
+    if (!this.#isNarrow) return bold([id, seen, inbox, item, field, change].join(GAP).trimEnd());
+    const before = `${id}${GAP}${seen}${GAP}`;
+    const room = (output.columns ?? 0) - stringWidth(before) - GAP.length - stringWidth(row.cells[3]);
+    const shown = stringWidth(row.cells[2]) <= room ? row.cells[2] : row.shortInbox;
+    const fitted = shown === '' || room < 1 ? '' : `${cliTruncate(shown, room)}${GAP}`;
+    const dim = isHead ? before : paint(output, 'dim', before);
+    return bold(`${dim}${fitted}${item.trimEnd()}\n    ${row.cells[4]}${GAP}${row.cells[5]}`);
+  }
+
+  /** The item, which leads to its page at the service. */
+  #item({ cells, permalink }: Row): string {
+    const padding = this.#pad(cells[3], 3).slice(cells[3].length);
+    return linked(this.#output, cells[3], permalink) + padding;
+  }
+
+  /** Fills a cell up to its column's width, which it may widen. Ids are at the right. */
+  #pad(cell: string, index: number): string {
+    const widths = this.#widths ?? [];
+    widths[index] = Math.max(widths[index] ?? 0, stringWidth(cell));
+    const space = ' '.repeat((widths[index] ?? 0) - stringWidth(cell));
+    return index === 0 ? space + cell : cell + space;
+  }
+}
+
+function rowOf(change: NamedChange): Row {
+  const { id, observedAt, inboxId, inbox, list, itemId, item, field } = change;
+  const isOfInbox = inboxId !== null;
+  return {
+    cells: [
+      String(id),
+      observedAt.toISOString().slice(0, 19).replace('T', ' '),
+      isOfInbox ? named(inbox, inboxId) : '',
+      `${LIST_WORDS[list]} ${list === 'conversations' ? asCell(itemId) : named(item, itemId)}`,
+      asCell(field),
+      `${valueOf(change.oldName, change.oldValue)} → ${valueOf(change.newName, change.newValue)}`,
+    ],
+    shortInbox: asCell(inbox ?? inboxId ?? ''),
+    permalink: change.permalink,
+  };
+}
+
+function valueOf(name: string | null, value: string | null): string {
+  return value === null ? '(none)' : named(name, value);
+}
+
+/** `Support (20117)`, or the id alone. */
+function named(name: string | null, id: string): string {
+  return name === null ? asCell(id) : `${asCell(name)} (${asCell(id)})`;
 }

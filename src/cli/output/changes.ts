@@ -1,35 +1,64 @@
-import type { ChangeRecord } from '../../mirror/history/read.ts';
-import { asNdjson, changeAsJson } from '../../mirror/mirror.ts';
-import { asHarmlessJson, type Io, printLine } from '../../session/terminal.ts';
+import { asNdjson, namedChangeAsJson } from '../../mirror/mirror.ts';
+import type { NamedChange } from '../../mirror/items/names.ts';
+import { asHarmlessJson, harmless, type Io, printLine } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
 import { asCsv } from './cells.ts';
-import { CHANGE_COLUMNS, changeTable } from './change-table.ts';
+import { ChangeTable } from './change-table.ts';
 import { writePaced } from './paced.ts';
 
 /** Prints changes in batches. `print` waits until the reader of the output accepts more. */
 export interface ChangePrinter {
-  print(changes: readonly ChangeRecord[]): Promise<void>;
+  print(changes: readonly NamedChange[]): Promise<void>;
   /** Prints the end of the format, or its form of an empty result. */
   end(): Promise<void>;
 }
 
-export function changePrinter({ stdout: output, signal }: Io, format: Format, raw: boolean): ChangePrinter {
+/** The names of a change's fields in JSON and CSV. */
+const COLUMNS = [
+  'id',
+  'observed_at',
+  'previously_seen_at',
+  'list',
+  'inbox_id',
+  'item_id',
+  'field',
+  'old_value',
+  'new_value',
+  'cursor',
+  'inbox',
+  'item',
+  'old_name',
+  'new_name',
+  'permalink',
+] as const;
+
+/** The form of the output. */
+export interface ChangeForm {
+  readonly format: Format;
+  readonly raw: boolean;
+  /** With `--follow`, the mirror's inboxes: a table's titles come before its first change. Else null. */
+  readonly following: readonly { id: string; name: string | null }[] | null;
+}
+
+export function changePrinter(
+  { stdout: output, signal }: Io,
+  { format, raw, following }: ChangeForm,
+): ChangePrinter {
   let printed = 0;
   const csv = { raw, onTerminal: output.isTTY === true };
+  const table = new ChangeTable(output, following);
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
-  const forms: Record<Format, (changes: readonly ChangeRecord[]) => string> = {
+  const forms: Record<Format, (changes: readonly NamedChange[]) => string> = {
     ndjson: (changes) => asHarmlessJson(asNdjson(changes)),
-    csv: (changes) =>
-      begin(asCsv([CHANGE_COLUMNS], csv), '') +
-      asCsv(
-        changes.map((change) => Object.values(changeAsJson(change))),
-        csv,
-      ),
+    csv: (changes) => begin(asCsv([COLUMNS], csv), '') + asCsv(changes.map(rowOf), csv),
     json: (changes) =>
       begin('[\n  ', ',\n  ') +
-      changes.map((change) => asHarmlessJson(JSON.stringify(changeAsJson(change)))).join(',\n  '),
-    table: (changes) => `${changeTable(output, changes, printed === 0)}\n`,
+      changes.map((change) => asHarmlessJson(JSON.stringify(namedChangeAsJson(change)))).join(',\n  '),
+    table: (changes) =>
+      harmless(output, table.render(changes, { titled: printed === 0 && following === null })),
   };
+  if (format === 'table' && following !== null)
+    output.write(harmless(output, table.render([], { titled: true })));
   return {
     async print(changes) {
       if (changes.length === 0) return;
@@ -39,8 +68,13 @@ export function changePrinter({ stdout: output, signal }: Io, format: Format, ra
     },
     async end() {
       if (format === 'json') output.write(printed === 0 ? '[]\n' : '\n]\n');
-      else if (printed === 0 && format === 'csv') output.write(asCsv([CHANGE_COLUMNS], csv));
-      else if (printed === 0 && format === 'table') printLine(output, '(no changes)');
+      else if (printed === 0 && format === 'csv') output.write(asCsv([COLUMNS], csv));
+      else if (printed === 0 && format === 'table' && following === null) printLine(output, '(no changes)');
     },
   };
+}
+
+function rowOf(change: NamedChange): (string | number | null)[] {
+  const fields = namedChangeAsJson(change);
+  return COLUMNS.map((name) => fields[name] ?? null);
 }

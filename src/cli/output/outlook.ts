@@ -8,7 +8,7 @@ import type { MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
-import { gateWords } from './gate.ts';
+import { gateWords } from './status/gate.ts';
 import { renderTable } from './table.ts';
 
 /** All that `plan` prints. */

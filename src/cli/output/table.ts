@@ -1,5 +1,7 @@
 import Table from 'cli-table3';
+import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
 import { type Output, paint } from '../../session/terminal.ts';
 
 export interface Column {
@@ -27,15 +29,89 @@ const NO_LINES = {
   middle: '  ',
 };
 
+/** Columns between two cells. */
+const GAP = 2;
+
+/** The last column is wrapped to no fewer columns than this; with less room its text goes below the row. */
+const LEAST_ROOM = 20;
+
+/** No column is cut to fewer columns than this. */
+const LEAST_WIDTH = 12;
+
+/** The indentation of a text below its row. */
+const BELOW = '    ';
+
 /**
- * Aligned columns under their titles. Foreign text passes `asCell` first.
- * A line break in a cell is shown as ⏎, so that a row is one line.
+ * Aligned columns under their titles. Foreign text passes `asCell` first. A line break in a cell is shown as
+ * ⏎. On a terminal that is too narrow, the texts of a last column at the left are wrapped between words.
  */
 export function renderTable(
   output: Output,
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
 ): string {
+  const text = aligned(output, columns, rows).join('\n');
+  const width = output.isTTY === true ? (output.columns ?? 0) : 0;
+  const isLeft = (columns.at(-1)?.align ?? 'left') === 'left';
+  const isWide = text.split('\n').some((line) => stringWidth(line) > width);
+  return width > LEAST_ROOM && isLeft && columns.length > 1 && isWide
+    ? withWrappedTexts(output, columns, rows, width)
+    : text;
+}
+
+function withWrappedTexts(
+  output: Output,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string {
+  const [before, cut] = narrowed(columns.slice(0, -1), rows, width);
+  const { title: lastTitle, width: lastWidth = 0 } = columns.at(-1) ?? { title: '' };
+  const room = width - before - GAP;
+  const isBeside = room >= LEAST_ROOM;
+  const texts = rows.map((row) => {
+    const text = row.at(-1)?.replaceAll(/\r?\n/g, '⏎') ?? '';
+    return wrapAnsi(text, isBeside ? room : width - BELOW.length, { hard: true }).split('\n');
+  });
+  const firsts = cut.map((row, index) => (isBeside ? [...row, texts[index]?.[0] ?? ''] : row));
+  const last = { title: lastTitle, width: Math.min(lastWidth, room) };
+  const titles = isBeside ? [...columns.slice(0, -1), last] : columns.slice(0, -1);
+  const [head = '', ...lines] = aligned(output, titles, firsts);
+  const more = lines.flatMap((line, index) => {
+    const rest = texts[index]?.slice(isBeside ? 1 : 0).filter((text) => text !== '') ?? [];
+    const indent = isBeside ? ' '.repeat(before + GAP) : BELOW;
+    return [line, ...rest.map((text) => indent + text)];
+  });
+  return [head, ...more].join('\n');
+}
+
+/** Cuts the widest column at the left until the row fits. @returns the width of the rows, and their cells */
+function narrowed(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): [width: number, rows: string[][]] {
+  const widths = columns.map(({ title, width: least = 0 }, index) =>
+    Math.max(least, stringWidth(title), ...rows.map((row) => stringWidth(row[index] ?? ''))),
+  );
+  const whole = widths.reduce((sum, cells) => sum + cells, GAP * (columns.length - 1));
+  const over = whole - width;
+  const widest = columns.reduce(
+    (best, { align }, index) =>
+      align !== 'right' && (widths[index] ?? 0) > (widths[best] ?? 0) ? index : best,
+    0,
+  );
+  const most = Math.max(LEAST_WIDTH, (widths[widest] ?? 0) - over);
+  const cut = rows.map((row) =>
+    columns.map((_, index) =>
+      index === widest && over > 0 ? cliTruncate(row[index] ?? '', most) : (row[index] ?? ''),
+    ),
+  );
+  return [over > 0 ? whole - (widths[widest] ?? 0) + most : whole, cut];
+}
+
+/** The titles and the rows, a line each. */
+function aligned(output: Output, columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const table = new Table({
     head: columns.map(({ title, align, width = 0 }) => {
       const room = ' '.repeat(Math.max(0, width - stringWidth(title)));
@@ -50,6 +126,5 @@ export function renderTable(
   return table
     .toString()
     .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n');
+    .map((line) => line.trimEnd());
 }

@@ -1,3 +1,6 @@
+import cliTruncate from 'cli-truncate';
+import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
 import { type Budget, pagesFor } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
@@ -20,25 +23,33 @@ export interface Pace {
   readonly sentBefore: number;
 }
 
-/** In characters. */
-const BAR_WIDTH = 24;
+/** The inbox's name without control characters; null: unknown. */
+type InboxName = (id: string) => string | null;
+
+/** The widest and the narrowest bar, in characters. A bar without room for the narrowest is left out. */
+const WIDEST_BAR = 24;
+const NARROWEST_BAR = 5;
 /** At most this many bars at a time. */
 const MOST_BARS = 8;
-/** At least this many characters of a line are drawn, even on a narrower terminal. */
+/** At least this many columns of a line are drawn, even on a narrower terminal. */
 const LEAST_WIDTH = 20;
+/** A list's name keeps at least this many columns. */
+const LEAST_NAME = 14;
 
 /** Counts the progress of a pass and draws it: a bar for each list under way, and a line for the pass. */
 export class Bars {
   readonly #lists = new Map<string, ListState>();
   readonly #pace: Pace;
+  readonly #inboxName: InboxName;
   readonly #startedAt: number;
   #requests = 0;
   #rows = 0;
   #note = '';
 
   /** `now` in epoch ms. */
-  constructor(pace: Pace, now: number) {
+  constructor(pace: Pace, inboxName: InboxName, now: number) {
     this.#pace = pace;
+    this.#inboxName = inboxName;
     this.#startedAt = now;
   }
 
@@ -67,15 +78,14 @@ export class Bars {
     this.#note = asCell(text);
   }
 
-  /** The display as lines of at most `width` characters. */
+  /** The display as lines that fit a terminal of `width` columns. */
   render(now: number, width: number): string {
+    const room = Math.max(LEAST_WIDTH, width - 1);
     const lists = [...this.#lists.values()];
     const active = lists.filter(({ state }) => state === 'walking' || state === 'asking').slice(0, MOST_BARS);
-    const nameWidth = Math.max(0, ...active.map(({ key }) => describeList(key).length));
-    const lines = active.map((list) => this.#bar(list, nameWidth));
-    lines.push(this.#summary(lists, now));
-    if (this.#note !== '') lines.push(this.#note);
-    return lines.map((line) => line.slice(0, Math.max(LEAST_WIDTH, width - 1))).join('\n');
+    const lines = [...this.#bars(active, room), ...fitParts(this.#summary(lists, now), room)];
+    if (this.#note !== '') lines.push(...wrapAnsi(this.#note, room, { hard: true }).split('\n'));
+    return lines.join('\n');
   }
 
   #list(key: ListKey): ListState {
@@ -85,30 +95,43 @@ export class Bars {
     return known;
   }
 
-  #bar({ key, pages, items, expected, state }: ListState, nameWidth: number): string {
-    const share = expected === null || expected === 0 ? null : Math.min(1, items / expected);
-    const filled = share === null ? 0 : Math.round(share * BAR_WIDTH);
-    const bar = share === null ? '·'.repeat(BAR_WIDTH) : '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-    const name = describeList(key).padEnd(nameWidth);
-    const of = expected === null ? '' : ` of about ${thousands(expected)}`;
-    const asking = state === 'asking' ? ', requesting the missing rows' : '';
-    return `${name} ${bar} ${plural(pages, 'page')}, ${thousands(items)}${of} rows${asking}`;
+  /** A line for each list: its name, a bar as wide as the room allows, and its figures. */
+  #bars(active: readonly ListState[], room: number): string[] {
+    const figures = active.map(figuresOf);
+    const widest = Math.max(0, ...figures.map((text) => stringWidth(text)));
+    const mostName = Math.max(LEAST_NAME, room - widest - 1);
+    const names = active.map(({ key }) => this.#nameOf(key, mostName));
+    const nameWidth = Math.max(0, ...names.map((name) => stringWidth(name)));
+    const barWidth = Math.min(WIDEST_BAR, room - nameWidth - widest - 2);
+    return active.map((list, index) => {
+      const name = names[index] ?? '';
+      const bar = barWidth < NARROWEST_BAR ? '' : `${barOf(list, barWidth)} `;
+      const padded = name + ' '.repeat(nameWidth - stringWidth(name));
+      return cliTruncate(`${padded} ${bar}${figures[index]}`, room);
+    });
   }
 
-  #summary(lists: readonly ListState[], now: number): string {
+  /** The list's name, without the inbox's id if there is no room for it. */
+  #nameOf({ list, inboxId }: ListKey, most: number): string {
+    const inbox = inboxId === null ? null : this.#inboxName(inboxId);
+    const whole = describeList({ list, inboxId }, inbox);
+    if (stringWidth(whole) <= most || inbox === null) return cliTruncate(whole, most);
+    return cliTruncate(`${list} of ${inbox}`, most);
+  }
+
+  #summary(lists: readonly ListState[], now: number): string[] {
     const seconds = Math.max(0.001, (now - this.#startedAt) / SECOND);
     const done = lists.filter(({ state }) => state === 'done').length;
     const sent = this.#pace.sentBefore + this.#requests;
     const left = this.#requestsLeft(lists);
-    const parts = [
+    return [
       `${thousands(done)} of ${plural(lists.length, 'list')}`,
       `${thousands(Math.round(this.#rows / seconds))} rows/s`,
       `budget ${thousands(sent)} of ${thousands(this.#pace.budget.perDay)}`,
       left === null
-        ? 'time left unknown'
+        ? `${plural(this.#requests, 'page')}, ${plural(this.#rows, 'row')}, total unknown`
         : `about ${duration((left / this.#pace.budget.perSecond) * SECOND)} left`,
     ];
-    return parts.join(' · ');
   }
 
   /** Requests until the end of the pass; null while the size of any list is unknown. */
@@ -121,4 +144,27 @@ export class Bars {
     }
     return left;
   }
+}
+
+function figuresOf({ pages, items, expected, state }: ListState): string {
+  const of = expected === null ? '' : ` of about ${thousands(expected)}`;
+  const asking = state === 'asking' ? ', requesting the missing rows' : '';
+  return `${plural(pages, 'page')}, ${thousands(items)}${of} rows${asking}`;
+}
+
+function barOf({ items, expected }: ListState, width: number): string {
+  if (expected === null || expected === 0) return '·'.repeat(width);
+  const filled = Math.round(Math.min(1, items / expected) * width);
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
+}
+
+/** Parts of a sentence, separated by dots, on as many lines as they need. */
+function fitParts(parts: readonly string[], room: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const longer = `${lines.at(-1)} · ${part}`;
+    if (lines.length > 0 && stringWidth(longer) <= room) lines[lines.length - 1] = longer;
+    else lines.push(cliTruncate(part, room));
+  }
+  return lines;
 }

@@ -1,10 +1,11 @@
 import { createLogUpdate } from 'log-update';
-import { duration } from '../../core/humanize.ts';
-import { listId } from '../../core/lists.ts';
+import { duration, inClockTimes } from '../../core/humanize.ts';
+import { describeList, listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
 import type { Display, Session } from '../../session/session.ts';
-import { type Output, printLine } from '../../session/terminal.ts';
+import type { InboxNames } from '../../session/words/names.ts';
+import { type Output, paint, printLine } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { Bars, type Pace } from './bars.ts';
 
@@ -26,6 +27,9 @@ export interface PassDisplay extends Display {
 export interface DisplayDeps {
   readonly pace: Pace;
   readonly log: Log;
+  readonly names: InboxNames;
+  /** The time zone of the times of day. */
+  readonly timezone: string;
   /** Epoch ms. */
   readonly now: () => number;
 }
@@ -33,11 +37,11 @@ export interface DisplayDeps {
 /** Shows a pass on `output` while `work` runs, together with the session's log lines and gate events. */
 export async function withDisplay<Result>(
   output: Output,
-  { attach, config, clock, log, mirror }: Session,
+  { attach, config, clock, log, mirror, names }: Session,
   work: (display: PassDisplay) => Promise<Result>,
 ): Promise<Result> {
   const pace = { budget: config.budget, sentBefore: await mirror.budget.sentInWindow(clock.now()) };
-  const display = passDisplay(output, { pace, log, now: clock.now });
+  const display = passDisplay(output, { pace, log, names, timezone: config.reportTimezone, now: clock.now });
   const detach = attach(display);
   try {
     return await work(display);
@@ -51,13 +55,14 @@ export function passDisplay(output: Output, deps: DisplayDeps): PassDisplay {
   return output.isTTY === true ? barDisplay(output, deps) : lineDisplay(output, deps);
 }
 
-function barDisplay(output: Output, { pace, log, now }: DisplayDeps): PassDisplay {
+function barDisplay(output: Output, { pace, log, names, timezone, now }: DisplayDeps): PassDisplay {
   const update = createLogUpdate(output as NodeJS.WriteStream);
-  const bars = new Bars(pace, now());
-  const draw = (): void => update(bars.render(now(), output.columns ?? 80));
+  const bars = new Bars(pace, names.of, now());
+  const draw = (): void => update(inColour(output, bars.render(now(), output.columns ?? 80)));
   const timer = setInterval(draw, REDRAW_MS);
   return {
     event(event) {
+      names.after(event);
       bars.apply(event);
       if (event.kind === 'page') bars.note('');
       logProblem(event, log);
@@ -65,10 +70,14 @@ function barDisplay(output: Output, { pace, log, now }: DisplayDeps): PassDispla
     gateEvent(event) {
       if (event.kind === 'paused')
         bars.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
-      else if (event.kind === 'retry') bars.note(`Retrying in ${duration(event.waitMs)}: ${event.cause}`);
-      else if (event.kind === 'opened') bars.note('');
+      else if (event.kind === 'retry') {
+        const { key, waitMs, cause } = event;
+        const inbox = key?.inboxId == null ? null : names.of(key.inboxId);
+        const list = key === null ? '' : ` ${describeList(key, inbox)}`;
+        bars.note(`Retrying${list} in ${duration(waitMs)}: ${cause}`);
+      } else if (event.kind === 'opened') bars.note('');
     },
-    note: (text) => bars.note(text),
+    note: (text) => bars.note(inClockTimes(text, now(), timezone)),
     writeLog(line) {
       update.clear();
       output.write(line);
@@ -84,6 +93,13 @@ function barDisplay(output: Output, { pace, log, now }: DisplayDeps): PassDispla
       update.done();
     },
   };
+}
+
+/** The bars in colour: what is read, and what is left or unknown. */
+function inColour(output: Output, text: string): string {
+  return text
+    .replaceAll(/█+/g, (read) => paint(output, 'cyan', read))
+    .replaceAll(/░+|·{2,}/g, (left) => paint(output, 'dim', left));
 }
 
 function lineDisplay(output: Output, { log }: DisplayDeps): PassDisplay {

@@ -1,5 +1,5 @@
 import { SECOND } from '../../core/clock.ts';
-import { thousands, duration, plural } from '../../core/humanize.ts';
+import { clockTime, thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
@@ -26,20 +26,22 @@ export async function printForecast(
   const endsAt = new Date(clock.now() + forecast.lastsMs);
   printLine(
     output,
-    json ? JSON.stringify(asJson(forecast, endsAt), null, 2) : wrapped(output, asWords(forecast, endsAt)),
+    json
+      ? JSON.stringify(asJson(forecast, endsAt), null, 2)
+      : wrapped(output, asWords(forecast, clockTime(endsAt, clock.now(), config.reportTimezone))),
   );
 }
 
-function asWords(forecast: Forecast, endsAt: Date): string {
+/** @param end the time of day at which the resync would end */
+function asWords(forecast: Forecast, end: string): string {
   const { requests, perDay, sentInWindow, lastsMs, complete } = forecast;
   const share = ((requests / perDay) * 100).toFixed(1);
   const lists = plural(forecast.lists.length, 'list');
   const cost = `${complete ? '' : 'at least '}${plural(requests, 'request')}`;
-  const end = endsAt.toISOString().replace(/\.\d+Z$/, 'Z');
   const lines = [
     `A resync of ${lists} costs ${cost}: ` +
       `${share} % of the day's ${thousands(perDay)}, of which ${thousands(sentInWindow)} are used.`,
-    `It would end ${complete ? 'about' : 'at the earliest'} ${end}, in ${duration(lastsMs)}.`,
+    `It would end ${complete ? '' : 'at the earliest '}in ${duration(lastsMs)}, at ${end}.`,
   ];
   if (!complete) lines.push('The size of some lists is unknown: no sweep has read them to their end yet.');
   if (requests + sentInWindow > perDay)

@@ -13,6 +13,7 @@ import {
   printLine,
   printWarning,
   type Streams,
+  withClockTimes,
   wrapped,
 } from '../../session/terminal.ts';
 import { isComplete, type ListReport } from '../../sync/events.ts';
@@ -26,12 +27,18 @@ export function passExitCode({ lists, stopped }: PassReport): number {
   return lists.some(({ outcome }) => outcome === 'paused') ? EXIT.resumable : EXIT.done;
 }
 
+/** What a report shows besides its figures. */
+interface Words {
+  readonly cost: string;
+  readonly inboxName: (id: string) => string | null;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly timezone: string;
+}
+
 /** Prints a pass as a table, then its warnings and its cost. */
-function printReport(
-  { stdout, stderr }: Streams,
-  report: PassReport,
-  { cost, inboxName }: { cost: string; inboxName: (id: string) => string | null },
-): void {
+function printReport({ stdout, stderr }: Streams, report: PassReport, words: Words): void {
+  const { cost, inboxName } = words;
   const { lists, stopped } = report;
   const shown = lists.filter(({ outcome }) => outcome !== 'paused').sort(byInbox);
   if (shown.length > 0) {
@@ -39,10 +46,10 @@ function printReport(
     printLine(stdout, renderTable(stdout, COLUMNS, rows));
     printLine(stdout, '');
   }
-  for (const list of lists) printTrouble(stderr, list);
+  for (const list of lists) printTrouble(stderr, list, inboxName);
   const complete = lists.filter(isComplete).length;
   if (stopped === null) printLine(stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`);
-  else printStop(stderr, report, cost);
+  else printStop(stderr, report, words);
 }
 
 function byInbox(a: ListReport, b: ListReport): number {
@@ -87,50 +94,56 @@ function row(stdout: Output, report: ListReport, inboxName: (id: string) => stri
 function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | null): string {
   if (inboxId === null) return '';
   const name = inboxName(inboxId);
-  return name === null ? inboxId : `${asCell(name)} (${inboxId})`;
+  return name === null ? inboxId : `${name} (${inboxId})`;
 }
 
-function printTrouble(stderr: Output, { key, outcome, error, ...figures }: ListReport): void {
+function printTrouble(
+  stderr: Output,
+  { key, outcome, error, ...figures }: ListReport,
+  inboxName: (id: string) => string | null,
+): void {
   const { rejected, withoutId, suspects, held } = figures;
+  const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     printWarning(
       stderr,
-      `${plural(rejected, 'row')} of ${describeList(key)} could not be read; ` +
+      `${plural(rejected, 'row')} of ${list} could not be read; ` +
         `see \`inbox-mirror query "SELECT reason, raw FROM rejects WHERE ${where}"\``,
     );
   }
   if (withoutId > 0)
     printWarning(
       stderr,
-      `${plural(withoutId, 'row')} of ${describeList(key)} came without a readable id; ` +
+      `${plural(withoutId, 'row')} of ${list} came without a readable id; ` +
         'until the service sends all ids, none of its rows is marked as deleted',
     );
   if (held > 0) {
     printWarning(
       stderr,
-      `${plural(held, 'row')} of ${describeList(key)} would be marked as deleted. That is too many without ` +
+      `${plural(held, 'row')} of ${list} would be marked as deleted. That is too many without ` +
         `your consent: check the service, then run \`${acceptCommand(key)}\``,
     );
   } else if (suspects > 0) {
     printWarning(
       stderr,
-      `${plural(suspects, 'row')} of ${describeList(key)} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
+      `${plural(suspects, 'row')} of ${list} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
         'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
     );
   }
   if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)
-    printFailure(stderr, `${describeList(key)}: ${error.message}`);
+    printFailure(stderr, `${list}: ${error.message}`);
 }
 
-function printStop(stderr: Output, { lists, stopped }: PassReport, cost: string): void {
+function printStop(stderr: Output, { lists, stopped }: PassReport, { cost, now, timezone }: Words): void {
   if (!isMirrorError(stopped)) return;
   const complete = lists.filter(isComplete).length;
   const saved = `${plural(complete, 'list')} complete, and every page read so far is saved: ${cost}`;
+  const cause = withClockTimes(stderr, stopped.message, now, timezone);
   const message =
     stopped.code === 'STOPPED'
       ? `Stopped. ${saved} Run the same command again to resume.`
-      : `${paint(stderr, 'red', 'stopped:')} ${stopped.message}${complete === 0 ? '' : `\n${saved}`}`;
+      : `${paint(stderr, 'red', 'stopped:')} ${cause}${complete === 0 ? '' : `\n${saved}`}`;
   printLine(stderr, wrapped(stderr, message));
 }
 
@@ -175,10 +188,15 @@ export async function printOutcome(
     return;
   }
   const { report, cost } = ended;
-  const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, name]));
+  const names = new Map((await mirror.inboxes()).map(({ id, name }) => [id, asCell(name ?? 'no name')]));
   const sent = await mirror.budget.sentInWindow(clock.now());
   const costInWords =
     `${plural(cost.requests, 'request')} in ${duration(cost.milliseconds)}; ` +
     `${thousands(sent)} of the day's ${thousands(config.budget.perDay)} are used.`;
-  printReport(streams, report, { cost: costInWords, inboxName: (id) => names.get(id) ?? null });
+  printReport(streams, report, {
+    cost: costInWords,
+    inboxName: (id) => names.get(id) ?? null,
+    now: clock.now(),
+    timezone: config.reportTimezone,
+  });
 }

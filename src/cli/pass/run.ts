@@ -3,11 +3,13 @@ import { byDaemonOrHere } from '../../library/pass/daemon-or-here.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
+import { inboxIdOf } from '../inbox.ts';
 import { followPass, orderPass } from './by-daemon.ts';
 import { printForecast } from './forecast.ts';
 import { doPass } from './here.ts';
 
 export interface PassCommand {
+  /** Its `inboxId` may be the inbox's name. */
   readonly spec: PassSpec;
   readonly json: boolean;
   /** Only hands the pass to the daemon. */
@@ -21,13 +23,17 @@ export interface PassCommand {
  * @returns the exit code
  */
 export async function runPassCommand(io: Io, session: Session, command: PassCommand): Promise<number> {
-  const { spec, json, detach, forecast } = command;
+  const { json, detach, forecast } = command;
   for (const sentence of session.config.warnings) session.log.warn(sentence);
+  const { inboxId } = command.spec;
+  const id = inboxId === null ? null : await inboxIdOf(inboxId, await session.mirror.inboxes());
+  const spec = { ...command.spec, inboxId: id };
+  const request = { spec, json };
   if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
   if (forecast === 'only') return EXIT.done;
-  if (detach) return await orderPass(io, session, command);
+  if (detach) return await orderPass(io, session, request);
   return await byDaemonOrHere(session, {
-    byDaemon: () => followPass(io, session, command),
-    here: () => doPass(io, session, command),
+    byDaemon: () => followPass(io, session, request),
+    here: () => doPass(io, session, request),
   });
 }

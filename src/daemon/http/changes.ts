@@ -1,8 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type Clock, SECOND } from '../../core/clock.ts';
+import { changedFields } from '../../core/diff.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
-import type { ChangeFilter, ChangeRecord } from '../../mirror/history/read.ts';
+import type { ChangeFilter } from '../../mirror/history/read.ts';
+import type { NamedChange, Names } from '../../mirror/items/names.ts';
 import { asNdjson, type Cursor, cursorText, placeAfter, readCursor } from '../../mirror/mirror.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import type { TokenGuard } from './token.ts';
@@ -21,7 +23,9 @@ const MAX_WAITING = 50;
 
 export interface ChangesEndpointOptions {
   readonly clock: Pick<Clock, 'sleep' | 'monotonic'>;
-  readonly changes: (after: Cursor, filter: ChangeFilter, limit: number) => Promise<ChangeRecord[]>;
+  readonly changes: (after: Cursor, filter: ChangeFilter, limit: number) => Promise<NamedChange[]>;
+  /** Sentences about values of the filter that the mirror has never had. */
+  readonly unknown: (filter: ChangeFilter) => Promise<string[]>;
   /** The place after the newest change. All waiting clients share its reads. */
   readonly newest: () => Promise<Cursor>;
   /** If the database does not answer within this many ms of real time, the answer is a 503. */
@@ -52,7 +56,7 @@ const QUERY = z.strictObject({
   list: z.enum(LIST_NAMES).optional(),
   inbox_id: z.string().min(1).optional(),
   item_id: z.string().min(1).optional(),
-  field: z.string().min(1).optional(),
+  field: z.enum(changedFields()).optional(),
 });
 
 /**
@@ -61,7 +65,7 @@ const QUERY = z.strictObject({
  */
 export function addChangesEndpoint(
   server: FastifyInstance,
-  { clock, changes, newest, patienceMs, tokens }: ChangesEndpointOptions,
+  { clock, changes, unknown, newest, patienceMs, tokens }: ChangesEndpointOptions,
 ): void {
   let waiting = 0;
   const reads = oneAtATime(patienceMs);
@@ -69,7 +73,7 @@ export function addChangesEndpoint(
     const read = QUERY.safeParse(request.query);
     if (!read.success) {
       const faults = read.error.issues.map(({ path, message }) => [...path, message].join(': '));
-      return await reply.code(400).send({ error: `Invalid query: ${faults.join('; ')}.` });
+      return await refuse(reply, faults);
     }
     const {
       since_id: since = BEGINNING,
@@ -80,10 +84,13 @@ export function addChangesEndpoint(
       item_id: itemId,
       field,
     } = read.data;
+    const filter = { list, inboxId, itemId, field };
     const closed = new AbortController();
     request.raw.once('close', () => closed.abort());
-    const after = (place: Cursor): Promise<ChangeRecord[]> =>
-      reads.next(closed.signal, () => changes(place, { list, inboxId, itemId, field }, limit));
+    const after = (place: Cursor): Promise<NamedChange[]> =>
+      reads.next(closed.signal, () => changes(place, filter, limit));
+    const faults = await reads.next(closed.signal, () => unknown(filter));
+    if (faults.length > 0) return await refuse(reply, faults);
     const until = clock.monotonic() + wait * SECOND;
     let seen = since;
     let found = await after(seen);
@@ -113,4 +120,28 @@ export function addChangesEndpoint(
       .type('application/x-ndjson; charset=utf-8')
       .send(asNdjson(found));
   });
+}
+
+async function refuse(reply: FastifyReply, faults: readonly string[]): Promise<void> {
+  await reply.code(400).send({ error: `Invalid query: ${faults.join('; ')}.` });
+}
+
+/** At most this many inboxes are named in an answer. */
+const MOST_NAMED = 10;
+
+/** A sentence for each id of the filter that the mirror has never had: its answer would always be empty. */
+export async function unknownParts(
+  names: Pick<Names, 'inboxes' | 'hasItem'>,
+  { inboxId, itemId }: ChangeFilter,
+): Promise<string[]> {
+  const faults: string[] = [];
+  const inboxes = inboxId === undefined ? [] : await names.inboxes();
+  if (inboxId !== undefined && !inboxes.some(({ id }) => id === inboxId)) {
+    const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+    const rest = inboxes.length > MOST_NAMED ? ', …' : '';
+    faults.push(`inbox_id: the mirror has no inbox ${inboxId}; it has ${known.join(', ') || 'none'}${rest}`);
+  }
+  if (itemId !== undefined && !(await names.hasItem(itemId)))
+    faults.push(`item_id: the mirror has no conversation, tag, user or inbox ${itemId}`);
+  return faults;
 }

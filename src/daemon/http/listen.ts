@@ -5,6 +5,7 @@ import { thisProcess } from '../../session/claim.ts';
 import type { Session } from '../../session/session.ts';
 import { readDetails, readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';
+import { unknownParts } from './changes.ts';
 import { createEndpoints, type Endpoints, type Role } from './server.ts';
 
 /** A stand-by that has taken over tries to open the endpoints once in this many ms. */
@@ -34,7 +35,9 @@ export async function openEndpoints(
         return readJudgedStatus(mirror, { now: clock.now(), config, self, others: keyUse.others() });
       },
       details: (status) => readDetails(mirror, config, status),
-      changes: (after, filter, limit) => mirror.history.after(after, filter, limit),
+      changes: async (after, filter, limit) =>
+        await mirror.names.of(await mirror.history.after(after, filter, limit)),
+      unknown: (filter) => unknownParts(mirror.names, filter),
       newestChange: () => mirror.history.newestCursor(),
       databaseBytes: () => mirror.bytes(),
     });

@@ -60,6 +60,7 @@ export interface EndpointsOptions {
   readonly details: (status: JudgedStatus) => Promise<WholeStatus>;
   readonly databaseBytes: () => number | Promise<number>;
   readonly changes: ChangesEndpointOptions['changes'];
+  readonly unknown: ChangesEndpointOptions['unknown'];
   readonly newestChange: ChangesEndpointOptions['newest'];
 }
 

@@ -1,12 +1,13 @@
-import { Webhook } from 'standardwebhooks';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
-import { changeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
+import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
+import type { Names } from '../../mirror/items/names.ts';
 import type { Log } from '../../session/log.ts';
+import { signedHeaders } from './sign.ts';
 
 /** `status` is null if no answer arrived; `problem` then names the reason. */
 interface Answer {
@@ -22,6 +23,7 @@ export interface WebhookDeps {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
     readonly history: Pick<History, 'after' | 'newestCursor'>;
+    readonly names: Pick<Names, 'of'>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -110,27 +112,19 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
 
 /** Posts changes in one signed delivery. */
 async function send(
-  { clock, post, webhook }: WebhookDeps,
+  { mirror, clock, post, webhook }: WebhookDeps,
   changes: Awaited<ReturnType<History['after']>>,
 ): Promise<Answer> {
   const now = new Date(clock.now());
+  const named = await mirror.names.of(changes);
   const body = JSON.stringify({
     type: 'changes.observed',
     timestamp: now.toISOString(),
-    data: { changes: changes.map(changeAsJson) },
+    data: { changes: named.map(namedChangeAsJson) },
   });
-  // A dot would be ambiguous in what is signed. The epoch tells ids apart that a restored backup uses again.
+  // The epoch tells ids apart that a restored backup uses again.
   const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;
-  return await post(
-    webhook.url,
-    {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-      'webhook-signature': new Webhook(webhook.secret).sign(id, now, body),
-    },
-    body,
-  );
+  return await post(webhook.url, signedHeaders(webhook.secret, { id, at: now, body }), body);
 }
 
 /** After a refused delivery of several changes, half as many follow soon, to find one that is refused. */

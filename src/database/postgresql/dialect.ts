@@ -62,7 +62,7 @@ export const postgresql: Dialect = {
   },
   readBy: () => '',
   allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind,
-      attname AS column_name
+      attname AS column_name, format_type(atttypid, atttypmod) AS type
     FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
       JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped

@@ -31,7 +31,8 @@ export const sqlite: Dialect = {
   instantAgo: (seconds, now) =>
     `strftime('%Y-%m-%dT%H:%M:%f${UTC}', '${now ?? 'now'}', '-${seconds} seconds')`,
   readBy: (index) => `INDEXED BY ${index}`,
-  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name
+  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name,
+      info.type AS type
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info
     WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],

@@ -1,9 +1,6 @@
 import type { ChangeRecord } from './read.ts';
 
-/**
- * A change under its columns' names (docs/commands.md). The command `changes`, GET /changes and the webhook
- * share this form.
- */
+/** A change under its columns' names. `items/names.ts` adds the names that people know. */
 export function changeAsJson(change: ChangeRecord): Record<string, string | number | null> {
   return {
     id: change.id,
@@ -17,9 +14,4 @@ export function changeAsJson(change: ChangeRecord): Record<string, string | numb
     new_value: change.newValue,
     cursor: change.cursor,
   };
-}
-
-/** One JSON object a line. */
-export function asNdjson(changes: readonly ChangeRecord[]): string {
-  return changes.map((change) => `${JSON.stringify(changeAsJson(change))}\n`).join('');
 }

@@ -31,6 +31,8 @@ export interface ChangeFilter {
   readonly field?: string | undefined;
   /** Observed at this instant or later. */
   readonly since?: Date | undefined;
+  /** Observed before this instant. */
+  readonly until?: Date | undefined;
 }
 
 interface ChangeRow {
@@ -147,7 +149,7 @@ export function placeAfter(changes: readonly ChangeRecord[]): Cursor | undefined
 
 async function select(
   sql: Sql,
-  { list, inboxId, itemId, field, since }: ChangeFilter,
+  { list, inboxId, itemId, field, since, until }: ChangeFilter,
   { afterId, order, limit }: { afterId: number; order: string; limit: number },
 ): Promise<ChangeRecord[]> {
   const parameters: unknown[] = [afterId];
@@ -158,6 +160,7 @@ async function select(
     if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
   }
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
+  if (until !== undefined) conditions.push(`observed_at < $${parameters.push(iso(until))}`);
   const rows = await sql.query<ChangeRow>(
     `SELECT id, ${epochOf('changes.id')} AS epoch, observed_at, previously_seen_at, list, inbox_id, item_id,
        field, old_value, new_value

@@ -1,5 +1,6 @@
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
+import type { ListKey } from '../../core/lists.ts';
 import {
   limitOf,
   LONGEST_HINT_MS,
@@ -30,7 +31,14 @@ export type GateEvent =
   /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
   | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
   | { readonly kind: 'opened' }
-  | { readonly kind: 'retry'; readonly cause: string; readonly waitMs: number; readonly failure: number }
+  /** A request failed and is sent again. `key`: its list; null: it asked for no list. */
+  | {
+      readonly kind: 'retry';
+      readonly key: ListKey | null;
+      readonly cause: string;
+      readonly waitMs: number;
+      readonly failure: number;
+    }
   | { readonly kind: 'key-refused'; readonly cause: string }
   /** The machine's clock and the service's disagree about the time that the machine was off. */
   | { readonly kind: 'clock'; readonly cause: string };
@@ -137,7 +145,9 @@ class LedgerGate implements Gate {
     }
     if (kind === 'throttled') return;
     const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));
-    onEvent?.({ kind: 'retry', cause, waitMs, failure: attempts });
+    const { list, inboxId } = entry;
+    const key = list === null ? null : { list, inboxId };
+    onEvent?.({ kind: 'retry', key, cause, waitMs, failure: attempts });
     await clock.sleep(waitMs, signal);
   }
 

@@ -57,10 +57,11 @@ export function reader(env: Environment, faults: string[]): Read {
 }
 
 export function configError(faults: readonly string[], misspelt: readonly string[] = []): MirrorError {
-  const list = [...faults, ...misspelt].map((fault) => `  ${fault}`).join('\n');
+  const all = [...faults, ...misspelt];
+  const list = all.map((fault) => `  ${fault}`).join('\n');
   return new MirrorError(
     'CONFIG',
-    `The configuration has ${faults.length === 1 ? 'a problem' : `${faults.length} problems`}:\n${list}\n` +
+    `The configuration has ${all.length === 1 ? 'a problem' : `${all.length} problems`}:\n${list}\n` +
       'Set the variables in the environment or in a file named .env; .env.example lists all with defaults.',
   );
 }

@@ -31,6 +31,8 @@ export interface OtherMirror {
   readonly isFormer: boolean;
   /** Its REQUESTS_PER_DAY. */
   readonly perDay: number;
+  /** The file of its record. Without it, its requests count no longer. */
+  readonly record: string;
   /** Its requests in the last 24 hours; those of an hour count until all of them have left. */
   readonly sent: number;
 }
@@ -86,7 +88,9 @@ export class KeyRecords {
         const sent = sentAt(record, now);
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
         const { name, perDay } = record;
-        return sent > 0 ? [{ name, isFormer: name === this.#name, perDay, sent }] : [];
+        return sent > 0
+          ? [{ name, isFormer: name === this.#name, perDay, record: join(folder, file), sent }]
+          : [];
       });
   }
 }

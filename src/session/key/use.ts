@@ -159,6 +159,15 @@ export function othersWords(mirrors: readonly OtherMirror[]): string {
   return `${whoUses(mirrors)} this key and sent ${sent} in the last day`;
 }
 
+/** How the warning about other mirrors ends. */
+export function othersAdvice(mirrors: readonly OtherMirror[]): string {
+  const files = mirrors.map(({ record }) => record).join(' ');
+  return (
+    'That ends by itself a day after the last of them. ' +
+    `If they were a trial that does not count at the service, delete ${files}`
+  );
+}
+
 function whoUses(mirrors: readonly OtherMirror[]): string {
   const name = mirrors[0]?.name ?? '';
   const isOne = mirrors.length === 1;

@@ -6,8 +6,10 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
 import { parseLines } from '../../support/rows.ts';
+import { runOnTerminal } from '../../support/terminal.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/inbox-mirror.cjs');
 
@@ -16,6 +18,7 @@ interface Line {
   readonly cursor: string;
   readonly field: string;
   readonly list: string;
+  readonly item_id: string;
   readonly observed_at: string;
 }
 
@@ -45,9 +48,7 @@ test('the changes command prints the oldest change first, in every format', asyn
   expect(csv[0]).toBe(Object.keys(lines[0] ?? {}).join(','));
   expect(csv).toHaveLength(lines.length + 1);
   const { stdout } = await program.run('changes');
-  expect(stdout.split('\n')[0]).toMatch(
-    /^id +observed_at +previously_seen_at +list +inbox_id +item_id +field +old_value +new_value$/,
-  );
+  expect(stdout.split('\n')[0]).toMatch(/^id {2}seen \(UTC\) +inbox +item +field +change$/);
 });
 
 test('the changes command combines its filters, and a cursor resumes without loss or repeat', async () => {
@@ -77,7 +78,11 @@ test('the changes command prints an empty result of a mirror without changes, in
 });
 
 test.each([
-  [['--since', 'yesterday'], '--since: expected'],
+  [['--since', 'soon'], '--since: expected'],
+  [['--until', 'soon'], '--until: expected'],
+  [['--field', 'statsu'], 'Perhaps you meant "status".'],
+  [['--list', 'tags', '--field', 'status'], 'The fields are: presence, name, color_code, type, created_at.'],
+  [['--follow', '--until', 'today'], 'Use one.'],
   [['--since-id', '-1'], '--since-id: expected a whole number'],
   [['--limit', 'many'], '--limit: expected a whole number'],
   [['--list', 'mails'], 'inboxes, users, tags, conversations'],
@@ -180,4 +185,118 @@ test('a consumer that is killed and resumes after its last id gets each change e
   const all = (await linesOf(program)).map(({ id }) => id);
   await consume((ids) => ids.length >= all.length);
   expect(seen).toEqual(all);
+});
+
+const NAMED = { old_name: null, new_name: null };
+
+test('changes name inbox, person, tag and conversation beside their ids, in every format', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 10 });
+  const [inbox] = program.sandbox.world.inboxes.values();
+  const [conversation] = inbox?.conversations.values() ?? [];
+  const [user, colleague] = inbox?.users.values() ?? [];
+  const [tag] = inbox?.tags.values() ?? [];
+  if (!inbox || !conversation || !user || !colleague || !tag) throw new Error('the sandbox is empty');
+  conversation.assignee = { assignee_type: 'user', assignee_id: user.id };
+  conversation.tag_ids = [];
+  await program.run('sync');
+  conversation.assignee = { assignee_type: 'user', assignee_id: colleague.id };
+  conversation.tag_ids = [tag.id];
+  tag.color_code = '#000000';
+  await program.run('sync');
+  const { stdout } = await program.run('changes', '--format', 'ndjson');
+  const changes = new Map(parseLines<Record<string, unknown>>(stdout).map((line) => [line['field'], line]));
+  const nameOf = (person: typeof user): string => `${person.first_name} ${person.last_name}`;
+  const { permalink } = changes.get('tags') ?? {};
+  expect(permalink).toMatch(/^https:/);
+  const common = { inbox: inbox.display_name, item: null, permalink };
+  expect(changes.get('assignee_id')).toMatchObject({
+    ...common,
+    old_name: nameOf(user),
+    new_name: nameOf(colleague),
+  });
+  expect(changes.get('tags')).toMatchObject({ ...common, ...NAMED, new_name: tag.name });
+  expect(changes.get('color_code')).toMatchObject({ item: tag.name, ...NAMED, permalink: null });
+  const table = (await program.run('changes')).stdout;
+  expect(table).toContain(`conversation ${conversation.id}`);
+  expect(table).toContain(`${nameOf(user)} (${user.id}) → ${nameOf(colleague)} (${colleague.id})`);
+  expect(table).toContain(`(none) → ${tag.name} (${tag.id})`);
+  expect(table).toContain(`tag ${tag.name} (${tag.id})`);
+  const shown = await runOnTerminal(program, 200, 'changes');
+  expect(shown).toContain(`;${String(permalink)}\u0007conversation ${conversation.id}`);
+});
+
+test('--inbox takes a name in any case, and says which inboxes fit or are near', async () => {
+  const program = await testProgram({ inboxes: 3, conversations: 5 });
+  await program.run('sync');
+  const [support, billing, third] = program.sandbox.world.inboxes.values();
+  program.sandbox.applyEvents(20);
+  expect((await program.run('sync', '--inbox', 'support')).stdout).toContain('4 of 4 lists complete');
+  const byName = await linesOf(program, '--inbox', 'Support');
+  expect(byName.length).toBeGreaterThan(0);
+  expect(byName).toEqual(await linesOf(program, '--inbox', support?.id ?? ''));
+  const near = await program.run('changes', '--inbox', 'Suport');
+  expect([near.exitCode, near.stderr]).toEqual([
+    2,
+    expect.stringContaining(`no inbox "Suport". Perhaps: Support (${support?.id}).`),
+  ]);
+  if (third !== undefined) third.display_name = 'Support';
+  await program.run('sync', 'inboxes');
+  for (const command of ['sync', 'resync', 'changes']) {
+    const { exitCode, stderr } = await program.run(command, '--inbox', 'Support');
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${support?.id}, ${third?.id}. Give`)]);
+  }
+  const lookup = await program.run('lookup', 'tag', '--inbox', 'billing', '--name', 'Refund');
+  expect(lookup.exitCode).toBe(0);
+  expect(program.sandbox.arrivals.at(-1)?.path).toContain(`/inboxes/${billing?.id}/tags`);
+});
+
+test('changes refuses an inbox and an item that the mirror has never had', async () => {
+  const program = await withHistory();
+  for (const [option, expected] of [
+    ['--inbox', 'the mirror has no inbox "999". It has: Support (20117)'],
+    ['--item', 'the mirror has no conversation, tag, user or inbox with the id "999"'],
+  ] as const) {
+    const { exitCode, stderr } = await program.run('changes', option, '999');
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(expected)]);
+  }
+  const [first] = await linesOf(program, '--list', 'conversations');
+  expect(await linesOf(program, '--item', String(first?.item_id))).toContainEqual(first);
+});
+
+test('--since and --until take words and lengths of time', async () => {
+  const program = await withHistory();
+  const all = await linesOf(program);
+  for (const since of ['yesterday', '3days', '2 hours', '1week'])
+    expect(await linesOf(program, '--since', since)).toEqual(all);
+  const middle = String(all[Math.floor(all.length / 2)]?.observed_at);
+  expect(await linesOf(program, '--since', '1d', '--until', middle)).toEqual(
+    all.filter(({ observed_at }) => observed_at < middle),
+  );
+  expect(await linesOf(program, '--until', 'yesterday')).toEqual([]);
+});
+
+test('a followed table begins with its titles, and later changes keep to the columns', async () => {
+  const program = await withHistory();
+  const output: string[] = [];
+  const stop = new AbortController();
+  const write = (text: string): void => {
+    output.push(text);
+    if (output.length === 2) stop.abort();
+  };
+  const io = {
+    env: program.env,
+    cwd: program.folder,
+    stdout: { write },
+    stderr: { write: () => undefined },
+    signal: stop.signal,
+  };
+  const following = runProgram(['changes', '--follow', '--since-id', '0'], io, '0.0.0-test');
+  expect(await following).toBe(130);
+  const [titles = '', ...rows] = output.join('').trimEnd().split('\n');
+  expect(output[0]).toBe(`${titles}\n`);
+  expect(titles).toMatch(/^ {4}id {2}seen \(UTC\) {11}inbox +item +field +change$/);
+  const column = titles.indexOf('field');
+  const fields = new Set((await linesOf(program)).map(({ field }) => field));
+  expect(rows.length).toBeGreaterThan(20);
+  for (const row of rows) expect(fields).toContain(row.slice(column).split(' ')[0]);
 });

@@ -72,6 +72,10 @@ describe('an SQL error', () => {
       (await program.run('query', sql)).stderr.trim().split('\n').at(-1);
     expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
     expect(await hint('SELECT asignee_id FROM conversations')).toBe('Perhaps you meant "assignee_id".');
+    expect(await hint('SELECT conversation_id FROM conversations')).toMatch(
+      /^conversations has "id"; "conversation_id" is in .*conversation_tags/,
+    );
+    expect(await hint('SELECT tag FROM conversations')).toMatch(/^"tag" is in tag_volume/);
     expect(await hint('SELECT * FROM something_else')).toBe(
       'See `inbox-mirror tables` for the tables and their columns.',
     );
@@ -85,6 +89,14 @@ describe('an SQL error', () => {
     expect((await program.run('query', 'SELECT 1; SELECT 2')).stderr).toContain('more than one statement');
     expect((await program.run('query', 'SELECT 1; -- the end')).exitCode).toBe(0);
   });
+});
+
+test('query --json is --format json, and contradicts another format', async () => {
+  const { stdout } = await program.run('query', 'SELECT 1 AS n', '--json');
+  expect(JSON.parse(stdout)).toEqual([{ n: 1 }]);
+  expect(JSON.parse((await program.run('changes', '--json')).stdout)).toBeInstanceOf(Array);
+  const both = await program.run('query', 'SELECT 1 AS n', '--json', '--format', 'csv');
+  expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('contradict each other')]);
 });
 
 test('query writes rows no faster than their reader accepts them', async () => {

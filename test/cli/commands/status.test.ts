@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
 import { sparkline } from '../../../src/cli/output/sparkline.ts';
 import { DAEMON_COMMAND } from '../../../src/session/live-daemon.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
@@ -186,6 +187,65 @@ describe('status', () => {
     );
     expect((await asJson(program)).next_reading).toBeNull();
     expect((await program.run('status')).stdout).toMatch(/^next {5}inboxes in (20 min|19 min \d+ s)$/m);
+  });
+});
+
+const STALE =
+  `UPDATE sweeps SET finished_at = '2020-01-01T00:00:00.000+00:00' ` +
+  `WHERE list = 'tags' AND inbox_id = '20117'`;
+
+describe('status begins', () => {
+  test('with one sentence, and lists only what needs a look; --all lists everything', async () => {
+    const program = await testProgram({ inboxes: 2, conversations: 5 });
+    await program.run('sync');
+    const fresh = (await program.run('status')).stdout.split('\n');
+    expect(fresh[0]).toMatch(/^7 lists, all fresh; 7 of 5,000 requests used; no daemon is running\.$/);
+    expect(fresh.slice(1, 3)).toEqual(['', 'lists    7 fresh lists are not shown; --all shows every list']);
+    write(program, (database) => database.exec(STALE));
+    playDaemon(program);
+    const stale = (await program.run('status')).stdout;
+    expect(stale).toMatch(/^1 of 7 lists needs a look; 7 of 5,000 requests used; next reading in [^;]+\.\n/);
+    expect(stale).toMatch(/\nSupport \(20117\) {2}tags .* stale/);
+    expect(stale).not.toMatch(/conversations .* fresh/);
+    expect((await program.run('status', '--all')).stdout.match(/ {2}fresh$/gm)).toHaveLength(6);
+  });
+
+  test('with what is wrong besides the lists', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    write(program, (database) =>
+      database
+        .prepare(
+          `INSERT INTO gate_state (id, strikes, paused_at, paused_until) VALUES (1, 1, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
+        )
+        .run(ago(MINUTE), ago(-10 * MINUTE)),
+    );
+    expect((await program.run('status')).stdout).toMatch(/^4 lists, all fresh; the gate is paused; /);
+  });
+
+  test('--watch draws it again until Ctrl-C, and refuses a pipe and JSON', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    for (const more of [[], ['--json']]) {
+      const { exitCode, stderr } = await program.run('status', '--watch', ...more);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining('on a terminal only')]);
+    }
+    const stop = new AbortController();
+    let drawn = '';
+    const stdout = {
+      write(text: string) {
+        drawn += text;
+        if (drawn === text) write(program, (database) => database.exec(STALE));
+        if (drawn.includes('needs a look')) stop.abort();
+      },
+      isTTY: true,
+      columns: 80,
+    };
+    const io = { env: program.env, cwd: program.folder, stdout, stderr: stdout, signal: stop.signal };
+    expect(await runProgram(['status', '--watch'], io, '0.0.0-test')).toBe(130);
+    // Erases the lines of the first drawing.
+    expect(drawn).toContain('\u001B[2K');
   });
 });
 

@@ -276,7 +276,7 @@ test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a re
   expect(await failed.ended).toMatchObject({
     exitCode: 1,
     stdout: expect.stringContaining('5 of 7 lists complete') as string,
-    stderr: expect.stringMatching(/failed: tags of inbox \d+: .*no tags here/) as string,
+    stderr: expect.stringMatching(/failed: tags of Support \(20117\): .*no tags here/) as string,
   });
   program.sandbox.script(undefined);
 

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../../src/cli/output/table.ts';
 import { Bars } from '../../../src/cli/pass/bars.ts';
@@ -7,7 +8,7 @@ const CONVERSATIONS = { list: 'conversations', inboxId: '7' } as const;
 const TAGS = { list: 'tags', inboxId: '7' } as const;
 
 test('the progress shows a bar for a list of known size, and rate, budget and time left for all', () => {
-  const bars = new Bars(PACE, 0);
+  const bars = new Bars(PACE, () => null, 0);
   bars.apply({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 400 });
   bars.apply({ kind: 'list-known', key: TAGS, expectedItems: 8 });
   bars.apply({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
@@ -20,20 +21,20 @@ test('the progress shows a bar for a list of known size, and rate, budget and ti
 });
 
 test('the progress shows neither share nor time left for a list of unknown size', () => {
-  const bars = new Bars(PACE, 0);
+  const bars = new Bars(PACE, () => null, 0);
   bars.apply({ kind: 'list-known', key: TAGS, expectedItems: null });
   bars.apply({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
   expect(bars.render(1000, 120)).toBe(
-    `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · time left unknown`,
+    `tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 rows\n0 of 1 list · 0 rows/s · budget 40 of 5,000 · 0 pages, 0 rows, total unknown`,
   );
 });
 
 test('the progress shows at most eight lists, and no line is wider than the terminal', () => {
-  const bars = new Bars(PACE, 0);
+  const bars = new Bars(PACE, () => null, 0);
   for (let inbox = 1; inbox <= 30; inbox += 1)
     bars.apply({ kind: 'list-begun', key: { list: 'users', inboxId: String(inbox) }, resumedAtPage: 0 });
   const lines = bars.render(1000, 40).split('\n');
-  expect(lines).toHaveLength(9);
+  expect(lines.filter((line) => line.startsWith('users of'))).toHaveLength(8);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });
 
@@ -47,4 +48,50 @@ test('a table aligns columns, numbers to the right, and keeps a cell with line b
     ],
   );
   expect(table).toBe('name      n\n日本      5\na⏎b   1,000');
+});
+
+const LISTS = [{ title: 'inbox' }, { title: 'rows', align: 'right' as const }, { title: 'outcome' }];
+
+test.each([
+  [
+    'wraps the texts of the last column between words',
+    50,
+    ['Support (20117)', '1,204', 'already complete, and nothing of it has changed'],
+    [
+      'inbox             rows  outcome',
+      'Support (20117)  1,204  already complete, and',
+      '                        nothing of it has changed',
+    ],
+  ],
+  [
+    'puts them below the row where there is no room beside it',
+    40,
+    ['Returns 2 (20644)', '1,204', 'already complete'],
+    ['inbox               rows', 'Returns 2 (20644)  1,204', '    already complete'],
+  ],
+  [
+    'cuts a long name where even the other columns do not fit',
+    30,
+    ['A mailbox with a very long name (20644)', '1,204', 'already complete'],
+    ['inbox                     rows', 'A mailbox with a very …  1,204', '    already complete'],
+  ],
+])('a table on a narrow terminal %s', (_what, columns, row, expected) => {
+  const output = { write: () => undefined, isTTY: true, columns };
+  const lines = stripVTControlCharacters(renderTable(output, LISTS, [row])).split('\n');
+  expect(lines).toEqual(expected);
+});
+
+test('a bar shrinks and the name loses its id before a line is cut', () => {
+  const bars = new Bars(PACE, () => 'Support and Sales', 0);
+  bars.apply({ kind: 'list-known', key: CONVERSATIONS, expectedItems: 14_000 });
+  bars.apply({ kind: 'list-begun', key: CONVERSATIONS, resumedAtPage: 0 });
+  bars.apply({ kind: 'page', key: CONVERSATIONS, pages: 70, items: 7000, changed: 0, last: false });
+  const figures = '70 pages, 7,000 of about 14,000 rows';
+  const lineAt = (width: number): string => bars.render(1000, width).split('\n')[0] ?? '';
+  expect(lineAt(120)).toBe(
+    `conversations of Support and Sales (7) ${'█'.repeat(12)}${'░'.repeat(12)} ${figures}`,
+  );
+  expect(lineAt(80)).toBe(`conversations of Support and Sales (7) ${figures}`);
+  expect(lineAt(74)).toBe(`conversations of Support and Sales ${figures}`);
+  expect(lineAt(60)).toBe(`conversations of Supp… ${figures}`);
 });

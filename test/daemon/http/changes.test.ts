@@ -67,6 +67,9 @@ test.each([
   '?list=mails',
   '?since=2026',
   '?inbox_id=',
+  '?field=statsu',
+  '?inbox_id=999',
+  '?item_id=999',
 ])('GET /changes%s answers 400 with a reason', async (query) => {
   const { status, json } = await (await served()).ask(`/changes${query}`);
   expect([status, json]).toEqual([400, { error: expect.stringMatching(/^Invalid query: /) }]);
@@ -134,4 +137,18 @@ test('GET /changes answers 410 to a cursor beyond the newest change, also while 
   const restored = all.ask(`/changes?since_id=${last}&wait=20`);
   await all.mirror.database.execute('DELETE FROM changes WHERE id > 3');
   expect((await restored).status).toBe(410);
+});
+
+test('GET /changes names the valid fields and inboxes in its 400, and has the names of the ids', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const [inbox] = mirror.sandbox.world.inboxes.values();
+  const { json: wrongField } = await ask('/changes?field=statsu');
+  expect(wrongField['error']).toMatch(/field: .*"presence"\|.*"status"\|/);
+  const { json: wrongInbox } = await ask('/changes?inbox_id=999');
+  expect(wrongInbox['error']).toContain(`no inbox 999; it has ${inbox?.id} (${inbox?.display_name})`);
+  mirror.sandbox.applyEvents(20);
+  await sync();
+  const { body } = await ask(`/changes?inbox_id=${inbox?.id}&limit=1`);
+  expect(JSON.parse(body)).toMatchObject({ inbox: inbox?.display_name });
 });

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
+import { unknownParts } from '../../../src/daemon/http/changes.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { databaseBytes } from '../../../src/database/sqlite/file.ts';
 import { readLease } from '../../../src/mirror/lease.ts';
@@ -87,7 +88,11 @@ export async function served(
     ping: () => readLease(database),
     status: judged,
     details,
-    changes: (after, filter, limit) => openMirror(database).history.after(after, filter, limit),
+    changes: async (after, filter, limit) => {
+      const { history, names } = openMirror(database);
+      return await names.of(await history.after(after, filter, limit));
+    },
+    unknown: (filter) => unknownParts(openMirror(database).names, filter),
     newestChange: () => openMirror(database).history.newestCursor(),
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,

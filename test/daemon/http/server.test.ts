@@ -282,6 +282,7 @@ test.each([
     details: status,
     databaseBytes: () => 0,
     changes: async () => [],
+    unknown: async () => [],
     newestChange: async () => ({ id: 0, epoch: null }),
   });
   await expect(second.listen()).rejects.toMatchObject({
@@ -402,6 +403,7 @@ test('after close the port refuses connections', async () => {
     details: async () => Promise.reject(new Error('none')),
     databaseBytes: () => 0,
     changes: async () => [],
+    unknown: async () => [],
     newestChange: async () => ({ id: 0, epoch: null }),
   });
   const url = await endpoints.listen();

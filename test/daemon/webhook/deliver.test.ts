@@ -358,6 +358,49 @@ describe('the outcome of a delivery', () => {
   });
 });
 
+test('a delivery has the names of its ids, and where the service shows the conversation', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const url = 'http://receiver.example/hook';
+  const { log } = testLog();
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const delivered: Record<string, unknown>[] = [];
+  const post: Post = (_url, _headers, body) => {
+    const { data } = JSON.parse(body) as { data: { changes: Record<string, unknown>[] } };
+    delivered.push(...data.changes);
+    return Promise.resolve({ status: 204, retryAfter: undefined, problem: null });
+  };
+  const { writer, clock } = mirror;
+  void deliverChanges({
+    mirror: writer,
+    clock,
+    log,
+    post,
+    webhook: { url, secret: SECRET },
+    signal: stop.signal,
+  });
+  await until(mirror, async () => (await writer.deliveries.read(targetOf(url))) !== null);
+  const inbox = nthInbox(mirror.sandbox, 0);
+  const [id = ''] = firstIds(inbox.conversations, 1);
+  const status = inbox.conversations.get(id)?.status === 'open' ? 'pending' : 'open';
+  mirror.sandbox.world.setStatus(inbox.id, id, status);
+  await mirror.sync();
+  await until(mirror, () => delivered.length > 0);
+  expect(delivered).toMatchObject([
+    {
+      inbox_id: inbox.id,
+      item_id: id,
+      field: 'status',
+      inbox: inbox.display_name,
+      item: null,
+      old_name: null,
+      new_name: null,
+      permalink: expect.stringMatching(/^https:/) as string,
+    },
+  ]);
+});
+
 test('status and metrics report undelivered changes and the cause until they are delivered', async () => {
   const mirror = await quickMirror();
   await mirror.sync();

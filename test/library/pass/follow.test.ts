@@ -405,11 +405,13 @@ const PACE = { budget: { perSecond: 1, perDay: 5000, pageSize: 100 }, sentBefore
 const displayDeps = (write: (line: string) => void = () => undefined): DisplayDeps => ({
   pace: PACE,
   log: testLog('info', { write }).log,
+  names: { of: () => null, after: () => undefined },
+  timezone: 'UTC',
   now: () => 0,
 });
 
 test('the progress counts each new page as a request, and pages of an earlier run as none', () => {
-  const bars = new Bars(PACE, 0);
+  const bars = new Bars(PACE, () => null, 0);
   const key = { list: 'conversations', inboxId: '7' } as const;
   const page = (pages: number): void =>
     bars.apply({ kind: 'page', key, pages, items: pages * 100, changed: 0, last: false });

@@ -1,11 +1,17 @@
-import type { GateEvent } from '../service/gate/gate.ts';
-import type { Log } from './log.ts';
+import { listId } from '../../core/lists.ts';
+import type { GateEvent } from '../../service/gate/gate.ts';
+import type { Log } from '../log.ts';
 
 /** Logs the events that make the gate wait, close or open. @param retries the level of a retry */
 export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
   if (event.kind === 'retry')
     log[retries](
-      { cause: event.cause, failure: event.failure, waitMs: Math.round(event.waitMs) },
+      {
+        ...(event.key === null ? {} : { list: listId(event.key) }),
+        cause: event.cause,
+        failure: event.failure,
+        waitMs: Math.round(event.waitMs),
+      },
       'request failed; retrying',
     );
   else if (event.kind === 'day-full')

@@ -1,6 +1,6 @@
-import { type GateState, judgeGate } from '../../core/gate-state.ts';
-import { fromNow } from '../../core/humanize.ts';
-import { type Output, paint } from '../../session/terminal.ts';
+import { type GateState, judgeGate } from '../../../core/gate-state.ts';
+import { fromNow } from '../../../core/humanize.ts';
+import { type Output, paint } from '../../../session/terminal.ts';
 
 const WORDS = { paused: 'paused', breaker: 'breaker open', 'key-refused': 'shut: the key was refused' };
 

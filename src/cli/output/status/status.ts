@@ -1,26 +1,31 @@
-import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../core/budget.ts';
-import { HOUR } from '../../core/clock.ts';
-import type { ForeignUse } from '../../core/gate-state.ts';
-import { fromNow, thousands, duration, plural } from '../../core/humanize.ts';
-import { acceptCommand, LIST_NAMES } from '../../core/lists.ts';
-import { asCell, drawsPictures, type Output, paint, wrapped } from '../../session/terminal.ts';
-import { othersWords } from '../../session/key/use.ts';
-import type { MeasuredDelay } from '../../status/delay.ts';
-import type { JudgedList, JudgedStatus } from '../../status/judge.ts';
-import type { WholeStatus } from '../../status/observe.ts';
-import type { SpentRequests } from '../../status/spent.ts';
+import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../../core/budget.ts';
+import { HOUR } from '../../../core/clock.ts';
+import type { ForeignUse } from '../../../core/gate-state.ts';
+import { clockTime, fromNow, thousands, duration, plural } from '../../../core/humanize.ts';
+import { LIST_NAMES } from '../../../core/lists.ts';
+import { asCell, drawsPictures, type Output, paint, wrapped } from '../../../session/terminal.ts';
+import { othersWords } from '../../../session/key/use.ts';
+import type { MeasuredDelay } from '../../../status/delay.ts';
+import type { JudgedStatus } from '../../../status/judge.ts';
+import type { WholeStatus } from '../../../status/observe.ts';
+import type { SpentRequests } from '../../../status/spent.ts';
 import { gateWords } from './gate.ts';
-import { delayWords, pagesWords, spentWords } from './outlook.ts';
-import { coverWords } from './plan.ts';
-import { sparkline } from './sparkline.ts';
-import { renderTable } from './table.ts';
+import { delayWords, pagesWords, spentWords } from '../outlook.ts';
+import { coverWords } from '../plan.ts';
+import { sparkline } from '../sparkline.ts';
+import { headlineOf, listSections } from './lists.ts';
 
 /** The width of the words (`budget`, `gate`, …) before each line. */
 const HANGING = 9;
 
-/** The status as `inbox-mirror status` prints it: a table of the lists, then a line for each other fact. */
-export function statusAsText(output: Output, status: WholeStatus): string {
-  const sections = [listTable(output, status), '', budgetLine(status)];
+/**
+ * The status as `inbox-mirror status` prints it: one sentence, a table of the lists that need a look, then a
+ * line for each other fact.
+ * @param all whether the table has every list
+ */
+export function statusAsText(output: Output, status: WholeStatus, all: boolean): string {
+  const headline = wrapped(output, headlineOf(output, status));
+  const sections = [...listSections(output, status, all), budgetLine(status)];
   if (status.sent > 0) sections.push(...spentLines(output, status.spent));
   sections.push(`gate     ${gateWords(output, status)}`);
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
@@ -36,7 +41,7 @@ export function statusAsText(output: Output, status: WholeStatus): string {
   if (status.webhook !== null) sections.push(webhookLine(output, status.webhook, status.now));
   for (const pass of status.openPasses)
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
-  return wrapped(output, sections.join('\n'), HANGING);
+  return `${headline}\n\n${wrapped(output, sections.join('\n'), HANGING)}`;
 }
 
 function passState(
@@ -53,53 +58,6 @@ function passState(
   if (ordered) return `${started}, ${leaseHeld ? 'under way' : 'resumes when a daemon starts'}`;
   const isRunning = leaseHeld && lease?.command === requestedBy;
   return `${started}, ${isRunning ? 'under way' : 'interrupted; run it again to resume'}`;
-}
-
-function listTable(output: Output, status: JudgedStatus): string {
-  const { judged, now } = status;
-  const columns = [
-    { title: 'inbox' },
-    { title: 'list' },
-    { title: 'complete as of' },
-    { title: 'rows', align: 'right' as const },
-    { title: 'state' },
-  ];
-  const rows = judged.map((list) => [
-    list.inboxId === null ? '' : `${asCell(list.inbox ?? 'no name')} (${list.inboxId})`,
-    list.list,
-    fromNow(list.completeAsOf, now),
-    list.rows === null ? '' : thousands(list.rows),
-    stateOf(output, list, status),
-  ]);
-  return renderTable(output, columns, rows);
-}
-
-function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
-  const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
-  const words = {
-    fresh: 'fresh',
-    stale: `stale (older than ${duration(list.promiseMs)})`,
-    never: 'never complete',
-  };
-  const parts = [paint(output, colour[list.freshness], words[list.freshness])];
-  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${asCell(list.failure)}`));
-  const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
-  if (list.sweep !== null)
-    parts.push(
-      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
-        `started ${fromNow(list.sweep.startedAt, now)}`,
-    );
-  if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
-  if (list.held > 0)
-    parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
-  if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
-  if (list.withoutId > 0)
-    parts.push(
-      paint(output, 'yellow', `deletions wait: ${plural(list.withoutId, 'row')} without a readable id`),
-    );
-  if (list.authorised === false)
-    parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
-  return parts.join(', ');
 }
 
 function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string {
@@ -128,7 +86,8 @@ export function foreignWords(
   return (
     `the account's day was full ${fromNow(use.at, now)}, after ${sent} of this mirror: another ` +
     'client uses the account, or REQUESTS_PER_DAY is too high. ' +
-    `The budget is lowered until ${use.until.toISOString()}; \`inbox-mirror doctor --reset-gate\` restores it`
+    `The budget is lowered until ${clockTime(use.until, now, 'UTC')}; ` +
+    '`inbox-mirror doctor --reset-gate` restores it'
   );
 }
 
@@ -181,7 +140,7 @@ function nextLine({ schedules, nextReading, judged, now }: WholeStatus): string 
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
   const waiting = `${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
-  return `waiting  ${waiting}; the first begins at about ${until.toISOString()} (${fromNow(until, now)})`;
+  return `waiting  ${waiting}; the first begins ${fromNow(until, now)}`;
 }
 
 function webhookLine(

@@ -1,0 +1,63 @@
+import { changedFields } from '../core/diff.ts';
+import { MirrorError } from '../core/errors.ts';
+import type { ListName } from '../core/lists.ts';
+import type { ChangeFilter } from '../mirror/history/read.ts';
+import type { Names } from '../mirror/items/names.ts';
+import { parseSince } from './arguments.ts';
+import { inboxIdOf, unknownInbox } from './inbox.ts';
+
+/** The options of `changes` that select changes. */
+export interface FilterOptions {
+  readonly since?: string;
+  readonly until?: string;
+  readonly list?: ListName;
+  readonly inbox?: string;
+  readonly item?: string;
+  readonly field?: string;
+}
+
+/** Reads what needs no mirror. @throws MirrorError `USAGE` for a wrong time or field */
+export async function parseFilter(options: FilterOptions, now: number): Promise<ChangeFilter> {
+  const { since, until, list, inbox, item, field } = options;
+  const fields = changedFields(list);
+  if (field !== undefined && !fields.includes(field)) {
+    const { nearest } = await import('../query/nearest.ts');
+    const near = nearest(field, fields).map((name) => ` Perhaps you meant "${name}".`);
+    const of = list === undefined ? '' : ` of ${list}`;
+    throw new MirrorError(
+      'USAGE',
+      `--field: there is no field ${JSON.stringify(field)}${of}.${near[0] ?? ''} ` +
+        `The fields are: ${fields.join(', ')}.`,
+    );
+  }
+  return {
+    list,
+    inboxId: inbox,
+    itemId: item,
+    field,
+    since: since === undefined ? undefined : parseSince(since, now),
+    until: until === undefined ? undefined : parseSince(until, now, '--until'),
+  };
+}
+
+/**
+ * Replaces the inbox's name by its id, and refuses an inbox or an item that the mirror has never had: the
+ * answer would be empty, which looks like silence.
+ * @throws MirrorError `USAGE`
+ */
+export async function checkFilter(
+  filter: ChangeFilter,
+  names: Pick<Names, 'inboxes' | 'hasItem'>,
+): Promise<ChangeFilter> {
+  const { inboxId, itemId } = filter;
+  const inboxes = inboxId === undefined ? [] : await names.inboxes();
+  const id = inboxId === undefined ? undefined : await inboxIdOf(inboxId, inboxes);
+  if (id !== undefined && !inboxes.some((inbox) => inbox.id === id)) throw await unknownInbox(id, inboxes);
+  if (itemId !== undefined && !(await names.hasItem(itemId)))
+    throw new MirrorError(
+      'USAGE',
+      `--item: the mirror has no conversation, tag, user or inbox with the id ${JSON.stringify(itemId)}. ` +
+        'The ids are in the tables conversations, inbox_tags, inbox_users and inboxes.',
+    );
+  return { ...filter, inboxId: id };
+}

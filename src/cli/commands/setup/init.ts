@@ -1,0 +1,114 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { EXIT, isMirrorError, MirrorError } from '../../../core/errors.ts';
+import { plural } from '../../../core/humanize.ts';
+import { type Io, paint, printFailure, printLine, wrapped } from '../../../session/terminal.ts';
+import type { Runner } from '../../options.ts';
+import type { Ask } from './ask.ts';
+
+/** The systemd unit of the package, four folders up from this file and from its build. */
+const UNIT = join(import.meta.dirname, '../../../../deploy/systemd/inbox-mirror.service');
+
+export function addInit(program: Command, run: Runner): void {
+  program
+    .command('init')
+    .summary('ask for address and key, and write .env')
+    .description(
+      'Asks for the address of the service and the API key, checks them with one request, and writes them ' +
+        'to .env in the current folder, which only you can then read. Needs a terminal.',
+    )
+    .action(() => run(runInit));
+}
+
+async function runInit(io: Io): Promise<number> {
+  const { openQuestions } = await import('./ask.ts');
+  const { writeSettings } = await import('./env-file.ts');
+  const { ask, close } = openQuestions(io);
+  const path = join(io.cwd, '.env');
+  try {
+    if (existsSync(path) && !(await mayChange(ask, path))) {
+      printLine(io.stdout, `${path} stays as it is.`);
+      return EXIT.done;
+    }
+    const settings = await askForSettings(io, ask);
+    printLine(io.stdout, wrapped(io.stdout, await check(io, settings)));
+    writeSettings(path, settings);
+    printLine(io.stdout, wrapped(io.stdout, nextSteps(io, path)));
+    return EXIT.done;
+  } finally {
+    close();
+  }
+}
+
+async function mayChange(ask: Ask, path: string): Promise<boolean> {
+  const known = readFileSync(path, 'utf8').split('\n').length - 1;
+  const answer = await ask(
+    `${path} exists (${plural(known, 'line')}). ` +
+      'Change the address and the key in it, and keep the rest? [y/N]',
+  );
+  return /^y(es)?$/i.test(answer);
+}
+
+type Settings = Readonly<Record<'INBOX_API_URL' | 'INBOX_API_KEY', string>>;
+
+/** Asks until both can be right. */
+async function askForSettings(io: Io, ask: Ask): Promise<Settings> {
+  const { readConfig } = await import('../../../session/config/config.ts');
+  for (;;) {
+    const settings = {
+      INBOX_API_URL: await ask('Address of the service (INBOX_API_URL, ends in /v1):'),
+      INBOX_API_KEY: await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true }),
+    };
+    try {
+      readConfig(environmentOf(io, settings), io.cwd, { service: true });
+      return settings;
+    } catch (error) {
+      // Another variable is wrong: other answers would not help.
+      if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
+      printFailure(io.stdout, error.message);
+    }
+  }
+}
+
+/** The environment with the answers in place of what it says of them. */
+function environmentOf({ env }: Io, settings: Settings): Io['env'] {
+  return { ...env, INBOX_API_KEY_FILE: undefined, ...settings };
+}
+
+/** Sends one request. @returns a sentence @throws MirrorError for an address or a key that does not work */
+async function check(io: Io, settings: Settings): Promise<string> {
+  const { findMirror } = await import('../../../session/reader.ts');
+  const { openSession } = await import('../../../session/session.ts');
+  const found = await findMirror({ ...io, env: environmentOf(io, settings) });
+  const session = await openSession(found.io);
+  if (found.standIn !== null) session.defer(found.standIn.remove);
+  try {
+    const { rows, next } = await session.client.ping({ reason: 'manual', signal: io.signal });
+    const inboxes = plural(rows.items.length, 'inbox');
+    return `The service accepts the key and lists ${next === null ? '' : 'at least '}${inboxes}.`;
+  } catch (error) {
+    if (!isMirrorError(error)) throw error;
+    throw new MirrorError(error.code, `${error.message} Nothing was written.`, { cause: error });
+  } finally {
+    await session.close();
+  }
+}
+
+function nextSteps(io: Io, path: string): string {
+  const overridden = ['INBOX_API_URL', 'INBOX_API_KEY', 'INBOX_API_KEY_FILE'].filter((name) => io.env[name]);
+  const command = (text: string): string => paint(io.stdout, 'bold', text);
+  return [
+    `\n${path} holds them now; only you can read it.`,
+    ...(overridden.length === 0
+      ? []
+      : [`The environment sets ${overridden.join(' and ')}, which overrides .env: remove that.`]),
+    '',
+    `  ${command('inbox-mirror sync')}      fills the mirror`,
+    `  ${command('inbox-mirror start')}     keeps it fresh until you stop it`,
+    '',
+    existsSync(UNIT)
+      ? `To run the daemon as a service, install the systemd unit ${UNIT}; docs/deploy.md has the commands.`
+      : 'To run the daemon as a service, see docs/deploy.md.',
+  ].join('\n');
+}

@@ -1,0 +1,119 @@
+import { requestsLeft } from '../../../core/budget.ts';
+import { duration, fromNow, plural, thousands } from '../../../core/humanize.ts';
+import { acceptCommand } from '../../../core/lists.ts';
+import { asCell, type Output, paint } from '../../../session/terminal.ts';
+import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
+import type { WholeStatus } from '../../../status/observe.ts';
+import { renderTable } from '../table.ts';
+
+/**
+ * The status in one sentence: the lists, what is wrong with the rest, the requests used, what comes next.
+ * `61 lists, all fresh; 412 of 5,000 requests used; next reading in 2 min.`
+ */
+export function headlineOf(output: Output, status: WholeStatus): string {
+  const { sent, budget } = status;
+  const parts = [
+    listWords(status),
+    ...troubles(status),
+    `${thousands(sent)} of ${thousands(budget.perDay)} requests used` +
+      (requestsLeft(budget, sent) === 0 ? ', none left' : ''),
+    nextWords(status),
+  ];
+  return paint(output, ['bold', status.healthy ? 'green' : 'yellow'], `${parts.join('; ')}.`);
+}
+
+function listWords(status: JudgedStatus): string {
+  const { judged } = status;
+  const look = judged.filter((list) => needsLook(list, status)).length;
+  const lists = plural(judged.length, 'list');
+  if (look === 0) return judged.length === 1 ? '1 list, fresh' : `${lists}, all fresh`;
+  return `${thousands(look)} of ${lists} ${look === 1 ? 'needs' : 'need'} a look`;
+}
+
+function troubles({ gateWord, outage, otherAccount }: JudgedStatus): string[] {
+  const gate = { open: null, paused: 'the gate is paused', breaker: 'the breaker is open' };
+  const word = gateWord === 'key-refused' ? 'the service refused the key' : gate[gateWord];
+  return [
+    ...(word === null ? [] : [word]),
+    ...(outage === null ? [] : ['the service is out of reach']),
+    ...(otherAccount === null ? [] : ['the service shows another account']),
+  ];
+}
+
+/** When the daemon reads next: a page, or a list by its schedule. */
+function nextWords({ daemonRuns, nextReading, schedules, now }: WholeStatus): string {
+  if (!daemonRuns) return 'no daemon is running';
+  const slots = schedules.map(({ nextAt }) => nextAt.getTime());
+  const at = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));
+  if (!Number.isFinite(at)) return 'a daemon is running';
+  return at > now ? `next reading ${fromNow(new Date(at), now)}` : 'the next reading is due';
+}
+
+/** True for a list whose row shows more than that it is fresh. */
+function needsLook(list: JudgedList, { leaseHeld }: JudgedStatus): boolean {
+  return (
+    list.freshness !== 'fresh' ||
+    list.failure !== null ||
+    list.held > 0 ||
+    list.rejected > 0 ||
+    list.withoutId > 0 ||
+    list.authorised === false ||
+    (list.sweep !== null && !leaseHeld)
+  );
+}
+
+/** The table of the lists that need a look, or of all, and a line for those that it leaves out. */
+export function listSections(output: Output, status: JudgedStatus, all: boolean): string[] {
+  const shown = all ? status.judged : status.judged.filter((list) => needsLook(list, status));
+  const hidden = status.judged.length - shown.length;
+  const table = shown.length === 0 ? [] : [listTable(output, shown, status), ''];
+  if (hidden === 0) return table;
+  const are = hidden === 1 ? 'is' : 'are';
+  return [...table, `lists    ${plural(hidden, 'fresh list')} ${are} not shown; --all shows every list`];
+}
+
+function listTable(output: Output, shown: readonly JudgedList[], status: JudgedStatus): string {
+  const columns = [
+    { title: 'inbox' },
+    { title: 'list' },
+    { title: 'complete as of' },
+    { title: 'rows', align: 'right' as const },
+    { title: 'state' },
+  ];
+  const rows = shown.map((list) => [
+    list.inboxId === null ? '' : `${asCell(list.inbox ?? 'no name')} (${list.inboxId})`,
+    list.list,
+    fromNow(list.completeAsOf, status.now),
+    list.rows === null ? '' : thousands(list.rows),
+    stateOf(output, list, status),
+  ]);
+  return renderTable(output, columns, rows);
+}
+
+function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
+  const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
+  const words = {
+    fresh: 'fresh',
+    stale: `stale (older than ${duration(list.promiseMs)})`,
+    never: 'never complete',
+  };
+  const parts = [paint(output, colour[list.freshness], words[list.freshness])];
+  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${asCell(list.failure)}`));
+  const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
+  if (list.sweep !== null)
+    parts.push(
+      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
+        `started ${fromNow(list.sweep.startedAt, now)}`,
+    );
+  if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
+  if (list.held > 0)
+    parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
+  if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
+  if (list.withoutId > 0)
+    parts.push(
+      paint(output, 'yellow', `deletions wait: ${plural(list.withoutId, 'row')} without a readable id`),
+    );
+  if (list.authorised === false)
+    parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
+  return parts.join(', ');
+}

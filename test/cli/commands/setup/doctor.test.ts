@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { testProgram } from '../../../support/program.ts';
+
+const WEBHOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
+
+/** A receiver that verifies each delivery as Standard Webhooks says, and answers with `status`. */
+async function receiver(status: number): Promise<{ url: string; taken: unknown[] }> {
+  const taken: unknown[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = await text(request);
+      taken.push(new Webhook(WEBHOOK_SECRET).verify(body, request.headers as Record<string, string>));
+      response.writeHead(status).end();
+    })();
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook`, taken };
+}
+
+test('doctor --webhook sends one signed delivery without changes, and moves no place in the feed', async () => {
+  const { url, taken } = await receiver(204);
+  const program = await testProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
+  await program.run('sync');
+  const { exitCode, stdout } = await program.run('doctor', '--webhook');
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/ok +webhook +accepts .*\(HTTP 204/)]);
+  expect(taken).toEqual([
+    { type: 'webhook.test', timestamp: expect.stringMatching(/Z$/) as string, data: { changes: [] } },
+  ]);
+  expect(JSON.parse((await program.run('query', 'SELECT * FROM webhooks', '--json')).stdout)).toEqual([]);
+  await program.run('doctor');
+  expect(taken).toHaveLength(1);
+});
+
+test('doctor --webhook fails for a receiver that refuses, and where there is none', async () => {
+  const { url } = await receiver(401);
+  const program = await testProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
+  const refused = await program.run('doctor', '--webhook');
+  expect([refused.exitCode, refused.stdout]).toEqual([
+    1,
+    expect.stringMatching(/failed +webhook +does not accept a signed test delivery: HTTP 401[^]*ok +service/),
+  ]);
+  expect(refused.stdout).toContain('1 check failed.');
+  delete program.env['WEBHOOK_URL'];
+  delete program.env['WEBHOOK_SECRET'];
+  const none = await program.run('doctor', '--webhook');
+  expect([none.exitCode, none.stdout]).toEqual([2, expect.stringContaining('WEBHOOK_URL is not set')]);
+});
+
+test('doctor counts every variable that its configuration error lists', async () => {
+  const program = await testProgram({}, { REQUEST_PER_DAY: '10', LOG_LEVEL: 'loud', HTTP_PORT: 'x' });
+  const { exitCode, stdout } = await program.run('doctor');
+  const [, count, listed = ''] = /has (\d+) problems:\n([^]*?)\n +Set the variables/.exec(stdout) ?? [];
+  expect([exitCode, Number(count)]).toEqual([2, 3]);
+  expect(listed.split('\n')).toHaveLength(3);
+});
+
+test('doctor says that the gate is open only when status would', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  await program.run('sync');
+  program.env['INBOX_API_KEY'] = 'another-key';
+  const { exitCode, stdout } = await program.run('doctor');
+  expect([exitCode, stdout]).toEqual([3, expect.stringMatching(/warning +gate +shut for the daemon/)]);
+  expect((await program.run('status')).stdout).toContain('gate     shut');
+});

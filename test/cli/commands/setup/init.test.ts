@@ -1,0 +1,72 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { expect, test } from 'vitest';
+import { writeSettings } from '../../../../src/cli/commands/setup/env-file.ts';
+import { temporaryFolder } from '../../../support/mirror.ts';
+import { SECRET, type TestProgram, testProgram } from '../../../support/program.ts';
+import { answering } from '../../../support/terminal.ts';
+
+/** A program whose environment has neither address nor key. */
+async function fresh(): Promise<{ program: TestProgram; url: string; path: string }> {
+  const program = await testProgram({ inboxes: 3, conversations: 1 });
+  const url = program.env['INBOX_API_URL'] ?? '';
+  delete program.env['INBOX_API_URL'];
+  delete program.env['INBOX_API_KEY'];
+  return { program, url, path: join(program.folder, '.env') };
+}
+
+test('init checks address and key with one request, and writes .env for its owner only', async () => {
+  const { program, url, path } = await fresh();
+  const { exitCode, shown } = await answering(program, ['init'], [url, SECRET]);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('accepts the key and lists 3 inboxes.')]);
+  expect(shown).not.toContain(SECRET);
+  expect(shown).toMatch(/systemd unit \/.*inbox-mirror\.service/);
+  expect(program.sandbox.arrivals).toHaveLength(1);
+  expect(readFileSync(path, 'utf8')).toBe(`INBOX_API_URL=${url}\nINBOX_API_KEY=${SECRET}\n`);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(program.folder), 'no mirror is created').toEqual(['.env']);
+  expect((await program.run('sync', 'inboxes')).exitCode).toBe(0);
+});
+
+test('init asks before it changes .env, and keeps its other lines', async () => {
+  const { program, url, path } = await fresh();
+  const before = '# mine\nINBOX_API_KEY=old\nLOG_LEVEL=warn\n';
+  writeFileSync(path, before, { mode: 0o644 });
+  const kept = await answering(program, ['init'], ['']);
+  expect([kept.exitCode, kept.shown]).toEqual([0, expect.stringContaining('stays as it is')]);
+  expect(readFileSync(path, 'utf8')).toBe(before);
+  expect(program.sandbox.arrivals).toHaveLength(0);
+  expect((await answering(program, ['init'], ['y', url, SECRET])).exitCode).toBe(0);
+  expect(readFileSync(path, 'utf8')).toBe(
+    `# mine\nINBOX_API_KEY=${SECRET}\nLOG_LEVEL=warn\nINBOX_API_URL=${url}\n`,
+  );
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test('init asks again for an address that cannot be right, and writes nothing for a refused key', async () => {
+  const { program, url, path } = await fresh();
+  const answers = ['mail.example.com', SECRET, url, 'wrong-key'];
+  const { exitCode, shown } = await answering(program, ['init'], answers);
+  expect([exitCode, shown]).toEqual([3, expect.stringContaining('INBOX_API_URL: expected')]);
+  expect(shown).toContain('Nothing was written.');
+  expect(existsSync(path)).toBe(false);
+});
+
+test('init stops at Ctrl-C, and refuses to run without a terminal', async () => {
+  const { program, path } = await fresh();
+  const { exitCode, shown } = await answering(program, ['init'], ['\u0003']);
+  expect([exitCode, shown]).toEqual([130, expect.stringContaining('nothing was written')]);
+  const piped = await program.run('init');
+  expect([piped.exitCode, piped.stderr]).toEqual([2, expect.stringContaining('needs a terminal')]);
+  expect(existsSync(path)).toBe(false);
+});
+
+test.each(['plain', 'with space', 'a#b', "it's", '"quoted"', `'"`, '$HOME', 'a=b', '\\n'])(
+  'a key such as %s is read from .env as it was typed',
+  (key) => {
+    const path = join(temporaryFolder(), '.env');
+    writeSettings(path, { INBOX_API_KEY: key });
+    expect(parseEnv(readFileSync(path, 'utf8'))['INBOX_API_KEY']).toBe(key);
+  },
+);

@@ -39,7 +39,7 @@ export interface Launch {
 
 /**
  * Computes what the network adds to the gap, so that any two ARRIVALS at the service are at least a gap apart
- * (docs/decisions/0011). It relies on launches that keep the gap. All instants are monotonic ms.
+ * (docs/decisions/0011). All instants are monotonic ms.
  */
 export interface Spacing {
   /** True while the next launch must wait for the last answer. */
@@ -99,13 +99,8 @@ export function spaceByArrival(gapMs: number): Spacing {
       const launch = Math.max(now, last.at + gapMs + last.holdMs);
       return Math.max(0, Math.min(gapBegins(), usually) + gapMs - launch);
     },
-    heldUntil({ at }) {
-      const begins = gapBegins();
-      // The launch already keeps the gap. Hold the request only for as long as the last one may arrive later
-      // than planned.
-      const late = begins - last.at - last.holdMs;
-      return at + Math.max(0, Math.min(late, begins + gapMs - at));
-    },
+    // The launch has kept a gap by bottleneck's clock, but the process may have stalled at the launch before.
+    heldUntil: ({ at }) => Math.max(at, gapBegins() + gapMs),
     departed(launch, at) {
       last = launch;
       lastStart = at;

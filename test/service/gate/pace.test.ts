@@ -140,9 +140,15 @@ test.each([
 
 /**
  * Simulates consecutive requests: bottleneck's launches keep the gap, the spacing holds each request after its
- * launch, and `ways` are the delays. Returns the arrivals. At most `most` requests are under way at once.
+ * launch, and `ways` are the delays. Returns the arrivals. At most `most` requests are under way at once. The
+ * process stalls for `stalls` ms between bottleneck's clock and the launch.
  */
-function simulate(ways: readonly (readonly [number, number])[], gap: number, most: number): number[] {
+function simulate(
+  ways: readonly (readonly [number, number])[],
+  gap: number,
+  most: number,
+  stalls: readonly number[] = [],
+): number[] {
   const spacing = spaceByArrival(gap);
   const arrivals: number[] = [];
   let open: { start: number; at: number }[] = [];
@@ -158,13 +164,14 @@ function simulate(ways: readonly (readonly [number, number])[], gap: number, mos
   const passUntil = (instant: () => number): void => {
     for (let until = instant(); until > now; until = instant()) passTo(Math.min(until, nextAnswer()));
   };
-  for (const [out, back] of ways) {
+  for (const [index, [out, back]] of ways.entries()) {
     passTo(now);
     while (open.length >= most || spacing.waitsForAnswer()) passTo(nextAnswer());
     const holdMs = spacing.expectedHold(now);
     passUntil(() => launchable);
-    const launch = { at: now, holdMs };
     launchable = now + gap + holdMs;
+    passTo(now + (stalls[index] ?? 0));
+    const launch = { at: now, holdMs };
     passUntil(() => spacing.heldUntil(launch));
     arrivals.push(now + out);
     spacing.departed(launch, now);
@@ -217,6 +224,20 @@ test('with steady jitter and any latency, no two requests arrive closer than a g
       expect(closest(simulate(ways, gap, 4))).toBeGreaterThanOrEqual(gap - 0.01);
     }),
     { seed: 1, numRuns: 1000 },
+  );
+});
+
+test('a launch after one at which the process stalled is held for the whole gap', () => {
+  const some = fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.constantFrom(0, 0, 0, 30, 200)), {
+    minLength: 2,
+    maxLength: 10,
+  });
+  fc.assert(
+    fc.property(some, (requests) => {
+      const ways = requests.map(([out, back]) => [out, back] as const);
+      const stalls = requests.map(([, , stall]) => stall);
+      expect(closest(simulate(ways, 1000, 4, stalls))).toBeGreaterThanOrEqual(999.99);
+    }),
   );
 });
 

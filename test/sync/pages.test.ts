@@ -353,6 +353,20 @@ test('a row that the list leaves out, but that the service has, costs at most tw
   ]);
 });
 
+test('a row that went before its page was joined to another is noticed when that is read', async () => {
+  const mirror = await pageMirror({ listOrder: 'desc' }, [12]);
+  const { world } = mirror.sandbox;
+  const [inbox] = [...world.inboxes.values()];
+  const gone = inbox!.conversations.order[0]!;
+  world.addConversation(inbox!.id);
+  world.removeConversation(inbox!.id, gone);
+  mirror.clock.advance(MINUTE);
+  await mirror.readPage((await mirror.bookmarks())[0]!);
+  expect(await mirror.bookmarks()).toHaveLength(2);
+  await mirror.readAll();
+  await expectEqualToService(mirror);
+});
+
 test('a page that grows beyond its range is divided, and small neighbours are joined', async () => {
   const mirror = await pageMirror({}, [25]);
   const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;

@@ -72,7 +72,8 @@ export async function lastSightings(
 }
 
 /**
- * Those of the items that the service returned by their id after an instant, although a page lacked them.
+ * Those of an inbox's conversations that the service returned by their id after an instant, although a page
+ * lacked them. The ledger tells these sightings from those that were kept when bookmarks moved.
  * @param after epoch ms
  */
 export async function foundById(
@@ -82,7 +83,19 @@ export async function foundById(
   { ids, after }: { ids: readonly string[]; after: number },
 ): Promise<Set<string>> {
   const search = { ids, pages: NO_PAGE, nth: 2, after: new Date(after) };
-  return new Set((await seenBySweeps(sql, dialect, key, search)).map(({ id }) => id));
+  const seen = new Set((await seenBySweeps(sql, dialect, key, search)).map(({ id }) => id));
+  if (seen.size === 0) return seen;
+  const pathOf = (id: string): string => `/inboxes/${key.inboxId}/${key.list}/${encodeURIComponent(id)}`;
+  const asked = await sql.query<{ path: string }>(
+    `SELECT path FROM requests
+     WHERE sent_at > $1 AND list = $2 AND status = 200
+       AND path IN (SELECT value FROM ${dialect.texts('$3', 'paths')})`,
+    iso(after),
+    key.list,
+    JSON.stringify([...seen].map(pathOf)),
+  );
+  const paths = new Set(asked.map(({ path }) => path));
+  return new Set([...seen].filter((id) => paths.has(pathOf(id))));
 }
 
 /** The newest sighting of each item so far, ISO 8601. */

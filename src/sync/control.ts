@@ -1,46 +1,86 @@
-import { HOUR } from '../core/clock.ts';
+import { HOUR, MINUTE } from '../core/clock.ts';
+import { isMirrorError } from '../core/errors.ts';
 import type { ListKey, ListName } from '../core/lists.ts';
+import type { ListedExample } from '../mirror/items/suspects.ts';
 import type { CallOptions } from '../service/client.ts';
 import type { SweepDeps } from './deps.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
-/** An answer of this many ms ago still shows that the service returns rows by their id. */
-const PROVEN_FOR_MS = HOUR;
+/**
+ * Whether the service returns a row by its id that its lists show. If it does not, or if its lists show no
+ * other row, a 404 for an id says nothing.
+ */
+export type Control = 'returned' | 'not-returned' | 'no-other-row';
 
-/** The questions under way, by mirror: lists are swept side by side, and one answer serves them all. */
-const underWay = new WeakMap<object, Map<ListName, Promise<boolean>>>();
+/** For how many ms an answer counts. */
+const VALID_MS = { returned: HOUR, 'not-returned': 10 * MINUTE };
+
+/** What is known of a mirror's service: lists are swept side by side, and one answer serves them all. */
+interface Known {
+  readonly answers: Map<ListName, { readonly control: Control; readonly until: number }>;
+  readonly underWay: Map<ListName, Promise<Control>>;
+}
+
+const KNOWN = new WeakMap<object, Known>();
+
+function knownOf({ mirror }: Pick<Deps, 'mirror'>): Known {
+  const known = KNOWN.get(mirror) ?? { answers: new Map(), underWay: new Map() };
+  KNOWN.set(mirror, known);
+  return known;
+}
+
+/** Records that the service has returned a row that it was asked for by its id. */
+export function noteReturned(deps: Pick<Deps, 'mirror' | 'clock'>, list: ListName): void {
+  const until = deps.clock.monotonic() + VALID_MS.returned;
+  knownOf(deps).answers.set(list, { control: 'returned', until });
+}
 
 /**
- * The control question: does the service return a row by its id that the lists show? If it does not, a 404
- * for another id says nothing. It costs a request if no row was returned by its id in the last hour.
- * @returns true also if there is no other row to ask for
+ * Asks the control question, for up to three rows that the lists show, unless the answer is known.
  * @throws MirrorError
  */
-export async function returnsById(deps: Deps, key: ListKey, options: CallOptions): Promise<boolean> {
-  const questions = underWay.get(deps.mirror) ?? new Map<ListName, Promise<boolean>>();
-  underWay.set(deps.mirror, questions);
-  const other = questions.get(key.list);
+export async function control(deps: Deps, key: ListKey, options: CallOptions): Promise<Control> {
+  const { answers, underWay } = knownOf(deps);
+  const answer = answers.get(key.list);
+  if (answer !== undefined && deps.clock.monotonic() < answer.until) return answer.control;
   // If the other list's question fails, this list asks for itself.
-  const heard = other === undefined ? null : await other.catch(() => null);
-  if (heard !== null) return heard;
+  const heard = await underWay.get(key.list)?.catch(() => null);
+  if (heard != null && heard !== 'no-other-row') return heard;
   const question = ask(deps, key, options);
-  questions.set(key.list, question);
+  underWay.set(key.list, question);
   try {
-    return await question;
+    const found = await question;
+    if (found === 'returned') noteReturned(deps, key.list);
+    else if (found === 'not-returned')
+      answers.set(key.list, { control: found, until: deps.clock.monotonic() + VALID_MS[found] });
+    return found;
   } finally {
-    questions.delete(key.list);
+    underWay.delete(key.list);
   }
 }
 
-async function ask({ client, mirror, clock }: Deps, key: ListKey, options: CallOptions): Promise<boolean> {
-  if (await mirror.suspects.wasFoundById(key.list, clock.now() - PROVEN_FOR_MS)) return true;
-  const example = await mirror.suspects.listedExample(key);
-  if (example === null) return true;
-  const { inboxId, id } = example;
-  const found =
-    inboxId === null
-      ? await client.getInbox(id, options)
-      : await client.getConversation(inboxId, id, options);
-  return found?.item.id === id;
+async function ask({ client, mirror }: Deps, key: ListKey, options: CallOptions): Promise<Control> {
+  const examples = await mirror.suspects.listedExamples(key);
+  for (const example of examples) if (await isReturned(client, example, options)) return 'returned';
+  return examples.length === 0 ? 'no-other-row' : 'not-returned';
+}
+
+async function isReturned(
+  client: Deps['client'],
+  { inboxId, id }: ListedExample,
+  options: CallOptions,
+): Promise<boolean> {
+  try {
+    const found =
+      inboxId === null
+        ? await client.getInbox(id, options)
+        : await client.getConversation(inboxId, id, options);
+    // The service also accepts thread ids, so it may return another conversation.
+    return found?.item.id === id;
+  } catch (error) {
+    // Withdrawn access to one inbox says nothing of the others.
+    if (isMirrorError(error, 'LIST_FORBIDDEN')) return false;
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { SEARCHED_BY } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
-import { returnsById } from './control.ts';
+import { control, type Control, noteReturned } from './control.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
@@ -16,7 +16,12 @@ const SAMPLE = 5;
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 
 /** Why a 404 proves nothing. */
-const NOT_BY_ID = 'the service does not return a row by its id that its list shows';
+const NO_PROOF = {
+  'not-returned': 'the service does not return a row by its id that its list shows',
+  'no-other-row':
+    'the service lists no other row of this kind, so that nothing shows whether it returns rows by their id; ' +
+    'a sync with --accept-deletes deletes them',
+};
 
 interface Settling extends SweepOptions {
   /** An earlier run of this sweep had already read all pages. */
@@ -204,17 +209,19 @@ async function askEach(
   tally: Tally,
 ): Promise<Testimony> {
   const answers = new Map<string, Answer['kind']>();
-  let byId: boolean | null = null;
+  let heard: Control | null = null;
   onEvent({ kind: 'asking', key: sweep, suspects: asked.length });
   try {
     for (const suspect of asked) {
       // A probe has priority over scheduled sweeps, but not over a command's pages.
       const call = { reason: 'probe', scheduled: reason === 'schedule', signal } as const;
       let answer = await askFor(client, sweep, suspect, call);
+      if (answer.kind === 'there' && byIdentity(sweep)) noteReturned({ mirror, clock }, sweep.list);
       if (answer.kind === 'gone') {
-        const isFirst = byId === null;
-        byId ??= await returnsById({ client, mirror, clock }, sweep, call);
-        if (!byId) answer = isFirst ? { kind: 'open', refusal: NOT_BY_ID } : { kind: 'open' };
+        const isFirst = heard === null;
+        heard ??= await control({ client, mirror, clock }, sweep, call);
+        if (heard !== 'returned')
+          answer = isFirst ? { kind: 'open', refusal: NO_PROOF[heard] } : { kind: 'open' };
       }
       if (answer.kind === 'open' && answer.refusal !== undefined)
         onEvent({ kind: 'withheld', key: sweep, cause: answer.refusal });

@@ -1,4 +1,4 @@
-import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../../core/lists.ts';
+import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
@@ -39,37 +39,32 @@ export class SuspectReader {
     return row?.n ?? 0;
   }
 
-  /** True if the service has returned an inbox, or a conversation, by its id since an instant, epoch ms. */
-  async wasFoundById(list: ListName, since: number): Promise<boolean> {
-    const found = await this.#database.query(
-      `SELECT 1 AS one FROM requests
-       WHERE sent_at > $1 AND list = $2 AND status = 200 AND path LIKE $3 LIMIT 1`,
-      iso(since),
-      list,
-      list === 'inboxes' ? '/inboxes/%' : `/inboxes/%/${list}/%`,
-    );
-    return found.length > 0;
-  }
-
-  /** A readable inbox that is listed; or such a conversation, of the same inbox if there is one. */
-  async listedExample({ list, inboxId }: ListKey): Promise<ListedExample | null> {
+  /**
+   * Up to three readable rows of the kind that are listed: the least and the greatest id of the list, and one
+   * of another inbox.
+   */
+  async listedExamples({ list, inboxId }: ListKey): Promise<ListedExample[]> {
     const { table, scope } = itemSql(list, this.#database.dialect);
-    const example = async (
+    const read = async (
       condition: string,
       order: string,
       ...parameters: unknown[]
-    ): Promise<ListedExample | null> => {
-      const [row] = await this.#database.query<{ inbox_id?: string; id: string }>(
+    ): Promise<ListedExample[]> => {
+      const rows = await this.#database.query<{ inbox_id?: string; id: string }>(
         `SELECT * FROM ${table} WHERE ${condition} AND deleted_at IS NULL AND missing_since IS NULL
            AND id NOT IN (SELECT item_id FROM rejects WHERE list = '${list}' AND item_id IS NOT NULL)
          ${order} LIMIT 1`,
         ...parameters,
       );
-      return row === undefined ? null : { inboxId: row.inbox_id ?? null, id: row.id };
+      return rows.map((row) => ({ inboxId: row.inbox_id ?? null, id: row.id }));
     };
-    const listed = `SELECT id FROM inboxes WHERE deleted_at IS NULL AND missing_since IS NULL`;
-    const elsewhere = list === 'inboxes' ? 'TRUE' : `inbox_id IN (${listed})`;
-    return (await example(scope, 'ORDER BY length(id), id', inboxId)) ?? (await example(elsewhere, ''));
+    const present = `SELECT id FROM inboxes WHERE deleted_at IS NULL AND missing_since IS NULL`;
+    const examples = [
+      ...(await read(scope, 'ORDER BY length(id), id', inboxId)),
+      ...(await read(scope, 'ORDER BY length(id) DESC, id DESC', inboxId)),
+      ...(list === 'inboxes' ? [] : await read(`inbox_id <> $1 AND inbox_id IN (${present})`, '', inboxId)),
+    ];
+    return examples.filter((example, index) => examples.findIndex(({ id }) => id === example.id) === index);
   }
 }
 

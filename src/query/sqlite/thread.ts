@@ -9,7 +9,7 @@ import { noMirrorYet } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 
 /** Message to the thread. */
-export type Message = { readonly sql: string } | 'rows';
+export type Message = { readonly sql: string; readonly values: readonly Cell[] } | 'rows';
 
 /** Its reply. */
 export type Reply =
@@ -54,8 +54,8 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   };
   return {
     dialect: sqlite,
-    async query(sql) {
-      const reply = await request({ sql });
+    async query(sql, values = []) {
+      const reply = await request({ sql, values });
       return { columns: 'columns' in reply ? reply.columns : [], rows: rowsOf(() => request('rows')) };
     },
     async close() {

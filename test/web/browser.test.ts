@@ -1,0 +1,147 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
+import { served, type Served } from '../daemon/http/served.ts';
+import { findings, startBrowser, unreached } from '../support/browser.ts';
+
+/** Every page, with its heading. */
+const PAGES: readonly (readonly [path: string, heading: string])[] = [['/', 'Overview']];
+
+const BUDGET = { perDay: 5000, reserved: 250 };
+
+/** Names that have broken pages. */
+const NAMES = ['<b>Bold</b> & "quoted"', 'فريق الدعم 🎧', 'x'.repeat(90), '👩🏽‍🚀 Crew', ''];
+
+let browser: Browser | string = 'not started';
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  if (typeof browser !== 'string') await browser.close();
+});
+
+/** Opens a page, and fails if the browser reports an error on it, such as a refused script. */
+async function opened(
+  url: string,
+  skip: (note: string) => void,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  if (typeof browser === 'string') {
+    skip(browser);
+    throw new Error('skipped');
+  }
+  const context = await browser.newContext({ colorScheme: 'light', ...options });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  const answer = await page.goto(url, { waitUntil: 'load' });
+  expect(answer?.status(), url).toBe(200);
+  expect(errors, url).toEqual([]);
+  return page;
+}
+
+/** A mirror with awkward names, whose history has been counted. */
+async function awkward(inboxes = 5): Promise<Served> {
+  const each = Math.ceil(60 / inboxes);
+  const all = await served({ sandbox: { conversations: Array.from({ length: inboxes }, () => each) } });
+  await all.sync();
+  const { database } = all.mirror;
+  const ids = await database.query<{ id: string }>('SELECT id FROM inboxes ORDER BY id');
+  for (const [index, { id }] of ids.entries())
+    await database.execute(
+      'UPDATE inboxes SET display_name = $1 WHERE id = $2',
+      NAMES[index % NAMES.length],
+      id,
+    );
+  await database.execute(`UPDATE inbox_users SET first_name = $1, last_name = $2`, 'ליאת <i>', 'كريم 🌍');
+  await database.execute(`UPDATE inbox_tags SET name = $1`, '<script>alert(1)</script> 🏷️');
+  await openMirror(database).keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, all.clock.now());
+  // A page that waits for the history loads itself again, under the hands of the test.
+  for (const [path] of PAGES)
+    await expect
+      .poll(
+        async () =>
+          (await all.ask(path, { headers: { accept: 'text/html' } })).body.includes('http-equiv="refresh"'),
+        { timeout: 20_000 },
+      )
+      .toBe(false);
+  return all;
+}
+
+describe('in a browser', () => {
+  test('axe finds nothing, at 360 and at 1,600 px, in light and in dark', async ({ skip }) => {
+    const { url } = await awkward();
+    for (const [path, heading] of PAGES)
+      for (const [width, colorScheme] of [
+        [360, 'light'],
+        [1600, 'dark'],
+      ] as const) {
+        const page = await opened(url + path, skip, { viewport: { width, height: 900 }, colorScheme });
+        expect(await page.textContent('h1')).toContain(heading);
+        expect(await findings(page), `${path} at ${width} px, ${colorScheme}`).toEqual([]);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect(wide, `${path} at ${width} px scrolls sideways`).toBeLessThanOrEqual(width);
+        await page.context().close();
+      }
+  });
+
+  test('the Tab key alone reaches every link and field', async ({ skip }) => {
+    const { url } = await awkward();
+    for (const [path] of PAGES) {
+      const page = await opened(url + path, skip);
+      expect(await unreached(page), path).toEqual([]);
+      await page.context().close();
+    }
+  });
+
+  test('a page shows the same without JavaScript', async ({ skip }) => {
+    const { url } = await awkward();
+    for (const [path] of PAGES) {
+      const texts = [];
+      for (const javaScriptEnabled of [true, false]) {
+        const page = await opened(url + path, skip, { javaScriptEnabled });
+        texts.push((await page.innerText('main')).replaceAll(/\d+ s ago|just now/g, ''));
+        await page.context().close();
+      }
+      expect(texts[1], path).toBe(texts[0]);
+    }
+  });
+
+  test('100 inboxes, a stale list and an empty mirror each have a page', async ({ skip }) => {
+    const { url, mirror, clock } = await awkward(100);
+    const due = new Date(clock.now() + 60_000).toISOString().replace('Z', '+00:00');
+    await mirror.database.execute(
+      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
+       VALUES ('conversations', '*/15 * * * *', 'UTC', $1, $1, $1)`,
+      due,
+    );
+    clock.advance(2000);
+    const many = await opened(url, skip, { viewport: { width: 360, height: 800 } });
+    expect(await many.locator('tbody tr').count()).toBeGreaterThanOrEqual(100);
+    expect(await many.locator('.stamp.late').innerText()).toContain('in 100 of 100 inboxes');
+    expect(await findings(many)).toEqual([]);
+    await many.context().close();
+    const { url: empty } = await served();
+    const page = await opened(empty, skip);
+    expect(await page.innerText('main')).toContain('The first copy');
+    await page.context().close();
+  });
+
+  test('a person logs in with the token, and out again', async ({ skip }) => {
+    const token = 't0ken.of~endpoints';
+    const { url } = await served({}, { token });
+    const page = await opened(url, skip);
+    expect(new URL(page.url()).pathname).toBe('/login');
+    expect(await findings(page)).toEqual([]);
+    await page.fill('#token', token);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${url}/`);
+    await page.click('text=Log out');
+    await page.waitForURL(`${url}/login`);
+    await page.context().close();
+  });
+});

@@ -47,6 +47,11 @@ export type Page = (visit: Visit) => Promise<PageContent | null>;
 /** Each page is loaded with its first visit, so that a daemon without visitors does not carry it. */
 const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
   '/': async () => (await import('./overview/page.ts')).overviewPage,
+  '/inboxes/:inbox': async () => (await import('./inbox/page.ts')).inboxPage,
+  '/inboxes/:inbox/conversations/:conversation': async () =>
+    (await import('./conversation/page.ts')).conversationPage,
+  '/people': async () => (await import('./people/page.ts')).peoplePage,
+  '/engine': async () => (await import('./engine/page.ts')).enginePage,
 };
 
 /** No script, style, image or form of these pages comes from or goes to another place than this daemon. */

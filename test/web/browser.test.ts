@@ -4,8 +4,14 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import { served, type Served } from '../daemon/http/served.ts';
 import { findings, startBrowser, unreached } from '../support/browser.ts';
 
-/** Every page, with its heading. */
-const PAGES: readonly (readonly [path: string, heading: string])[] = [['/', 'Overview']];
+/** Every page, with its heading. `:inbox` and `:conversation` stand for the first ones of the mirror. */
+const PAGES: readonly (readonly [path: string, heading: string])[] = [
+  ['/', 'Overview'],
+  ['/inboxes/:inbox', 'Bold'],
+  ['/inboxes/:inbox/conversations/:conversation', 'Conversation'],
+  ['/people', 'People and tags'],
+  ['/engine', 'Engine room'],
+];
 
 const BUDGET = { perDay: 5000, reserved: 250 };
 
@@ -45,7 +51,7 @@ async function opened(
 }
 
 /** A mirror with awkward names, whose history has been counted. */
-async function awkward(inboxes = 5): Promise<Served> {
+async function awkward(inboxes = 5): Promise<Served & { readonly paths: [string, string][] }> {
   const each = Math.ceil(60 / inboxes);
   const all = await served({ sandbox: { conversations: Array.from({ length: inboxes }, () => each) } });
   await all.sync();
@@ -60,8 +66,15 @@ async function awkward(inboxes = 5): Promise<Served> {
   await database.execute(`UPDATE inbox_users SET first_name = $1, last_name = $2`, 'ליאת <i>', 'كريم 🌍');
   await database.execute(`UPDATE inbox_tags SET name = $1`, '<script>alert(1)</script> 🏷️');
   await openMirror(database).keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, all.clock.now());
+  const [{ conversation = '', inbox = '' } = {}] = await database.query<Record<string, string>>(
+    'SELECT id AS conversation, inbox_id AS inbox FROM conversations ORDER BY inbox_id, id LIMIT 1',
+  );
+  const paths = PAGES.map(([path, heading]): [string, string] => [
+    path.replace(':inbox', inbox).replace(':conversation', conversation),
+    heading,
+  ]);
   // A page that waits for the history loads itself again, under the hands of the test.
-  for (const [path] of PAGES)
+  for (const [path] of paths)
     await expect
       .poll(
         async () =>
@@ -69,45 +82,34 @@ async function awkward(inboxes = 5): Promise<Served> {
         { timeout: 20_000 },
       )
       .toBe(false);
-  return all;
+  return { ...all, paths };
+}
+
+/** The text of a page, without what changes with time. */
+async function textOf(page: Page): Promise<string> {
+  return (await page.innerText('main')).replaceAll(/\d+ s ago|just now/g, '');
 }
 
 describe('in a browser', () => {
-  test('axe finds nothing, at 360 and at 1,600 px, in light and in dark', async ({ skip }) => {
-    const { url } = await awkward();
-    for (const [path, heading] of PAGES)
+  test('each page fits 360 and 1,600 px, axe finds nothing, and Tab alone reaches all', async ({ skip }) => {
+    const { url, paths } = await awkward();
+    for (const [path, heading] of paths) {
+      const page = await opened(url + path, skip);
+      expect(await page.textContent('h1'), path).toContain(heading);
       for (const [width, colorScheme] of [
         [360, 'light'],
         [1600, 'dark'],
       ] as const) {
-        const page = await opened(url + path, skip, { viewport: { width, height: 900 }, colorScheme });
-        expect(await page.textContent('h1')).toContain(heading);
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme });
         expect(await findings(page), `${path} at ${width} px, ${colorScheme}`).toEqual([]);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         expect(wide, `${path} at ${width} px scrolls sideways`).toBeLessThanOrEqual(width);
-        await page.context().close();
       }
-  });
-
-  test('the Tab key alone reaches every link and field', async ({ skip }) => {
-    const { url } = await awkward();
-    for (const [path] of PAGES) {
-      const page = await opened(url + path, skip);
       expect(await unreached(page), path).toEqual([]);
-      await page.context().close();
-    }
-  });
-
-  test('a page shows the same without JavaScript', async ({ skip }) => {
-    const { url } = await awkward();
-    for (const [path] of PAGES) {
-      const texts = [];
-      for (const javaScriptEnabled of [true, false]) {
-        const page = await opened(url + path, skip, { javaScriptEnabled });
-        texts.push((await page.innerText('main')).replaceAll(/\d+ s ago|just now/g, ''));
-        await page.context().close();
-      }
-      expect(texts[1], path).toBe(texts[0]);
+      const plain = await opened(url + path, skip, { javaScriptEnabled: false });
+      expect(await textOf(plain), `${path} without JavaScript`).toBe(await textOf(page));
+      await Promise.all([page.context().close(), plain.context().close()]);
     }
   });
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { areasChart } from '../../src/web/charts/areas.ts';
+import { dayWords } from '../../src/web/frame/words.ts';
+import { linesChart } from '../../src/web/charts/lines.ts';
 import { barsChart } from '../../src/web/charts/bars.ts';
 
 interface Day {
@@ -8,6 +10,7 @@ interface Day {
 }
 
 const series = [{ name: 'Open', colour: 'open', value: ({ n }: Day) => n }] as const;
+const OF_DAYS = { unit: 'Day', label: ({ day }: Day) => dayWords(day) };
 const days: Day[] = Array.from({ length: 30 }, (_, index) => ({
   day: `2026-03-${String(index + 1).padStart(2, '0')}`,
   n: index * 40,
@@ -16,8 +19,9 @@ const days: Day[] = Array.from({ length: 30 }, (_, index) => ({
 test.each([
   ['areas', areasChart<Day>],
   ['bars', barsChart<Day>],
+  ['lines', linesChart<Day>],
 ])('a chart of %s has a title, a scale, and its numbers in a table', (_kind, chart) => {
-  const drawn = String(chart({ title: 'Backlog', days, series, empty: 'No days.' }));
+  const drawn = String(chart({ title: 'Backlog', rows: days, ...OF_DAYS, series, empty: 'No days.' }));
   expect(drawn).toContain('aria-label="Backlog; the table below has the numbers"');
   expect(drawn).toMatch(/>1,000<\/text/);
   expect(drawn).toContain('30 Mar: Open 1,160</title');
@@ -28,10 +32,13 @@ test.each([
 test.each([
   ['areas', areasChart<Day>],
   ['bars', barsChart<Day>],
+  ['lines', linesChart<Day>],
 ])('a chart of %s shows one day, and days without any conversation', (_kind, chart) => {
   for (const few of [days.slice(3, 4), [{ day: '2026-03-01', n: 0 }]])
-    expect(String(chart({ title: 'Backlog', days: few, series, empty: 'No days.' }))).not.toMatch(
+    expect(String(chart({ title: 'Backlog', rows: few, ...OF_DAYS, series, empty: 'No days.' }))).not.toMatch(
       /NaN|Infinity|undefined/,
     );
-  expect(String(chart({ title: 'Backlog', days: [], series, empty: 'No days.' }))).toContain('No days.');
+  expect(String(chart({ title: 'Backlog', rows: [], ...OF_DAYS, series, empty: 'No days.' }))).toContain(
+    'No days.',
+  );
 });

@@ -2,7 +2,6 @@ import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import { thousands } from '../../core/humanize.ts';
 import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
-import { dayWords } from '../frame/words.ts';
 
 /** Units of a chart's coordinate system, which the browser scales to the width at hand. */
 export const SIZE = { width: 560, height: 220, left: 52, right: 8, top: 10, bottom: 26 } as const;
@@ -10,14 +9,29 @@ export const SIZE = { width: 560, height: 220, left: 52, right: 8, top: 10, bott
 /** About this many horizontal lines. */
 const LINES = 4;
 
-/** About this many days are named below a chart. */
-const NAMED_DAYS = 4;
+/** About this many rows are named below a chart. */
+const NAMED = 4;
 
-/** A figure for each day, drawn in the colour of `series-NAME` of the style sheet. */
-export interface Series<Day> {
+/** A figure of each row, drawn in the colour of `series-NAME` of the style sheet. */
+export interface Series<Row> {
   readonly name: string;
-  readonly colour: 'open' | 'pending' | 'closed' | 'appeared' | 'plain';
-  readonly value: (day: Day) => number;
+  readonly colour: 'open' | 'pending' | 'closed' | 'appeared' | 'plain' | 'fifth';
+  readonly value: (row: Row) => number;
+}
+
+export interface ChartOptions<Row> {
+  readonly title: string;
+  /** From left to right: the oldest first. */
+  readonly rows: readonly Row[];
+  /** The name of a row, below the chart and in the table. */
+  readonly label: (row: Row) => string;
+  /** What a row stands for: the head of the table's first column. */
+  readonly unit: string;
+  readonly series: readonly Series<Row>[];
+  /** Writes a value; by default as a number. */
+  readonly words?: (value: number) => string;
+  /** The sentence in place of a chart without rows. */
+  readonly empty: string;
 }
 
 /** A scale of values whose top is a round number. */
@@ -41,54 +55,42 @@ export function valueAxis(y: ScaleLinear<number, number>): Html {
   </g>`;
 }
 
-/** The names of some days, from left to right. @param x the middle of a day */
-export function dayAxis(days: readonly { readonly day: string }[], x: (index: number) => number): Html {
-  const step = Math.max(1, Math.ceil(days.length / NAMED_DAYS));
-  const shown = days.flatMap(({ day }, index) =>
-    (days.length - 1 - index) % step === 0 ? [{ day, index }] : [],
-  );
-  return html`<g class="axis"
-    >${shown.map(({ day, index }) => {
-      const at = x(index);
-      const anchor = at > SIZE.width - 50 ? 'end' : at < SIZE.left + 20 ? 'start' : 'middle';
-      return html`<text x="${round(at)}" y="${SIZE.height - 8}" text-anchor="${anchor}"
-        >${dayWords(day)}</text
-      >`;
-    })}</g
-  >`;
+/** The names of some rows. @param x the middle of a row */
+export function nameAxis<Row>({ rows, label }: ChartOptions<Row>, x: (index: number) => number): Html {
+  const step = Math.max(1, Math.ceil(rows.length / NAMED));
+  const texts = rows.map((row, index) => {
+    if ((rows.length - 1 - index) % step !== 0) return null;
+    const at = x(index);
+    const anchor = at > SIZE.width - 50 ? 'end' : at < SIZE.left + 20 ? 'start' : 'middle';
+    return html`<text x="${round(at)}" y="${SIZE.height - 8}" text-anchor="${anchor}">${label(row)}</text>`;
+  });
+  return html`<g class="axis">${texts}</g>`;
 }
 
-/** Invisible columns that show a day's numbers on hover. */
-export function hoverDays<Day extends { readonly day: string }>(
-  days: readonly Day[],
-  series: readonly Series<Day>[],
+/** Invisible columns that show a row's numbers on hover. */
+export function hoverRows<Row>(
+  { rows, label, series, words = thousands }: ChartOptions<Row>,
   x: (index: number) => { readonly from: number; readonly width: number },
 ): Html {
-  return html`<g class="hover"
-    >${days.map((day, index) => {
-      const { from, width } = x(index);
-      const words = series.map(({ name, value }) => `${name} ${thousands(value(day))}`).join(', ');
-      return html`<rect x="${round(from)}" y="0" width="${round(width)}" height="${SIZE.height - SIZE.bottom}"
-        ><title>${dayWords(day.day)}: ${words}</title></rect
-      >`;
-    })}</g
-  >`;
+  const height = SIZE.height - SIZE.bottom;
+  const columns = rows.map((row, index) => {
+    const { from, width } = x(index);
+    const values = series.map(({ name, value }) => `${name} ${words(value(row))}`).join(', ');
+    const title = html`<title>${label(row)}: ${values}</title>`;
+    return html`<rect x="${round(from)}" y="0" width="${round(width)}" height="${height}">${title}</rect>`;
+  });
+  return html`<g class="hover">${columns}</g>`;
 }
 
 /** A chart with its title, its legend, and its numbers in a table below. */
-export function figure<Day extends { readonly day: string }>(
-  { title, days, series, empty }: ChartOptions<Day>,
-  drawing: () => Html,
-): Html {
-  const rows = days.map((day) => [dayWords(day.day), ...series.map(({ value }) => thousands(value(day)))]);
-  const columns = [{ name: 'Day' }, ...series.map(({ name }) => ({ name, number: true }))];
-  if (days.length === 0) return html`<p class="empty">${empty}</p>`;
+export function figure<Row>(options: ChartOptions<Row>, drawing: () => Html): Html {
+  const { title, rows, label, unit, series, words = thousands, empty } = options;
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  const cells = rows.map((row) => [label(row), ...series.map(({ value }) => words(value(row)))]);
+  const columns = [{ name: unit }, ...series.map(({ name }) => ({ name, number: true }))];
+  const keys = series.map(({ name, colour }) => html`<span class="key series-${colour}">${name}</span>`);
   return html`<figure>
-    <figcaption>
-      <span class="hidden">${title}. </span>${series.map(
-        ({ name, colour }) => html`<span class="key series-${colour}">${name}</span>`,
-      )}
-    </figcaption>
+    <figcaption><span class="hidden">${title}. </span>${keys}</figcaption>
     <svg
       viewBox="0 0 ${SIZE.width} ${SIZE.height}"
       role="img"
@@ -98,18 +100,9 @@ export function figure<Day extends { readonly day: string }>(
     </svg>
     <details>
       <summary>Numbers</summary>
-      ${table(title, columns, rows.toReversed(), empty)}
+      ${table(title, columns, cells.toReversed(), empty)}
     </details>
   </figure>`;
-}
-
-export interface ChartOptions<Day> {
-  readonly title: string;
-  /** The oldest first. */
-  readonly days: readonly Day[];
-  readonly series: readonly Series<Day>[];
-  /** The sentence in place of a chart without days. */
-  readonly empty: string;
 }
 
 /** A coordinate with one digit: more would be invisible, and travel. */

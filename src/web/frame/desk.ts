@@ -9,8 +9,12 @@ const SHARED_MS = SECOND;
 /** A statement for one page takes at most this many ms. */
 const QUICK_MS = 5 * SECOND;
 
-/** History is counted again when it is older than this many ms; until then pages show the earlier count. */
+/**
+ * History is counted again when it is older than this many ms, or than this many times what counting took;
+ * until then pages show the earlier count.
+ */
 const HISTORY_FRESH_MS = MINUTE;
+const HISTORY_FRESH_TIMES = 20;
 const HISTORY_KEPT_MS = 15 * MINUTE;
 
 /** Counting the history takes at most this many ms. */
@@ -37,6 +41,8 @@ export interface Desk {
 }
 
 interface Entry {
+  /** How long the latest read took, in ms. */
+  tookMs: number;
   pending: Promise<Counted<unknown>> | null;
   latest: Counted<unknown> | null;
 }
@@ -52,7 +58,7 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
   const entries = new Map<string, Entry>();
 
   function entryOf(key: string): Entry {
-    const entry = entries.get(key) ?? { pending: null, latest: null };
+    const entry = entries.get(key) ?? { tookMs: 0, pending: null, latest: null };
     entries.delete(key);
     entries.set(key, entry);
     const [oldest = key] = entries.keys();
@@ -61,8 +67,12 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
   }
 
   function start(entry: Entry, work: () => Promise<unknown>): Promise<Counted<unknown>> {
+    const since = performance.now();
     entry.pending ??= work()
-      .then((result) => (entry.latest = { result, at: clock.now() }))
+      .then((result) => {
+        entry.tookMs = performance.now() - since;
+        return (entry.latest = { result, at: clock.now() });
+      })
       .finally(() => (entry.pending = null));
     return entry.pending;
   }
@@ -78,7 +88,7 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
     },
     async history<Result>(key: string, work: (read: Read) => Promise<Result>) {
       const entry = entryOf(`history ${key}`);
-      if (ageOf(entry) >= HISTORY_FRESH_MS) {
+      if (ageOf(entry) >= Math.max(HISTORY_FRESH_MS, HISTORY_FRESH_TIMES * entry.tookMs)) {
         const counted = start(entry, () => lanes.history.visit(HISTORY_MS, work)).catch((error: unknown) => {
           log.warn({ cause: messageOf(error) }, 'a page could not count the history');
           return null;

@@ -19,7 +19,7 @@ export function ago(instant: Date | string | null, { now, timezone }: Moment): H
 }
 
 /** An instant as a date and a time of day in REPORT_TIMEZONE, such as `22 Nov 2026, 04:15:09`. */
-function exact(instant: Date | string, timezone: string): string {
+export function exact(instant: Date | string, timezone: string): string {
   return formatter(timezone, {
     day: 'numeric',
     month: 'short',
@@ -30,6 +30,11 @@ function exact(instant: Date | string, timezone: string): string {
     hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(new Date(instant));
+}
+
+/** The hour and minute of an instant (epoch ms) in REPORT_TIMEZONE: `04:15`. */
+export function hourWords(instant: number, timezone: string): string {
+  return formatter(timezone, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(instant);
 }
 
 /** The day in REPORT_TIMEZONE that is `days` days before the moment, such as `2026-03-02`. */

@@ -1,30 +1,22 @@
 import { thousands } from '../../core/humanize.ts';
 import {
-  type BacklogDay,
-  type FlowDay,
   type InboxBacklog,
   readBacklog,
   readBacklogDays,
   readFlowDays,
   readWaiting,
-  type Waiting,
 } from '../../query/figures/backlog.ts';
 import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
-import { areasChart } from '../charts/areas.ts';
-import { barsChart } from '../charts/bars.ts';
+import { DAYS, historySections } from '../charts/history.ts';
 import { shareBar } from '../charts/share.ts';
-import type { Counted } from '../frame/desk.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
-import { conversationPath, inboxPath, permalink } from '../frame/links.ts';
+import { inboxPath } from '../frame/links.ts';
 import { isLate, stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
-
-/** Days in the chart of the backlog, and in that of new and closed ones, whose bars would become too thin. */
-const DAYS = 90;
-const BAR_DAYS = 45;
+import { waitingTable } from './waiting.ts';
 
 /** `/`: the backlog of all inboxes, now and over 90 days, and who waits longest. */
 export async function overviewPage({ desk, status, moment }: Visit): Promise<PageContent> {
@@ -49,66 +41,6 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
       ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true })}
       ${section('Waiting longest for an assignee', waitingTable(waiting, moment), { wide: true })}`,
   };
-}
-
-/** The charts of the backlog and of the flow; null: they are being counted. */
-export function historySections(
-  history: Counted<{ readonly backlog: readonly BacklogDay[]; readonly flow: readonly FlowDay[] }> | null,
-  moment: Moment,
-): Html {
-  if (history === null) {
-    const counting = html`<p class="empty counting">
-      The history is being counted. This page shows it in a moment.
-    </p>`;
-    return html`${section(`Backlog, ${DAYS} days`, counting)}${section('New and closed a day', counting)}`;
-  }
-  const { result, at } = history;
-  const note = html`Counted ${ago(new Date(at), moment)}`;
-  const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
-  const backlog = areasChart<BacklogDay>({
-    title: `Backlog over ${DAYS} days`,
-    days: result.backlog,
-    series: [
-      { name: 'Open', colour: 'open', value: ({ open }) => open },
-      { name: 'Pending', colour: 'pending', value: ({ pending }) => pending },
-    ],
-    empty,
-  });
-  const flow = barsChart<FlowDay>({
-    title: `New and closed conversations a day over ${BAR_DAYS} days`,
-    days: result.flow.slice(-BAR_DAYS),
-    series: [
-      { name: 'New or reopened', colour: 'appeared', value: ({ appeared, reopened }) => appeared + reopened },
-      { name: 'Closed', colour: 'closed', value: ({ closed }) => closed },
-    ],
-    empty,
-  });
-  return html`${section(`Backlog, ${DAYS} days`, backlog, { note })}
-  ${section('New and closed a day', flow, { note })}`;
-}
-
-/** The conversations that wait longest, each with its link to the service. */
-export function waitingTable(waiting: readonly Waiting[], moment: Moment): Html {
-  const rows = waiting.map((row) => [
-    html`${ago(row.since, moment)}${Boolean(row.is_lower_bound) && ' or earlier'}`,
-    html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
-    html`<span class="status status-${row.status}">${row.status}</span>`,
-    html`<a href="${conversationPath(row.inbox_id, row.conversation_id)}">${row.conversation_id}</a>`,
-    permalink(row.permalink),
-  ]);
-  const columns = [
-    { name: 'Unassigned' },
-    { name: 'Inbox' },
-    { name: 'Status' },
-    { name: 'Conversation' },
-    { name: 'In the service' },
-  ];
-  return table(
-    'Conversations that wait longest',
-    columns,
-    rows,
-    'No conversation waits for an assignee. Well done.',
-  );
 }
 
 function totals(backlog: readonly InboxBacklog[]): Html {

@@ -12,6 +12,7 @@ import { type Desk, openDesk } from './frame/desk.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
 import { isForeign } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
+import { addLiveFeed } from './changes/live.ts';
 import { addLogin, type Door } from './login/routes.ts';
 import type { Sessions } from './login/session.ts';
 
@@ -29,6 +30,8 @@ export interface PagesOptions {
   readonly status: () => Promise<JudgedStatus>;
   /** The status with what takes longer to read. */
   readonly details: () => Promise<WholeStatus>;
+  /** The place after the newest change. Its readers share one read a second. */
+  readonly newest: () => Promise<{ readonly id: number }>;
   /** The answer at `/` for programs: a list of the endpoints. */
   readonly index: string;
 }
@@ -51,6 +54,7 @@ const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
   '/inboxes/:inbox/conversations/:conversation': async () =>
     (await import('./conversation/page.ts')).conversationPage,
   '/people': async () => (await import('./people/page.ts')).peoplePage,
+  '/feed': async () => (await import('./changes/page.ts')).feedPage,
   '/engine': async () => (await import('./engine/page.ts')).enginePage,
 };
 
@@ -116,8 +120,9 @@ function handleErrors(web: FastifyInstance, frame: Frame, log: Log): void {
 
 /** Adds what only people may see who may read the mirror. */
 function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: PagesOptions): void {
-  const { timezone, clock, door, status, details, index } = options;
+  const { timezone, clock, door, status, details, newest, index } = options;
   inside.addHook('onRequest', async (request, reply) => await admit(request, reply, { door, frame }));
+  addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
     let page: Promise<Page> | undefined;
     inside.get(path, async (request, reply) => {

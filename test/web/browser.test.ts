@@ -10,6 +10,7 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/inboxes/:inbox', 'Bold'],
   ['/inboxes/:inbox/conversations/:conversation', 'Conversation'],
   ['/people', 'People and tags'],
+  ['/feed', 'Changes'],
   ['/engine', 'Engine room'],
 ];
 
@@ -87,7 +88,10 @@ async function awkward(inboxes = 5): Promise<Served & { readonly paths: [string,
 
 /** The text of a page, without what changes with time. */
 async function textOf(page: Page): Promise<string> {
-  return (await page.innerText('main')).replaceAll(/\d+ s ago|just now/g, '');
+  return (await page.innerText('main')).replaceAll(
+    /\d+ s ago|just now|New changes appear here by themselves\./g,
+    '',
+  );
 }
 
 describe('in a browser', () => {
@@ -130,6 +134,24 @@ describe('in a browser', () => {
     const { url: empty } = await served();
     const page = await opened(empty, skip);
     expect(await page.innerText('main')).toContain('The first copy');
+    await page.context().close();
+  });
+
+  test('new changes come to the open page by themselves, and stay text', async ({ skip }) => {
+    const { url, mirror, clock } = await awkward();
+    const page = await opened(`${url}/feed?field=status`, skip);
+    await page.getByText('New changes appear here by themselves.').waitFor();
+    const [row] = await mirror.database.query<{ id: string; inbox_id: string }>(
+      'SELECT id, inbox_id FROM conversations',
+    );
+    const insert = `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+      VALUES ('2026-03-02T08:00:00.000+00:00', 'conversations', $1, $2, $3, 'open', $4)`;
+    await mirror.database.execute(insert, row!.inbox_id, row!.id, 'permalink', 'not asked for');
+    await mirror.database.execute(insert, row!.inbox_id, row!.id, 'status', '<img src=x onerror=alert(1)>');
+    clock.advance(2000);
+    await page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    expect(await page.locator('tbody img').count()).toBe(0);
+    expect(await page.innerText('tbody')).not.toContain('not asked for');
     await page.context().close();
   });
 

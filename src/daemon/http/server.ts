@@ -113,6 +113,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       sessions,
       status,
       details,
+      newest,
       index: shown,
     });
   });

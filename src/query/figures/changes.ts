@@ -1,4 +1,5 @@
-import { nameOfUser } from './names.ts';
+import type { Read } from './lane.ts';
+import { nameOfUser, USER_NAME } from './names.ts';
 
 /** A change with the names of what it is about. Instants are ISO 8601 UTC. */
 export interface ChangeRow {
@@ -47,3 +48,78 @@ export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.pr
     AND old_tags.inbox_id = changes.inbox_id AND old_tags.id = changes.old_value
   LEFT JOIN inbox_tags AS new_tags ON changes.field = 'tags'
     AND new_tags.inbox_id = changes.inbox_id AND new_tags.id = changes.new_value`;
+
+/** At most this many changes on a page, and in one message of a live page. */
+export const MOST_SHOWN = 100;
+
+/** At most this many people to choose from. */
+const MOST_PEOPLE = 500;
+
+/** Selects changes. Every given condition must hold. */
+export interface FeedFilter {
+  readonly inbox?: string | undefined;
+  readonly field?: string | undefined;
+  /** The id of a user: changes of the user, and conversations that the user got or lost. */
+  readonly person?: string | undefined;
+}
+
+/** The newest changes below an id, the newest first. @param before null: from the newest */
+export async function readNewest(
+  read: Read,
+  filter: FeedFilter,
+  before: number | null,
+): Promise<ChangeRow[]> {
+  const { where, values } = conditions(filter, before === null ? [] : [['changes.id <', before]]);
+  return await read<ChangeRow>(
+    `${NAMED_CHANGES} ${where} ORDER BY changes.id DESC LIMIT ${MOST_SHOWN}`,
+    ...values,
+  );
+}
+
+/** The first changes above an id, in the order of writing. */
+export async function readAfter(read: Read, filter: FeedFilter, after: number): Promise<ChangeRow[]> {
+  const { where, values } = conditions(filter, [['changes.id >', after]]);
+  return await read<ChangeRow>(
+    `${NAMED_CHANGES} ${where} ORDER BY changes.id LIMIT ${MOST_SHOWN}`,
+    ...values,
+  );
+}
+
+/** A name to choose from. */
+export interface Choice {
+  readonly id: string;
+  readonly name: string | null;
+}
+
+/** The live inboxes, and the people with their names, each in the order of names. */
+export async function readChoices(read: Read): Promise<{ inboxes: Choice[]; people: Choice[] }> {
+  const inboxes = await read<Choice>(
+    `SELECT id, display_name AS name FROM inboxes WHERE deleted_at IS NULL ORDER BY lower(display_name), id`,
+  );
+  const people = await read<Choice>(
+    `SELECT users.id, max(${USER_NAME}) AS name FROM inbox_users AS users
+     WHERE users.deleted_at IS NULL GROUP BY users.id ORDER BY lower(max(${USER_NAME})), users.id
+     LIMIT ${MOST_PEOPLE}`,
+  );
+  return { inboxes, people };
+}
+
+function conditions(
+  { inbox, field, person }: FeedFilter,
+  ids: readonly (readonly [condition: string, id: number])[],
+): { where: string; values: (string | number)[] } {
+  const values: (string | number)[] = [];
+  const next = (value: string | number): string => `$${values.push(value)}`;
+  const all = ids.map(([condition, id]) => `${condition} CAST(${next(id)} AS BIGINT)`);
+  // An inbox's own changes have no inbox.
+  if (inbox !== undefined)
+    all.push(
+      `(changes.inbox_id = ${next(inbox)} OR changes.list = 'inboxes' AND changes.item_id = ${next(inbox)})`,
+    );
+  if (field !== undefined) all.push(`changes.field = ${next(field)}`);
+  if (person !== undefined)
+    all.push(`(changes.field = 'assignee_id'
+      AND (changes.old_value = ${next(person)} OR changes.new_value = ${next(person)})
+      OR changes.list = 'users' AND changes.item_id = ${next(person)})`);
+  return { where: all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`, values };
+}

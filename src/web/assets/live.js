@@ -9,7 +9,12 @@ if (rows !== null && state !== null) {
   const source = new EventSource(rows.dataset.live);
   state.hidden = false;
   source.addEventListener('open', () => (state.textContent = 'New changes appear here by themselves.'));
-  source.addEventListener('error', () => (state.textContent = 'The daemon does not answer; trying again.'));
+  source.addEventListener('error', () => {
+    state.textContent =
+      source.readyState === EventSource.CLOSED
+        ? 'New changes do not come by themselves now. Reload the page to see them.'
+        : 'The daemon does not answer; trying again.';
+  });
   source.addEventListener('changes', ({ data }) => {
     // The daemon has escaped every text in these rows.
     rows.insertAdjacentHTML('afterbegin', data);

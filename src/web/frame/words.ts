@@ -32,6 +32,19 @@ export function exact(instant: Date | string, timezone: string): string {
   }).format(new Date(instant));
 }
 
+/** An instant as a day and a time of day; the exact one is shown on hover. */
+export function dateTime(instant: Date | string, { timezone }: Moment): Html {
+  const date = new Date(instant);
+  const text = formatter(timezone, {
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(date);
+  return html`<time datetime="${date.toISOString()}" title="${exact(date, timezone)}">${text}</time>`;
+}
+
 /** The hour and minute of an instant (epoch ms) in REPORT_TIMEZONE: `04:15`. */
 export function hourWords(instant: number, timezone: string): string {
   return formatter(timezone, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(instant);

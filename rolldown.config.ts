@@ -50,7 +50,12 @@ const assets: Plugin = {
 
 /** The program and the library: each module a file. */
 const modules: RolldownOptions = {
-  input: ['src/cli/main.ts', 'src/library/library.ts', 'src/query/sqlite/worker.ts'],
+  input: [
+    'src/cli/main.ts',
+    'src/library/library.ts',
+    'src/query/sqlite/worker.ts',
+    'src/query/sqlite/child.ts',
+  ],
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),
   plugins: [licences, assets],

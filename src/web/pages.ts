@@ -5,13 +5,16 @@ import { isMirrorError } from '../core/errors.ts';
 import type { JudgedStatus } from '../status/judge.ts';
 import type { WholeStatus } from '../status/observe.ts';
 import { openLane } from '../query/figures/lane.ts';
+import type { Answer } from '../query/question.ts';
 import type { Log } from '../session/log.ts';
-import { sendPage, sendText, wantsPage } from './frame/answer.ts';
+import { sendPage, sendText, wantsPage, whenClosed } from './frame/answer.ts';
 import { readAssets } from './frame/assets.ts';
 import { type Desk, openDesk } from './frame/desk.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
 import { isForeign } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
+import { createAsk } from './ask/asker.ts';
+import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
 import { addLogin, type Door } from './login/routes.ts';
 import type { Sessions } from './login/session.ts';
@@ -42,6 +45,8 @@ export interface Visit extends Pick<PagesOptions, 'status' | 'details'> {
   readonly moment: Moment;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** Answers a person's SQL. */
+  readonly ask: (sql: string, mostRows: number) => Promise<Answer>;
 }
 
 /** Makes a page. Null: the mirror has no such thing. @throws MirrorError `DATABASE` */
@@ -55,6 +60,7 @@ const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
     (await import('./conversation/page.ts')).conversationPage,
   '/people': async () => (await import('./people/page.ts')).peoplePage,
   '/feed': async () => (await import('./changes/page.ts')).feedPage,
+  '/ask': async () => (await import('./ask/page.ts')).askPage,
   '/engine': async () => (await import('./engine/page.ts')).enginePage,
 };
 
@@ -120,8 +126,10 @@ function handleErrors(web: FastifyInstance, frame: Frame, log: Log): void {
 
 /** Adds what only people may see who may read the mirror. */
 function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: PagesOptions): void {
-  const { timezone, clock, door, status, details, newest, index } = options;
+  const { databaseUrl, timezone, clock, door, status, details, newest, index } = options;
   inside.addHook('onRequest', async (request, reply) => await admit(request, reply, { door, frame }));
+  const ask = createAsk(databaseUrl);
+  addDownloads(inside, ask);
   addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
     let page: Promise<Page> | undefined;
@@ -136,6 +144,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         moment: { now: clock.now(), timezone },
         params: request.params as Record<string, string>,
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+        ask: (sql, mostRows) => ask(sql, mostRows, whenClosed(reply)),
       };
       const content = await (await page)(visit);
       if (content !== null) return await sendPage(request, reply, pageOf(content, frame));

@@ -11,6 +11,7 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/inboxes/:inbox/conversations/:conversation', 'Conversation'],
   ['/people', 'People and tags'],
   ['/feed', 'Changes'],
+  ['/ask?sql=SELECT+inbox,+open,+pending+FROM+backlog_now', 'Ask'],
   ['/engine', 'Engine room'],
 ];
 

@@ -17,7 +17,10 @@ export interface Lane {
    * @throws MirrorError `DATABASE` if it takes more than `limitMs` of real time, its wait for earlier visits
    *   aside; `USAGE` if there is no mirror
    */
-  visit<Result>(limitMs: number, work: (read: Read) => Promise<Result>): Promise<Result>;
+  visit<Result>(
+    limitMs: number,
+    work: (read: Read, mirror: ReadOnlyMirror) => Promise<Result>,
+  ): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -46,13 +49,16 @@ export function openLane(url: string): Lane {
     await connection?.mirror.close();
   }
 
-  async function run<Result>(limitMs: number, work: (read: Read) => Promise<Result>): Promise<Result> {
+  async function run<Result>(
+    limitMs: number,
+    work: (read: Read, mirror: ReadOnlyMirror) => Promise<Result>,
+  ): Promise<Result> {
     clearTimeout(idle);
     kept ??= await connect();
     const { mirror, cut } = kept;
     const timer = setTimeout(() => cut.abort(tooSlow(limitMs)), limitMs);
     try {
-      const result = await work((sql, ...values) => rowsOf(mirror, sql, values));
+      const result = await work((sql, ...values) => rowsOf(mirror, sql, values), mirror);
       // On a server a kept transaction would hold back its housekeeping and show one moment for ever.
       if (isPostgres(url)) await release();
       else idle = setTimeout(() => void release(), IDLE_MS).unref();

@@ -80,7 +80,7 @@ export async function feedPage({ desk, moment, query }: Visit): Promise<PageCont
                 <th scope="col">Inbox</th>
                 <th scope="col">Item</th>
                 <th scope="col">Change</th>
-                <th scope="col">Last seen before</th>
+                <th scope="col">Happened within</th>
               </tr>
             </thead>
             <tbody ${live !== false && html`data-live="${live}"`}>

@@ -1,8 +1,9 @@
+import { duration } from '../../core/humanize.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
 import { html, type Html } from '../frame/html.ts';
 import { changeWords } from '../frame/items.ts';
 import { conversationPath, inboxPath } from '../frame/links.ts';
-import { ago, dateTime, type Moment, named } from '../frame/words.ts';
+import { dateTime, type Moment, named } from '../frame/words.ts';
 
 /** A row of the feed: when, where, what. */
 export function feedRow(change: ChangeRow, moment: Moment): Html {
@@ -17,8 +18,13 @@ export function feedRow(change: ChangeRow, moment: Moment): Html {
     <td>${place}</td>
     <td>${item}</td>
     <td>${changeWords(change)}</td>
-    <td>${change.previously_seen_at === null ? '' : ago(change.previously_seen_at, moment)}</td>
+    <td>${within(change)}</td>
   </tr>`;
 }
 
 const KINDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
+
+/** The time between the two sightings of a change, in which it happened. */
+function within({ observed_at: seen, previously_seen_at: before }: ChangeRow): string {
+  return before === null ? '' : duration(Date.parse(seen) - Date.parse(before));
+}

@@ -33,3 +33,10 @@ export async function sendText(
 export function wantsPage(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
+
+/** A signal that is aborted when the client has left, or has its answer. */
+export function whenClosed(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  reply.raw.once('close', () => closed.abort());
+  return closed.signal;
+}

@@ -1,6 +1,7 @@
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import type { Lane, Read } from '../../query/figures/lane.ts';
+import type { ReadOnlyMirror } from '../../query/result.ts';
 import type { Log } from '../../session/log.ts';
 
 /** Clients share one answer to the same question for this many ms. */
@@ -32,12 +33,15 @@ export interface Counted<Result> {
   readonly at: number;
 }
 
+/** Reads figures over a connection that cannot write. */
+export type Work<Result> = (read: Read, mirror: ReadOnlyMirror) => Promise<Result>;
+
 /** Where the pages get their figures. Equal questions share one read. */
 export interface Desk {
   /** Figures of now. @param key names the question and its values */
-  quick<Result>(key: string, work: (read: Read) => Promise<Result>): Promise<Result>;
+  quick<Result>(key: string, work: Work<Result>): Promise<Result>;
   /** Figures over time, up to some minutes old; null while they are being counted. */
-  history<Result>(key: string, work: (read: Read) => Promise<Result>): Promise<Counted<Result> | null>;
+  history<Result>(key: string, work: Work<Result>): Promise<Counted<Result> | null>;
 }
 
 interface Entry {
@@ -81,12 +85,12 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
     latest === null ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - latest.at);
 
   return {
-    async quick<Result>(key: string, work: (read: Read) => Promise<Result>) {
+    async quick<Result>(key: string, work: Work<Result>) {
       const entry = entryOf(`quick ${key}`);
       if (ageOf(entry) >= SHARED_MS) await start(entry, () => lanes.quick.visit(QUICK_MS, work));
       return entry.latest?.result as Result;
     },
-    async history<Result>(key: string, work: (read: Read) => Promise<Result>) {
+    async history<Result>(key: string, work: Work<Result>) {
       const entry = entryOf(`history ${key}`);
       if (ageOf(entry) >= Math.max(HISTORY_FRESH_MS, HISTORY_FRESH_TIMES * entry.tookMs)) {
         const counted = start(entry, () => lanes.history.visit(HISTORY_MS, work)).catch((error: unknown) => {

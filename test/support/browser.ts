@@ -27,35 +27,38 @@ export async function startBrowser(): Promise<Browser | string> {
   return sentence;
 }
 
-/** What axe finds on a page: each rule, with the elements that break it. */
-export async function findings(page: Page): Promise<string[]> {
+/**
+ * What axe finds on a page: each rule, with the elements that break it.
+ * @param rules only these rules; by default all
+ */
+export async function findings(page: Page, rules: string[] = []): Promise<string[]> {
   // Not a script of the page: its Content-Security-Policy would refuse one.
   await page.evaluate(axe.source);
-  return await page.evaluate(async () => {
-    const { violations } = await (globalThis as unknown as { axe: typeof import('axe-core') }).axe.run();
+  return await page.evaluate(async (only) => {
+    const { axe: inPage } = globalThis as unknown as { axe: typeof import('axe-core') };
+    const { violations } = await inPage.run(only.length === 0 ? {} : { runOnly: only });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`),
     );
-  });
+  }, rules);
 }
 
-/** True if every link, button and field of a page can be reached by the Tab key alone. */
+const FOCUSABLE =
+  'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]:not([tabindex="-1"])';
+
+/** The links, buttons and fields of a page that the Tab key alone does not reach. */
 export async function unreached(page: Page): Promise<string[]> {
-  const wanted = await page.evaluate(() => {
-    const all = document.querySelectorAll<HTMLElement>(
-      'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]',
-    );
-    const visible = [...all].filter((element) => element.checkVisibility());
-    visible.forEach((element, index) => (element.dataset['nth'] = String(index)));
-    return visible.map((element) => element.outerHTML.slice(0, 120));
-  });
-  const reached = new Set<number>();
-  for (let presses = 0; presses <= wanted.length; presses += 1) {
-    await page.keyboard.press('Tab');
-    const nth = await page.evaluate(
-      () => (document.activeElement as HTMLElement | null)?.dataset['nth'] ?? null,
-    );
-    if (nth !== null) reached.add(Number(nth));
-  }
-  return wanted.filter((_element, index) => !reached.has(index));
+  const count = await page.evaluate((selector) => {
+    const all = document.querySelectorAll<HTMLElement>(selector);
+    for (const element of all)
+      if (element.checkVisibility()) {
+        element.dataset['unreached'] = '';
+        element.addEventListener('focus', () => delete element.dataset['unreached']);
+      }
+    return all.length;
+  }, FOCUSABLE);
+  for (let presses = 0; presses <= count; presses += 1) await page.keyboard.press('Tab');
+  return await page.evaluate(() =>
+    [...document.querySelectorAll('[data-unreached]')].map((element) => element.outerHTML.slice(0, 120)),
+  );
 }

@@ -146,7 +146,8 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
         ask: (sql, mostRows) => ask(sql, mostRows, whenClosed(reply)),
       };
-      const content = await (await page)(visit);
+      // No text of the mirror has a NUL, and PostgreSQL refuses one as a value.
+      const content = request.url.includes('%00') ? null : await (await page)(visit);
       if (content !== null) return await sendPage(request, reply, pageOf(content, frame));
       const sentence =
         'The mirror has nothing under this address. It may have been deleted long ago, or mistyped.';

@@ -35,6 +35,9 @@ export interface Frame {
 
 const LOG_OUT = html`<form method="post" action="/logout"><button class="quiet">Log out</button></form>`;
 
+/** For a template with this tag as it is, the build would import a package that no user installs. */
+const END_OF_SCRIPT = '/script';
+
 /** A whole page. */
 export function pageOf(
   { title, active, body, stamp, trail = [], refresh }: PageContent,
@@ -51,7 +54,7 @@ export function pageOf(
         <title>${title} · inbox-mirror</title>
         <link rel="icon" href="${assets.icon.href}" type="image/svg+xml" />
         <link rel="stylesheet" href="${assets.style.href}" />
-        <script type="module" src="${assets.script.href}"></script>
+        <script type="module" src="${assets.script.href}"><${END_OF_SCRIPT}>
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

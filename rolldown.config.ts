@@ -34,12 +34,31 @@ function licenceText(folder: string): string {
   return readFileSync(join(folder, file), 'utf8');
 }
 
+/** Ships the files that the daemon's pages load, beside the module that reads them. */
+const assets: Plugin = {
+  name: 'assets',
+  generateBundle() {
+    const folder = 'src/web/assets';
+    for (const name of readdirSync(join(import.meta.dirname, folder)))
+      this.emitFile({
+        type: 'asset',
+        fileName: `web/assets/${name}`,
+        source: readFileSync(join(import.meta.dirname, folder, name)),
+      });
+  },
+};
+
 /** The program and the library: each module a file. */
 const modules: RolldownOptions = {
-  input: ['src/cli/main.ts', 'src/library/library.ts', 'src/query/sqlite/worker.ts'],
+  input: [
+    'src/cli/main.ts',
+    'src/library/library.ts',
+    'src/query/sqlite/worker.ts',
+    'src/query/sqlite/child.ts',
+  ],
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),
-  plugins: [licences],
+  plugins: [licences, assets],
   output: {
     dir: 'dist',
     format: 'esm',

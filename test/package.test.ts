@@ -107,6 +107,19 @@ describe('the packed package', () => {
     expect(JSON.parse(rows)).toEqual([{ filled: 1 }]);
   });
 
+  test("has the daemon's pages, with the files that they load", async () => {
+    const dist = join(home, 'node_modules/inbox-mirror/dist');
+    const pages = readdirSync(join(dist, 'web'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /^pages\.js$|page\.js$/.test(name),
+    );
+    expect(pages.length).toBeGreaterThan(7);
+    const code = `for (const page of ${JSON.stringify(pages)}) await import('${dist}/web/' + page);
+      const { readAssets } = await import('${dist}/web/frame/assets.js');
+      console.log(Object.values(await readAssets()).every(({ content }) => content.length > 100));`;
+    writeFileSync(join(home, 'pages.js'), code);
+    expect((await run(process.execPath, ['pages.js'], { cwd: home })).stdout).toBe('true\n');
+  });
+
   test('has types that resolve for every kind of ESM import', async () => {
     const { stdout } = await inClone('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
     expect(stdout).toContain('🟢 (ESM)');

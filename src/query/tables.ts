@@ -1,5 +1,6 @@
 import { TABLE_SENTENCES, VIEW_SENTENCES } from '../database/catalogue.ts';
 import { openReadOnly } from './open.ts';
+import type { ReadOnlyMirror } from './result.ts';
 
 export interface TableDescription {
   readonly name: string;
@@ -13,17 +14,22 @@ export interface TableDescription {
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */
 export async function describe(url: string): Promise<TableDescription[]> {
   const mirror = await openReadOnly(url);
-  const columns = new Map<string, { name: string; type: string }[]>();
-  const kinds = new Map<string, TableDescription['kind']>();
   try {
-    const { rows } = await mirror.query(mirror.dialect.allColumns);
-    for await (const [name, kind, column, type] of rows) {
-      kinds.set(String(name), kind === 'view' ? 'view' : 'table');
-      const known = columns.get(String(name)) ?? [];
-      columns.set(String(name), [...known, { name: String(column), type: String(type).toLowerCase() }]);
-    }
+    return await describeIn(mirror);
   } finally {
     await mirror.close();
+  }
+}
+
+/** The same, over an open connection. */
+export async function describeIn(mirror: ReadOnlyMirror): Promise<TableDescription[]> {
+  const columns = new Map<string, { name: string; type: string }[]>();
+  const kinds = new Map<string, TableDescription['kind']>();
+  const { rows } = await mirror.query(mirror.dialect.allColumns);
+  for await (const [name, kind, column, type] of rows) {
+    kinds.set(String(name), kind === 'view' ? 'view' : 'table');
+    const known = columns.get(String(name)) ?? [];
+    columns.set(String(name), [...known, { name: String(column), type: String(type).toLowerCase() }]);
   }
   const sentences = { ...TABLE_SENTENCES, ...VIEW_SENTENCES };
   const others = [...columns.keys()].filter(

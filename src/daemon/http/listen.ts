@@ -27,6 +27,8 @@ export async function openEndpoints(
     const endpoints = createEndpoints({
       ...config.http,
       ...process,
+      databaseUrl: config.databaseUrl,
+      reportTimezone: config.reportTimezone,
       clock,
       log,
       ping: () => mirror.leaseHolder(),
@@ -43,7 +45,7 @@ export async function openEndpoints(
     });
     const address = await endpoints.listen();
     listening = endpoints;
-    log.info({ address }, 'answering /healthz, /readyz, /metrics, /status.json and /changes');
+    log.info({ address }, 'answering /, /healthz, /readyz, /metrics, /status.json and /changes');
   };
   // The active daemon may use the same port.
   let failure: unknown = null;

@@ -5,6 +5,7 @@ import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import { limitConnections, limitRequests } from './limits.ts';
@@ -26,13 +27,15 @@ const TIME_OUTS = {
   keepAliveTimeout: 75 * SECOND,
 };
 
-const TEXT_TYPE = 'text/plain; charset=utf-8';
+/** The only paths that take a POST: they change nothing in the mirror. */
+const FORMS: ReadonlySet<string> = new Set(['/login', '/logout']);
 
 const INDEX = `/healthz      whether the process and its database answer
 /readyz       whether every list is as fresh as promised
 /metrics      for Prometheus
 /status.json  what \`inbox-mirror status --json\` prints
 /changes      ?since_id= what changed, one JSON object a line; waits up to wait= seconds
+/             in a browser: pages for people
 `;
 
 /** `standby`: another process holds the lease. */
@@ -47,7 +50,11 @@ export interface EndpointsOptions {
   /** Null: every client may read every endpoint. */
   readonly token: string | null;
   readonly version: string;
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** The mirror's database, which the pages for people read over connections of their own. */
+  readonly databaseUrl: string;
+  /** The time zone of the pages' days and exact times. */
+  readonly reportTimezone: string;
+  readonly clock: Pick<Clock, 'monotonic' | 'now' | 'sleep'>;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
@@ -79,20 +86,38 @@ export interface Endpoints {
  * failure here ends the process.
  */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { host, port, log } = options;
+  const { host, port, token, clock, log } = options;
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS, ...MALFORMED });
   limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   limitRequests(server);
-  const tokens = createTokenGuard(options);
-  addRoutes(server, tokens, options);
-  const newest = shareRead({
-    read: options.newestChange,
-    patienceMs: STATUS_PATIENCE_MS,
-    clock: options.clock,
-    log,
-  });
+  const sessions = token === null ? null : createSessions(token, () => clock.now());
+  const tokens = createTokenGuard({ ...options, hasSession: (header) => sessions?.has(header) === true });
+  const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
+  const status = shareRead({ read: options.status, ...patient });
+  const shareDetails = shareRead({ read: options.details, ...patient });
+  const details = async (): Promise<WholeStatus> => await shareDetails(await status());
+  addRoutes(server, tokens, { ...options, status, details });
+  const newest = shareRead({ read: options.newestChange, ...patient });
   addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
+  void server.register(async (pages) => {
+    const { addPages } = await import('../../web/pages.ts');
+    const { databaseUrl, reportTimezone: timezone, version } = options;
+    const shown = `inbox-mirror ${version}\n\n${INDEX}`;
+    await addPages(pages, {
+      databaseUrl,
+      timezone,
+      clock,
+      log,
+      version,
+      door: tokens,
+      sessions,
+      status,
+      details,
+      newest,
+      index: shown,
+    });
+  });
   return {
     async listen() {
       try {
@@ -117,7 +142,8 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
           'If it should, add the name to HTTP_ALLOWED_HOSTS.',
       });
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isForm = request.method === 'POST' && FORMS.has(request.routeOptions.url ?? '');
+    if (request.method !== 'GET' && request.method !== 'HEAD' && !isForm) {
       reply.headers({ allow: 'GET, HEAD', connection: 'close' });
       return await reply.code(405).send({ error: 'These endpoints are read-only: use GET or HEAD.' });
     }
@@ -140,17 +166,20 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
   });
 }
 
-function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: EndpointsOptions): void {
-  const { version, clock, log, metrics, role, databaseBytes } = options;
+interface SharedReads {
+  readonly status: () => Promise<JudgedStatus>;
+  readonly details: () => Promise<WholeStatus>;
+}
+
+function addRoutes(
+  server: FastifyInstance,
+  tokens: TokenGuard,
+  options: Omit<EndpointsOptions, keyof SharedReads> & SharedReads,
+): void {
+  const { version, clock, log, metrics, role, databaseBytes, status, details } = options;
   const startedAt = clock.monotonic();
   const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
-  const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
-  const status = shareRead({ read: options.status, ...patient });
-  const details = shareRead({ read: options.details, ...patient });
 
-  server.get('/', async (_request, reply) => {
-    return await reply.type(TEXT_TYPE).send(`inbox-mirror ${version}\n\n${INDEX}`);
-  });
   server.get('/healthz', async (_request, reply) => {
     const process = {
       role: role(),
@@ -184,7 +213,7 @@ function addRoutes(server: FastifyInstance, tokens: TokenGuard, options: Endpoin
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
   server.get('/status.json', { onRequest: tokens.demand }, async (_request, reply) => {
-    return await reply.type(JSON_TYPE).send(`${statusAsJson(await details(await status()))}\n`);
+    return await reply.type(JSON_TYPE).send(`${statusAsJson(await details())}\n`);
   });
 }
 

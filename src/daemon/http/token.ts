@@ -15,29 +15,40 @@ const WINDOW_MS = 10 * MINUTE;
 const MAX_CLIENTS = 10_000;
 
 export interface TokenGuard {
-  /** True if the request has the token, or if none is configured. A wrong token is counted. */
+  /** False: every client may read everything. */
+  readonly isNeeded: boolean;
+  /** True if the request has the token or a session, or if none is needed. A wrong token is counted. */
   accepts(request: FastifyRequest): boolean;
+  /** Compares a token that a person has typed. A wrong one counts as one of a header does. */
+  judge(request: FastifyRequest, given: string | undefined): Verdict;
   /** A hook: answers 401 or 429 in place of a route that only holders of the token may read. */
   readonly demand: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** @param token null: every request is accepted */
+/** `blocked`: the client has sent too many wrong tokens, and no token of it is compared. */
+type Verdict = 'accepted' | 'refused' | 'blocked';
+
+/**
+ * @param token null: every request is accepted
+ * @param hasSession true if the `Cookie` header is that of a person who has given the token
+ */
 export function createTokenGuard({
   token,
+  hasSession,
   clock,
   log,
 }: {
   token: string | null;
+  hasSession: (header: string | undefined) => boolean;
   clock: Pick<Clock, 'monotonic'>;
   log: Log;
 }): TokenGuard {
   const expected = token === null ? null : digestOf(token);
   const tries = createTries(clock, log);
 
-  function judge(request: FastifyRequest): 'accepted' | 'refused' | 'blocked' {
+  function judge(request: FastifyRequest, given: string | undefined): Verdict {
     if (expected === null) return 'accepted';
     const client = clientOf(request.ip);
-    const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (given === undefined) return 'refused';
     // The comparison would be an oracle for a client that guesses.
     if (tries.blockedMs(client) > 0) return 'blocked';
@@ -46,10 +57,17 @@ export function createTokenGuard({
     return 'refused';
   }
 
+  function judgeHeaders(request: FastifyRequest): Verdict {
+    if (hasSession(request.headers.cookie)) return 'accepted';
+    return judge(request, /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]);
+  }
+
   return {
-    accepts: (request) => judge(request) === 'accepted',
+    isNeeded: token !== null,
+    accepts: (request) => judgeHeaders(request) === 'accepted',
+    judge,
     async demand(request, reply) {
-      const verdict = judge(request);
+      const verdict = judgeHeaders(request);
       if (verdict === 'accepted') return undefined;
       if (verdict === 'blocked')
         return await reply

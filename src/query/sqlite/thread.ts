@@ -2,20 +2,9 @@ import { existsSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { unlessAborted } from '../../core/abortable.ts';
-import { type ErrorCode, MirrorError } from '../../core/errors.ts';
-import { sqlite } from '../../database/sqlite/dialect.ts';
 import { noMirrorYet } from '../faults.ts';
-import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
-
-/** Message to the thread. */
-export type Message = { readonly sql: string } | 'rows';
-
-/** Its reply. */
-export type Reply =
-  | { readonly columns: QueryResult['columns'] }
-  | { readonly rows: Cell[][]; readonly done: boolean }
-  | { readonly failure: unknown; readonly code: ErrorCode | null };
+import type { ReadOnlyMirror } from '../result.ts';
+import { mirrorThrough, type Reply } from './requests.ts';
 
 /** `close` waits at most 200 ms for the thread to end. */
 const GRACE_MS = 200;
@@ -39,52 +28,21 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   const ended = new Promise<void>((resolve) => void thread.once('exit', resolve));
   process.once('exit', endProcess);
   void ended.then(() => process.off('exit', endProcess));
-  // Only one request is in flight. A single long-lived promise would retain every reply.
-  let settle:
-    | { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void }
-    | undefined;
-  thread.on('message', (reply: Reply) => settle?.resolve(reply));
-  thread.once('error', (error) => settle?.reject(error));
-  const request = async (message: Message): Promise<Reply> => {
-    const replied = new Promise<Reply>((resolve, reject) => (settle = { resolve, reject }));
-    thread.postMessage(message);
-    const reply = await unlessAborted(replied, signal);
-    if ('failure' in reply) throw restoredError(reply);
-    return reply;
-  };
-  return {
-    dialect: sqlite,
-    async query(sql) {
-      const reply = await request({ sql });
-      return { columns: 'columns' in reply ? reply.columns : [], rows: rowsOf(() => request('rows')) };
+  return mirrorThrough(
+    {
+      send: (message) => thread.postMessage(message),
+      onReply: (listener) => void thread.on('message', (reply) => listener(reply as Reply)),
+      onFailure: (listener) => void thread.once('error', listener),
+      async close() {
+        void thread.terminate();
+        const patience = new AbortController();
+        await Promise.race([ended, pause(GRACE_MS, patience.signal)]);
+        patience.abort();
+        thread.unref();
+      },
     },
-    async close() {
-      void thread.terminate();
-      const patience = new AbortController();
-      await Promise.race([ended, pause(GRACE_MS, patience.signal)]);
-      patience.abort();
-      thread.unref();
-    },
-  };
-}
-
-/** The thread reads the next batch while the caller uses this one. */
-async function* rowsOf(request: () => Promise<Reply>): AsyncGenerator<Cell[]> {
-  for (let next: Promise<Reply> | null = request(); next !== null;) {
-    const reply: Reply = await next;
-    if (!('rows' in reply)) return;
-    next = reply.done ? null : request();
-    // If the caller stops reading, no code awaits this request.
-    next?.catch(() => undefined);
-    for (const row of reply.rows) yield row;
-  }
-}
-
-/** Gives an error back the class that it lost between threads. */
-function restoredError({ failure, code }: { failure: unknown; code: ErrorCode | null }): unknown {
-  return code !== null && failure instanceof Error
-    ? new MirrorError(code, failure.message, { cause: failure.cause })
-    : failure;
+    signal,
+  );
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

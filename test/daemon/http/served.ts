@@ -16,7 +16,8 @@ import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
 import { GONE_AFTER_MS, KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
-import { quickMirror } from '../../support/template.ts';
+import { urlOf } from '../../support/provider.ts';
+import { freshMirrorFile, quickMirror } from '../../support/template.ts';
 
 const CONFIG = readConfig(
   { REQUESTS_PER_DAY: '5000', REQUESTS_RESERVED: '250', SCHEDULE_CONVERSATIONS: '*/15 * * * *' },
@@ -60,9 +61,11 @@ export async function served(
 ): Promise<Served> {
   const clock = new TestClock();
   const metrics = createMetrics({ version: '1.2.3', clock });
+  const place = options.path ?? (await freshMirrorFile());
   const mirror = await quickMirror({
     clock,
     ...options,
+    path: place,
     sandbox: { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4, ...options.sandbox },
     gate: { ...options.gate, onEnded: metrics.requestEnded },
   });
@@ -80,6 +83,8 @@ export async function served(
     allowedHosts: ['mirror.example'],
     token: null,
     version: '1.2.3',
+    databaseUrl: urlOf(place),
+    reportTimezone: CONFIG.reportTimezone,
     clock,
     log,
     metrics,

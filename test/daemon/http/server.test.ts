@@ -272,6 +272,8 @@ test.each([
     allowedHosts: [],
     token: null,
     version: '1.2.3',
+    databaseUrl: 'file:missing.db',
+    reportTimezone: 'UTC',
     clock,
     log,
     metrics,
@@ -385,7 +387,7 @@ test('no answer and no log line contains the key, even where the service echoes 
 });
 
 test('after close the port refuses connections', async () => {
-  const clock = { monotonic: () => 0, sleep: async () => undefined };
+  const clock = { now: () => 0, monotonic: () => 0, sleep: async () => undefined };
   const { log } = testLog('silent');
   const endpoints = createEndpoints({
     host: '127.0.0.1',
@@ -393,6 +395,8 @@ test('after close the port refuses connections', async () => {
     allowedHosts: [],
     token: null,
     version: '1',
+    databaseUrl: 'file:missing.db',
+    reportTimezone: 'UTC',
     clock,
     log,
     metrics: createMetrics({ version: '1', clock }),

@@ -1,0 +1,89 @@
+import type { TagRow } from './conversation.ts';
+import type { Read } from './lane.ts';
+import { USER_NAME } from './names.ts';
+
+/** At most this many conversations, and tags, on an inbox's page. */
+const MOST_CONVERSATIONS = 25;
+const MOST_TAGS = 20;
+
+/** An inbox as it is now. */
+export interface InboxRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly email: string | null;
+  readonly is_authorised: boolean | number | null;
+  /** ISO 8601 UTC. */
+  readonly deleted_at: string | null;
+}
+
+/** The work of an assignee in one inbox. */
+export interface AssigneeWork {
+  readonly assignee_id: string;
+  readonly assignee: string | null;
+  readonly open: number;
+  readonly pending: number;
+}
+
+/** How many conversations carry a tag. */
+export interface TagWork extends TagRow {
+  readonly conversations: number;
+  readonly not_closed: number;
+}
+
+/** A conversation of a list. */
+export interface ListedConversation {
+  readonly id: string;
+  readonly status: string | null;
+  readonly assignee_id: string | null;
+  readonly assignee: string | null;
+  /** ISO 8601 UTC. */
+  readonly changed_at: string;
+  readonly permalink: string | null;
+}
+
+export interface WholeInbox {
+  readonly now: InboxRow;
+  readonly assignees: readonly AssigneeWork[];
+  readonly tags: readonly TagWork[];
+  /** Not closed, those that changed last first. */
+  readonly conversations: readonly ListedConversation[];
+}
+
+/** An inbox with its work; null if the mirror has never seen it. */
+export async function readInbox(read: Read, inboxId: string): Promise<WholeInbox | null> {
+  const [now] = await read<InboxRow>(
+    `SELECT id, display_name AS name, email, is_authorised, deleted_at FROM inboxes WHERE id = $1`,
+    inboxId,
+  );
+  if (now === undefined) return null;
+  const assignees = await read<AssigneeWork>(
+    `SELECT assignee_id, assignee, open, pending FROM assignee_workload WHERE inbox_id = $1
+     ORDER BY open + pending DESC, lower(assignee), assignee_id`,
+    inboxId,
+  );
+  const tags = await read<TagWork>(
+    `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.conversations,
+       tag_volume.not_closed
+     FROM tag_volume
+     LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id
+     WHERE tag_volume.inbox_id = $1 AND tag_volume.conversations > 0
+     ORDER BY tag_volume.not_closed DESC, tag_volume.conversations DESC, tag_volume.tag_id
+     LIMIT ${MOST_TAGS}`,
+    inboxId,
+  );
+  return { now, assignees, tags, conversations: await readOpen(read, inboxId) };
+}
+
+async function readOpen(read: Read, inboxId: string): Promise<ListedConversation[]> {
+  return await read<ListedConversation>(
+    `SELECT conversations.id, conversations.status, conversations.assignee_id, ${USER_NAME} AS assignee,
+       conversations.changed_at, conversations.permalink
+     FROM conversations
+     LEFT JOIN inbox_users AS users
+       ON users.inbox_id = conversations.inbox_id AND users.id = conversations.assignee_id
+     WHERE conversations.inbox_id = $1 AND conversations.deleted_at IS NULL
+       AND (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed'))
+     ORDER BY conversations.changed_at DESC, conversations.id LIMIT ${MOST_CONVERSATIONS}`,
+    inboxId,
+  );
+}

@@ -1,0 +1,100 @@
+import type { TagWork } from './inbox.ts';
+import type { Read } from './lane.ts';
+
+/** At most this many people and tags on the page. */
+const MOST_PEOPLE = 100;
+const MOST_TAGS = 40;
+
+/** Tags in the chart over time. */
+const CHARTED = 5;
+
+/** The work of a person in all inboxes together. */
+export interface PersonWork {
+  readonly assignee_id: string;
+  readonly assignee: string | null;
+  readonly inboxes: number;
+  readonly open: number;
+  readonly pending: number;
+}
+
+/** A tag of an inbox, with its conversations. */
+export interface InboxTagWork extends TagWork {
+  readonly inbox_id: string;
+  readonly inbox: string | null;
+}
+
+/** How long conversations were in a status, over all of them. */
+export interface StatusMean {
+  readonly status: string;
+  readonly conversations: number;
+  /** The mean time of a conversation in this status, in seconds. */
+  readonly seconds: number;
+  /** How many of these times are lower bounds. */
+  readonly at_least: number;
+}
+
+/** How many conversations got a tag on a day. */
+export interface TagDay {
+  readonly day: string;
+  readonly tag: string;
+  readonly added: number;
+}
+
+/** Who has open or pending conversations, the most first. */
+export async function readPeople(read: Read): Promise<PersonWork[]> {
+  return await read<PersonWork>(
+    `SELECT assignee_id, max(assignee) AS assignee, CAST(count(*) AS INTEGER) AS inboxes,
+       CAST(sum(open) AS INTEGER) AS open, CAST(sum(pending) AS INTEGER) AS pending
+     FROM assignee_workload GROUP BY assignee_id
+     ORDER BY sum(open) + sum(pending) DESC, max(assignee), assignee_id LIMIT ${MOST_PEOPLE}`,
+  );
+}
+
+/** The tags that cause the most work. */
+export async function readTags(read: Read): Promise<InboxTagWork[]> {
+  return await read<InboxTagWork>(
+    `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.inbox_id,
+       inboxes.display_name AS inbox, tag_volume.conversations, tag_volume.not_closed
+     FROM tag_volume
+     JOIN inboxes ON inboxes.id = tag_volume.inbox_id
+     LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id
+     WHERE tag_volume.conversations > 0
+     ORDER BY tag_volume.not_closed DESC, tag_volume.conversations DESC, tag_volume.inbox_id,
+       tag_volume.tag_id
+     LIMIT ${MOST_TAGS}`,
+  );
+}
+
+/** The mean time of conversations in each status. It reads the whole history. */
+export async function readStatusMeans(read: Read): Promise<StatusMean[]> {
+  return await read<StatusMean>(
+    `SELECT status, CAST(count(*) AS INTEGER) AS conversations, CAST(avg(seconds) AS INTEGER) AS seconds,
+       CAST(sum(CASE WHEN is_lower_bound THEN 1 ELSE 0 END) AS INTEGER) AS at_least
+     FROM time_in_status GROUP BY status ORDER BY status`,
+  );
+}
+
+/**
+ * How often the busiest tags were given on each day, the oldest day first. Tags of one name in several
+ * inboxes count together.
+ * @param since the first day in REPORT_TIMEZONE
+ */
+export async function readTagDays(read: Read, since: string): Promise<TagDay[]> {
+  return await read<TagDay>(
+    `WITH
+       given AS (
+         SELECT days.day, coalesce(tags.name, changes.new_value) AS tag, count(*) AS added
+         FROM changes
+         JOIN report_days AS days
+           ON changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at
+         LEFT JOIN inbox_tags AS tags ON tags.inbox_id = changes.inbox_id AND tags.id = changes.new_value
+         WHERE changes.list = 'conversations' AND changes.field = 'tags' AND changes.new_value IS NOT NULL
+           AND changes.observed_at >= (SELECT min(starts_at) FROM report_days WHERE day >= $1)
+         GROUP BY days.day, coalesce(tags.name, changes.new_value)
+       ),
+       busiest AS (SELECT tag FROM given GROUP BY tag ORDER BY sum(added) DESC, tag LIMIT ${CHARTED})
+     SELECT day, given.tag, CAST(added AS INTEGER) AS added
+     FROM given JOIN busiest ON busiest.tag = given.tag ORDER BY day, given.tag`,
+    since,
+  );
+}

@@ -1,0 +1,113 @@
+import { isMirrorError } from '../../core/errors.ts';
+import { plural } from '../../core/humanize.ts';
+import { EXAMPLES } from '../../query/figures/examples.ts';
+import { readFreshness } from '../../query/figures/freshness.ts';
+import { asText } from '../../query/cells.ts';
+import type { Answer } from '../../query/question.ts';
+import type { Cell } from '../../query/result.ts';
+import { describeIn, type TableDescription } from '../../query/tables.ts';
+import { html, type Html } from '../frame/html.ts';
+import { type PageContent, section, table } from '../frame/layout.ts';
+import { stampOf } from '../frame/stamp.ts';
+import type { Visit } from '../pages.ts';
+import { chartOf } from './chart.ts';
+
+/** A page shows at most this many rows, and this many characters of a cell. The downloads have all. */
+const MOST_ROWS = 200;
+const MOST_CHARACTERS = 300;
+
+/** `/ask`: the answer to a person's SQL, with the tables and examples beside it. */
+export async function askPage({ desk, moment, query, ask }: Visit): Promise<PageContent> {
+  const sql = query.get('sql') ?? '';
+  const { lists, tables } = await desk.quick('ask', async (read, mirror) => ({
+    lists: await readFreshness(read),
+    tables: await describeIn(mirror),
+  }));
+  return {
+    title: 'Ask',
+    active: '/ask',
+    stamp: stampOf(lists, moment),
+    body: html`<div class="beside">
+      <div>${section('SQL', form(sql))}${sql.trim() !== '' && (await answered(sql, ask))}</div>
+      <div>${section('Examples', examples())}${section('Tables and views', catalogue(tables))}</div>
+    </div>`,
+  };
+}
+
+async function answered(sql: string, ask: Visit['ask']): Promise<Html> {
+  try {
+    return answerSection(await ask(sql, MOST_ROWS), sql);
+  } catch (error) {
+    // The person's SQL is wrong, or takes too long.
+    if (!isMirrorError(error, 'USAGE')) throw error;
+    return section('No answer', html`<pre class="fault" role="alert" tabindex="0">${error.message}</pre>`);
+  }
+}
+
+function form(sql: string): Html {
+  return html`<form method="get" action="/ask" class="ask">
+    <label for="sql">One SELECT; it is read only and ends after 10 s</label>
+    <textarea id="sql" name="sql" rows="7" spellcheck="false" required>${sql}</textarea>
+    <button>Run</button>
+  </form>`;
+}
+
+function answerSection(answer: Answer, sql: string): Html {
+  const { columns, rows, isCut } = answer;
+  const numeric = columns.map((_column, index) =>
+    rows.every((row) => row[index] === null || isNumber(row[index])),
+  );
+  const heads = columns.map(({ name }, index) => ({
+    name,
+    number: numeric[index] === true && rows.length > 0,
+  }));
+  const cells = rows.map((row) => row.map(shown));
+  const address = new URLSearchParams({ sql });
+  const note = isCut
+    ? `The first ${plural(rows.length, 'row')}; a download has more.`
+    : plural(rows.length, 'row');
+  return section(
+    'Answer',
+    html`${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}
+      <p>
+        Download all rows: <a href="/ask.csv?${String(address)}" download="answer.csv">CSV</a>,
+        <a href="/ask.json?${String(address)}" download="answer.json">JSON</a>
+      </p>`,
+    { note },
+  );
+}
+
+function isNumber(cell: Cell | undefined): boolean {
+  return typeof cell === 'number' || typeof cell === 'bigint';
+}
+
+function shown(cell: Cell): Html {
+  if (cell === null) return html`<span class="absent">NULL</span>`;
+  const text = asText(cell);
+  const isLink = /^https?:\/\/\S+$/.test(text);
+  const words = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+  if (isLink) return html`<a href="${text}" rel="noreferrer noopener" target="_blank">${words}</a>`;
+  return html`<bdi>${words}</bdi>`;
+}
+
+function examples(): Html {
+  return html`<ul class="plain">
+    ${EXAMPLES.map(
+      ({ question, sql }) =>
+        html`<li><a href="/ask?${String(new URLSearchParams({ sql }))}">${question}</a></li>`,
+    )}
+  </ul>`;
+}
+
+/** Views first: they answer the common questions. */
+function catalogue(tables: readonly TableDescription[]): Html {
+  const ordered = tables.toSorted((a, b) => Number(b.kind === 'view') - Number(a.kind === 'view'));
+  return html`${ordered.map(
+    ({ name, kind, description, columns }) =>
+      html`<details>
+        <summary><code>${name}</code> <span class="note">${kind}</span></summary>
+        <p class="note">${description}</p>
+        <p class="names">${columns.map((column) => html`<code>${column}</code> `)}</p>
+      </details>`,
+  )}`;
+}

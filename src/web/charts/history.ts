@@ -1,0 +1,51 @@
+import type { BacklogDay, FlowDay } from '../../query/figures/backlog.ts';
+import type { Counted } from '../frame/desk.ts';
+import { html, type Html } from '../frame/html.ts';
+import { section } from '../frame/layout.ts';
+import { ago, dayWords, type Moment } from '../frame/words.ts';
+import { areasChart } from './areas.ts';
+import { barsChart } from './bars.ts';
+
+/** Days in the chart of the backlog, and in that of new and closed ones, whose bars would become too thin. */
+export const DAYS = 90;
+const BAR_DAYS = 45;
+
+const OF_DAYS = { unit: 'Day', label: ({ day }: { readonly day: string }) => dayWords(day) };
+
+/** The charts of the backlog and of the flow; null: they are being counted. */
+export function historySections(
+  history: Counted<{ readonly backlog: readonly BacklogDay[]; readonly flow: readonly FlowDay[] }> | null,
+  moment: Moment,
+): Html {
+  if (history === null) {
+    const counting = html`<p class="empty counting">
+      The history is being counted. This page shows it in a moment.
+    </p>`;
+    return html`${section(`Backlog, ${DAYS} days`, counting)}${section('New and closed a day', counting)}`;
+  }
+  const { result, at } = history;
+  const note = html`Counted ${ago(new Date(at), moment)}`;
+  const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
+  const backlog = areasChart<BacklogDay>({
+    title: `Backlog over ${DAYS} days`,
+    rows: result.backlog,
+    ...OF_DAYS,
+    series: [
+      { name: 'Open', colour: 'open', value: ({ open }) => open },
+      { name: 'Pending', colour: 'pending', value: ({ pending }) => pending },
+    ],
+    empty,
+  });
+  const flow = barsChart<FlowDay>({
+    title: `New and closed conversations a day over ${BAR_DAYS} days`,
+    rows: result.flow.slice(-BAR_DAYS),
+    ...OF_DAYS,
+    series: [
+      { name: 'New or reopened', colour: 'appeared', value: ({ appeared, reopened }) => appeared + reopened },
+      { name: 'Closed', colour: 'closed', value: ({ closed }) => closed },
+    ],
+    empty,
+  });
+  return html`${section(`Backlog, ${DAYS} days`, backlog, { note })}
+  ${section('New and closed a day', flow, { note })}`;
+}

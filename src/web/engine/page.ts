@@ -1,0 +1,144 @@
+import { requestsLeft } from '../../core/budget.ts';
+import { HOUR } from '../../core/clock.ts';
+import { duration, plural, thousands } from '../../core/humanize.ts';
+import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
+import type { WholeStatus } from '../../status/observe.ts';
+import { barsChart } from '../charts/bars.ts';
+import { html, type Html } from '../frame/html.ts';
+import { type PageContent, section } from '../frame/layout.ts';
+import { ago, hourWords, type Moment } from '../frame/words.ts';
+import type { Visit } from '../pages.ts';
+import { failuresTable, ordersTable, schedulesTable } from './tables.ts';
+import { listsSection } from './lists.ts';
+import { troublesOf } from './troubles.ts';
+
+/** `/engine`: how the mirror is kept: budget, delay, gate, lists, orders, errors. */
+export async function enginePage({ desk, details, moment }: Visit): Promise<PageContent> {
+  const status = await details();
+  const { orders, requests, sweeps } = await desk.quick('engine', async (read) => ({
+    orders: await readOrders(read),
+    requests: await readFailedRequests(read, moment.now),
+    sweeps: await readFailedSweeps(read),
+  }));
+  return {
+    title: 'Engine room',
+    active: '/engine',
+    stamp: html`<p class="stamp">As of ${ago(new Date(status.now), moment)}</p>`,
+    body: html`${troublesSection(status, moment)}${totals(status, moment)}
+      <div class="columns">${budgetSection(status, moment)}${delaySection(status, moment)}</div>
+      ${listsSection(status, moment)}
+      <div class="columns">
+        ${section('Orders', ordersTable(orders, moment), { note: ORDERS })}
+        ${section('Schedules', schedulesTable(status, moment))}
+      </div>
+      <div class="columns">
+        ${section('Failed requests, 24 hours', failuresTable('requests', requests, moment))}
+        ${section('Failed sweeps', failuresTable('sweeps', sweeps, moment))}
+      </div>`,
+  };
+}
+
+const ORDERS = html`While the daemon runs, <code>inbox-mirror sync</code> and <code>resync</code> place
+  orders.`;
+
+function troublesSection(status: WholeStatus, moment: Moment): Html {
+  const troubles = troublesOf(status, moment);
+  if (troubles.length === 0)
+    return html`<p class="verdict good">
+      All ${plural(status.judged.length, 'list')} are fresh, and the gate is open.
+    </p>`;
+  return html`<section class="verdict late" aria-label="Troubles">
+    <ul>
+      ${troubles.map((trouble) => html`<li>${trouble}</li>`)}
+    </ul>
+  </section>`;
+}
+
+function totals(
+  { budget, sent, delay, judged, gateWord, leaseHeld, lease }: WholeStatus,
+  moment: Moment,
+): Html {
+  const fresh = judged.filter(({ freshness }) => freshness === 'fresh').length;
+  const figures = [
+    [
+      'Requests, 24 hours',
+      thousands(sent),
+      `of ${thousands(budget.perDay)}; ${thousands(requestsLeft(budget, sent))} left`,
+    ],
+    [
+      'Changes seen late by',
+      delay === null ? 'no change' : duration(delay.medianMs),
+      delay === null ? 'in 24 hours' : `half of them at most; 95 % at most ${duration(delay.p95Ms)}`,
+    ],
+    ['Fresh lists', `${fresh} of ${judged.length}`, ''],
+    [
+      'Gate',
+      GATE[gateWord],
+      leaseHeld && lease !== null
+        ? html`written by <code>${lease.command}</code> on ${lease.host} since
+            ${ago(lease.acquiredAt, moment)}`
+        : 'no process writes',
+    ],
+  ] as const;
+  return html`<dl class="totals wordy">
+    ${figures.map(
+      ([name, value, note]) =>
+        html`<div class="total">
+          <dt>${name}</dt>
+          <dd>${value} <small>${note}</small></dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+const GATE = {
+  open: 'open',
+  paused: 'paused',
+  breaker: 'shut by the breaker',
+  'key-refused': 'shut: key refused',
+} as const;
+
+interface Hour {
+  /** Epoch ms of its beginning. */
+  readonly from: number;
+  readonly value: number;
+}
+
+function hoursOf(values: readonly (number | null)[], now: number): Hour[] {
+  return values.map((value, index) => ({ from: now - (values.length - index) * HOUR, value: value ?? 0 }));
+}
+
+function budgetSection({ spent, budget, now }: WholeStatus, { timezone }: Moment): Html {
+  const chart = barsChart<Hour>({
+    title: 'Requests by the hour, over 24 hours',
+    rows: hoursOf(spent.byHour, now),
+    unit: 'From',
+    label: ({ from }) => hourWords(from, timezone),
+    series: [{ name: 'Requests', colour: 'open', value: ({ value }) => value }],
+    empty: 'No request was sent.',
+  });
+  const parts = [
+    [spent.wholeLists, 'for whole lists'],
+    [spent.singlePages, 'for single pages'],
+    [spent.lookups, 'for single items'],
+    [spent.commands, 'for commands'],
+  ] as const;
+  const words = parts.filter(([count]) => count > 0).map(([count, name]) => `${thousands(count)} ${name}`);
+  const note = `${words.join(', ') || 'None yet'}; ${thousands(budget.reserved)} a day are kept for people.`;
+  return section('Requests by the hour', chart, { note });
+}
+
+function delaySection({ delay, now }: WholeStatus, { timezone }: Moment): Html {
+  const chart = barsChart<Hour>({
+    title: 'Measured delay by the hour, over 24 hours, in minutes',
+    rows: delay === null ? [] : hoursOf(delay.medianByHour, now),
+    unit: 'From',
+    label: ({ from }) => hourWords(from, timezone),
+    series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / 60_000 }],
+    words: (minutes) => (minutes === 0 ? 'no change' : duration(minutes * 60_000)),
+    empty: 'No change was seen in the last 24 hours.',
+  });
+  const note =
+    delay === null ? undefined : `${plural(delay.changes, 'change')}: each was seen at most this late.`;
+  return section('Measured delay by the hour', chart, { note });
+}

@@ -1,0 +1,51 @@
+import type { FailureRow, OrderRow } from '../../query/figures/engine.ts';
+import type { WholeStatus } from '../../status/observe.ts';
+import { html, type Html } from '../frame/html.ts';
+import { table } from '../frame/layout.ts';
+import { ago, type Moment, named } from '../frame/words.ts';
+
+/** The newest passes that commands handed to the daemon. */
+export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
+  const rows = orders.map((order) => [
+    html`<code>${order.kind}</code>`,
+    order.inbox_id === null ? 'all inboxes' : named(order.inbox, order.inbox_id),
+    html`<bdi>${order.requested_by}</bdi>`,
+    ago(order.requested_at, moment),
+    order.error === null ? order.state : html`<strong class="late">${order.state}: ${order.error}</strong>`,
+  ]);
+  const columns = ['Order', 'Inbox', 'By', 'Placed', 'State'].map((name) => ({ name }));
+  return table('Orders', columns, rows, 'No command has placed an order.');
+}
+
+/** When each kind of list is due. */
+export function schedulesTable({ schedules, now }: WholeStatus, moment: Moment): Html {
+  const rows = schedules.map(({ list, expression, timezone, nextAt }) => [
+    list,
+    html`<code title="${timezone}">${expression}</code>`,
+    nextAt.getTime() <= now ? 'due now' : ago(nextAt, moment),
+  ]);
+  const columns = ['List', 'Schedule', 'Next run'].map((name) => ({ name }));
+  return table('Schedules', columns, rows, 'No daemon has stored its schedules yet.');
+}
+
+/** The newest failures of one kind. */
+export function failuresTable(
+  kind: 'requests' | 'sweeps',
+  failures: readonly FailureRow[],
+  moment: Moment,
+): Html {
+  const rows = failures.map((row) => [
+    ago(row.at, moment),
+    row.list === null
+      ? ''
+      : html`${row.list}${row.inbox_id !== null && html` of ${named(row.inbox, row.inbox_id)}`}`,
+    row.error ?? `HTTP ${row.status}`,
+  ]);
+  const columns = ['When', 'List', 'Error'].map((name) => ({ name }));
+  return table(
+    `Failed ${kind}`,
+    columns,
+    rows,
+    kind === 'requests' ? 'Every request of the last 24 hours was answered well.' : 'No sweep has failed.',
+  );
+}

@@ -1,0 +1,55 @@
+import { describeList } from '../../core/lists.ts';
+import { duration, fromNow, plural } from '../../core/humanize.ts';
+import type { WholeStatus } from '../../status/observe.ts';
+import { html, type Html } from '../frame/html.ts';
+import { ago, type Moment, named } from '../frame/words.ts';
+
+/** At most this many lists are named in a sentence. */
+const MOST_NAMED = 3;
+
+/** A sentence for each thing that needs a look, the gravest first. Empty: the mirror is as promised. */
+export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)[] {
+  const { now, gate, gateWord, outage, otherAccount, judged, foreign, webhook } = status;
+  const found: (Html | string | false)[] = [
+    otherAccount !== null && html`The key leads to another account: ${otherAccount.cause}`,
+    gateWord === 'key-refused' && 'The service refused the key. Set a valid one; the daemon then continues.',
+    (gateWord === 'paused' || gateWord === 'breaker') &&
+      html`The gate is shut and opens ${fromNow(gate.pausedUntil, now)}: ${gate.cause}`,
+    outage !== null &&
+      html`The service has not answered since ${ago(outage.since, moment)}: ${outage.cause} The next try is
+      ${fromNow(outage.until, now)}.`,
+    !status.daemonRuns &&
+      'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
+    foreign?.kind === 'day' &&
+      'Another program uses the account: its day was full before the budget was spent.',
+    foreign?.kind === 'rate' && 'Another program uses the account: the gap between requests is longer.',
+    webhook !== null &&
+      webhook.failures > 0 &&
+      html`The webhook has failed ${plural(webhook.failures, 'time')}: ${webhook.cause}`,
+    ...(['never', 'stale'] as const).map((word) => {
+      const late = judged.filter(({ freshness }) => freshness === word);
+      if (late.length === 0) return false;
+      const names = late
+        .slice(0, MOST_NAMED)
+        .map((list, index) => html`${index > 0 && ', '}${listName(list)}`);
+      const more = late.length > MOST_NAMED ? ` and ${late.length - MOST_NAMED} more` : '';
+      return word === 'never'
+        ? html`${plural(late.length, 'list')} not complete yet: ${names}${more}.`
+        : html`${plural(late.length, 'list')} older than
+          ${duration(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${names}${more}.`;
+    }),
+    ...judged
+      .filter(({ held }) => held > 0)
+      .map((list) => html`${listName(list)}: ${plural(list.held, 'deletion')} must be accepted by a person.`),
+    ...judged
+      .filter(({ failure }) => failure !== null)
+      .map((list) => html`${listName(list)}: ${list.failure}`),
+  ];
+  return found.filter((trouble) => trouble !== false);
+}
+
+/** A list with its inbox's name. */
+function listName(list: WholeStatus['judged'][number]): Html {
+  if (list.inboxId === null) return html`${describeList(list)}`;
+  return html`${list.list} of ${named(list.inbox, list.inboxId)}`;
+}

@@ -1,0 +1,157 @@
+import type { Asset } from './assets.ts';
+import { html, type Html } from './html.ts';
+
+/** The pages in the order of the navigation. */
+const PAGES = [
+  ['/', 'Overview'],
+  ['/people', 'People and tags'],
+  ['/feed', 'Changes'],
+  ['/ask', 'Ask'],
+  ['/engine', 'Engine room'],
+] as const;
+
+export type PagePath = (typeof PAGES)[number][0];
+
+/** The parts of a page that its frame does not know. */
+export interface PageContent {
+  readonly title: string;
+  /** The page of the navigation to which this one belongs. */
+  readonly active: PagePath | null;
+  readonly body: Html;
+  /** As of when the page's figures are true. */
+  readonly stamp?: Html | undefined;
+  /** Where the page stands: links from the overview to here. */
+  readonly trail?: readonly { readonly href: string; readonly name: Html | string }[];
+  /** Seconds after which the browser loads the page again. */
+  readonly refresh?: number | undefined;
+}
+
+export interface Frame {
+  readonly assets: Readonly<Record<'style' | 'script' | 'icon', Asset>>;
+  readonly version: string;
+  /** A person has logged in and can log out. */
+  readonly canLogOut: boolean;
+}
+
+const LOG_OUT = html`<form method="post" action="/logout"><button class="quiet">Log out</button></form>`;
+
+/** For a template with this tag as it is, the build would import a package that no user installs. */
+const END_OF_SCRIPT = '/script';
+
+/** A whole page. */
+export function pageOf(
+  { title, active, body, stamp, trail = [], refresh }: PageContent,
+  { assets, version, canLogOut }: Frame,
+): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="referrer" content="no-referrer" />
+        ${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}" />`}
+        <title>${title} · inbox-mirror</title>
+        <link rel="icon" href="${assets.icon.href}" type="image/svg+xml" />
+        <link rel="stylesheet" href="${assets.style.href}" />
+        <script type="module" src="${assets.script.href}"><${END_OF_SCRIPT}>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to the content</a>
+        <header class="top">
+          <a class="brand" href="/"
+            ><img src="${assets.icon.href}" alt="" width="24" height="24" />inbox-mirror</a
+          >
+          <nav aria-label="Pages">
+            <ul>
+              ${PAGES.map(
+                ([href, name]) =>
+                  html`<li>
+                    <a href="${href}" ${href === active && html`aria-current="page"`}>${name}</a>
+                  </li>`,
+              )}
+            </ul>
+          </nav>
+          ${canLogOut && LOG_OUT}
+        </header>
+        <main id="main">
+          ${
+            trail.length > 0 &&
+            html`<nav class="trail" aria-label="Place">
+              <ol>
+                ${trail.map(({ href, name }) => html`<li><a href="${href}">${name}</a></li>`)}
+              </ol>
+            </nav>`
+          }
+          <div class="heading">
+            <h1>${title}</h1>
+            ${stamp}
+          </div>
+          ${body}
+        </main>
+        <footer>
+          <p>inbox-mirror ${version} · a copy that is read only: these pages change nothing.</p>
+        </footer>
+      </body>
+    </html> `;
+}
+
+/** A part of a page with a heading. */
+export function section(
+  heading: string,
+  body: Html,
+  { note, wide = false }: { note?: Html | string | undefined; wide?: boolean } = {},
+): Html {
+  return html`<section class="card${wide && ' wide'}">
+    <h2>${heading}</h2>
+    ${note !== undefined && html`<p class="note">${note}</p>`}${body}
+  </section>`;
+}
+
+export interface Column {
+  readonly name: string;
+  /** Right-aligned, for numbers. */
+  readonly number?: boolean;
+}
+
+/** A table that scrolls by itself on a narrow screen. @param empty the sentence in place of no rows */
+export function table(
+  caption: string,
+  columns: readonly Column[],
+  rows: readonly (readonly (Html | string | number | null)[])[],
+  empty: string,
+): Html {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  const sides = columns.map(({ number }) => number === true && html`class="n"`);
+  const heads = columns.map(({ name }, index) => html`<th scope="col" ${sides[index]}>${name}</th>`);
+  const lines = rows.map(
+    (cells) =>
+      html`<tr>
+        ${cells.map((cell, index) => html`<td ${sides[index]}>${cell}</td>`)}
+      </tr>`,
+  );
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption class="hidden">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${heads}
+        </tr>
+      </thead>
+      <tbody>
+        ${lines}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** A page that says what is wrong and what to do. */
+export function faultPage(title: string, sentence: string, frame: Frame): Html {
+  const body = html`<section class="card wide">
+    <p>${sentence}</p>
+    <p><a href="/">To the overview</a></p>
+  </section>`;
+  return pageOf({ title, active: null, body }, frame);
+}

@@ -1,0 +1,79 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendPage } from '../frame/answer.ts';
+import { type Frame, faultPage, pageOf } from '../frame/layout.ts';
+import { isOwnForm } from '../frame/origin.ts';
+import { loginForm } from './page.ts';
+import type { Sessions } from './session.ts';
+
+/** Who may read. */
+export interface Door {
+  /** False: every client may read. */
+  readonly isNeeded: boolean;
+  /** True if the request has the token or a session. */
+  accepts(request: FastifyRequest): boolean;
+  judge(request: FastifyRequest, given: string | undefined): 'accepted' | 'refused' | 'blocked';
+}
+
+/** The longest form, in bytes. */
+const MOST_FORM = 4096;
+
+/** Adds the form for the token, and the way out. A session is a cookie: the daemon stores none. */
+export function addLogin(
+  web: FastifyInstance,
+  { door, sessions, frame }: { door: Door; sessions: Sessions; frame: Frame },
+): void {
+  web.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: MOST_FORM },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+
+  const form = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { to, fault = null }: { to: string; fault?: string | null },
+  ): Promise<FastifyReply> => {
+    const body = loginForm(to, fault);
+    return await sendPage(request, reply, pageOf({ title: 'Log in', active: null, body }, frame));
+  };
+
+  web.get('/login', async (request, reply) => {
+    const { to } = request.query as { to?: unknown };
+    return await form(request, reply, { to: localPath(to) });
+  });
+  web.post('/login', async (request, reply) => {
+    const fields = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+    const to = localPath(fields.get('to'));
+    if (!isOwnForm(request)) return await refuseForeign(request, reply, frame);
+    const verdict = door.judge(request, fields.get('token')?.trim() ?? '');
+    if (verdict === 'accepted') {
+      const isTls = request.headers['x-forwarded-proto'] === 'https';
+      return await reply.header('set-cookie', sessions.issue(isTls)).redirect(to, 303);
+    }
+    if (verdict === 'blocked')
+      return await form(request, reply.code(429), {
+        to,
+        fault: 'Too many wrong tokens came from here. Wait ten minutes, then log in again.',
+      });
+    return await form(request, reply.code(401), { to, fault: 'This is not the token. Copy it whole.' });
+  });
+  web.post('/logout', async (request, reply) => {
+    if (!isOwnForm(request)) return await refuseForeign(request, reply, frame);
+    return await reply.header('set-cookie', sessions.clear()).redirect('/login', 303);
+  });
+}
+
+async function refuseForeign(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  frame: Frame,
+): Promise<FastifyReply> {
+  const sentence =
+    'This form came from another site, so the daemon did nothing. Use the form of these pages.';
+  return await sendPage(request, reply.code(403), faultPage('Not from here', sentence, frame));
+}
+
+/** The path to which a person returns: of these pages only, so that no link leads elsewhere. */
+function localPath(text: unknown): string {
+  return typeof text === 'string' && /^\/(?![/\\])[^\s\\]*$/.test(text) ? text : '/';
+}

@@ -1,0 +1,113 @@
+import { thousands } from '../../core/humanize.ts';
+import {
+  type InboxBacklog,
+  readBacklog,
+  readBacklogDays,
+  readFlowDays,
+  readWaiting,
+} from '../../query/figures/backlog.ts';
+import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
+import type { JudgedStatus } from '../../status/judge.ts';
+import { DAYS, historySections } from '../charts/history.ts';
+import { shareBar } from '../charts/share.ts';
+import { html, type Html } from '../frame/html.ts';
+import { type PageContent, section, table } from '../frame/layout.ts';
+import { inboxPath } from '../frame/links.ts';
+import { isLate, stampOf } from '../frame/stamp.ts';
+import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
+import type { Visit } from '../pages.ts';
+import { waitingTable } from './waiting.ts';
+
+/** `/`: the backlog of all inboxes, now and over 90 days, and who waits longest. */
+export async function overviewPage({ desk, status, moment }: Visit): Promise<PageContent> {
+  const { lists, backlog, waiting } = await desk.quick('overview', async (read) => ({
+    lists: await readFreshness(read),
+    backlog: await readBacklog(read),
+    waiting: await readWaiting(read, null),
+  }));
+  if (lists.every(({ complete_as_of: asOf }) => asOf === null)) return firstFilling(await status());
+  const since = dayBefore(moment, DAYS - 1);
+  const history = await desk.history(`overview ${since}`, async (read) => ({
+    backlog: await readBacklogDays(read, null, since),
+    flow: await readFlowDays(read, null, since),
+  }));
+  return {
+    title: 'Overview',
+    active: '/',
+    stamp: stampOf(lists, moment),
+    refresh: history === null ? 1 : undefined,
+    body: html`${totals(backlog)}
+      <div class="columns">${historySections(history, moment)}</div>
+      ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true })}
+      ${section('Waiting longest for an assignee', waitingTable(waiting, moment), { wide: true })}`,
+  };
+}
+
+function totals(backlog: readonly InboxBacklog[]): Html {
+  const sum = (key: 'open' | 'pending' | 'unassigned' | 'closed'): string =>
+    thousands(backlog.reduce((total, row) => total + row[key], 0));
+  const figures = [
+    ['open', 'Open', sum('open')],
+    ['pending', 'Pending', sum('pending')],
+    ['unassigned', 'Unassigned', sum('unassigned')],
+    ['closed', 'Closed', sum('closed')],
+  ] as const;
+  return html`<dl class="totals">
+    ${figures.map(
+      ([key, name, value]) =>
+        html`<div class="total total-${key}">
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshness[], moment: Moment): Html {
+  const byInbox = new Map(
+    lists.filter(({ list }) => list === 'conversations').map((list) => [list.inbox_id, list]),
+  );
+  const most = Math.max(0, ...backlog.map(({ open, pending }) => open + pending));
+  const rows = backlog.map((row) => {
+    const list = byInbox.get(row.inbox_id);
+    return [
+      html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
+      shareBar(
+        [
+          { value: row.open, colour: 'open' },
+          { value: row.pending, colour: 'pending' },
+        ],
+        most,
+      ),
+      thousands(row.open),
+      thousands(row.pending),
+      thousands(row.unassigned),
+      html`<span ${isLate(list) && html`class="late"`}>${ago(list?.complete_as_of ?? null, moment)}</span>`,
+    ];
+  });
+  const columns = [
+    { name: 'Inbox' },
+    { name: 'Backlog' },
+    { name: 'Open', number: true },
+    { name: 'Pending', number: true },
+    { name: 'Unassigned', number: true },
+    { name: 'As of' },
+  ];
+  return table('Inboxes', columns, rows, 'This account has no inbox.');
+}
+
+function firstFilling({ daemonRuns }: JudgedStatus): PageContent {
+  const sentence = daemonRuns
+    ? 'The daemon makes the first copy. Figures appear here inbox by inbox; this page looks again by itself.'
+    : html`This mirror is empty, and no daemon fills it. Start one with <code>inbox-mirror start</code>.`;
+  return {
+    title: 'Overview',
+    active: '/',
+    refresh: 5,
+    body: html`<section class="card wide">
+      <h2>The first copy</h2>
+      <p>${sentence}</p>
+      <p><a href="/engine">The engine room</a> shows its progress.</p>
+    </section>`,
+  };
+}

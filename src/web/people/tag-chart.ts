@@ -1,0 +1,38 @@
+import type { TagDay } from '../../query/figures/people.ts';
+import { linesChart } from '../charts/lines.ts';
+import type { Html } from '../frame/html.ts';
+import { dayWords } from '../frame/words.ts';
+
+/** Days in the chart of tags. */
+export const DAYS = 60;
+
+const COLOURS = ['open', 'pending', 'closed', 'plain', 'fifth'] as const;
+
+interface Day {
+  readonly day: string;
+  readonly added: ReadonlyMap<string, number>;
+}
+
+/** How often the busiest tags were given on each day. @param since the first day, such as `2026-03-02` */
+export function tagChart(found: readonly TagDay[], since: string): Html {
+  const totals = new Map<string, number>();
+  for (const { tag, added } of found) totals.set(tag, (totals.get(tag) ?? 0) + added);
+  const tags = [...totals].sort(([, a], [, b]) => b - a).map(([tag]) => tag);
+  const byDay = Map.groupBy(found, ({ day }) => day);
+  const days = Array.from({ length: DAYS }, (_, index): Day => {
+    const day = new Date(Date.parse(since) + index * 86_400_000).toISOString().slice(0, 10);
+    return { day, added: new Map(byDay.get(day)?.map(({ tag, added }) => [tag, added])) };
+  });
+  return linesChart<Day>({
+    title: `Tags given a day over ${DAYS} days`,
+    rows: tags.length === 0 ? [] : days,
+    unit: 'Day',
+    label: ({ day }) => dayWords(day),
+    series: COLOURS.slice(0, tags.length).map((colour, nth) => ({
+      name: tags[nth] ?? '',
+      colour,
+      value: ({ added }) => added.get(tags[nth] ?? '') ?? 0,
+    })),
+    empty: `No conversation got a tag in the last ${DAYS} days.`,
+  });
+}

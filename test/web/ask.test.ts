@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest';
+import { EXAMPLES } from '../../src/query/figures/examples.ts';
+import { createAsk } from '../../src/web/ask/asker.ts';
+import { type Answered, type Served, served } from '../daemon/http/served.ts';
+
+const asked = (ask: Served['ask'], sql: string, path = '/ask'): Promise<Answered> =>
+  ask(`${path}?${String(new URLSearchParams({ sql }))}`, { headers: { accept: 'text/html' } });
+
+const words = ({ body }: Answered): string =>
+  body
+    .replaceAll('\n', ' ')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/ +/g, ' ');
+
+test('an answer is a table with its number of rows, and a chart where its columns suit one', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const answer = await asked(ask, 'SELECT inbox, open, pending FROM backlog_now ORDER BY inbox');
+  expect(words(answer)).toMatch(/Answer 2 rows .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/);
+  expect(answer.body).toContain('aria-label="open, pending by inbox; the table below has the numbers"');
+  const plain = await asked(ask, 'SELECT 1 AS one, NULL AS absent');
+  expect(words(plain)).toContain('one absent 1 NULL');
+  expect(plain.body).not.toContain('role="img"');
+});
+
+test('every example runs', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  for (const { question, sql } of EXAMPLES)
+    expect(words(await asked(ask, sql)), question).toMatch(/Answer \d+ rows?/);
+});
+
+test('wrong SQL is answered with its place and a hint', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const { status, body } = await asked(ask, 'SELECT opn FROM backlog_now');
+  expect(status).toBe(200);
+  expect(body).toContain('line 1, column 8');
+  expect(body).toContain('Perhaps you meant &quot;open&quot;.');
+});
+
+test('a statement that is no question changes nothing', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const count = 'SELECT count(*) AS n FROM conversations';
+  const before = await mirror.database.query(count);
+  for (const [sql, message] of [
+    ['DELETE FROM conversations', /read-only here|returns no rows/],
+    ['DELETE FROM conversations RETURNING id', /read-only here|returns no rows/],
+    ['DROP TABLE conversations', /read-only here|returns no rows/],
+    ['SELECT 1; DELETE FROM conversations', /more than one statement/],
+    ["ATTACH 'other.db' AS other", /returns no rows|The SQL cannot be run/],
+    ['-- nothing', /no statement, only comments/],
+    ['SELECT 1'.padEnd(9000) + '-- end', /at most 8000/],
+  ] as const)
+    expect(words(await asked(ask, sql)), sql.slice(0, 40)).toMatch(message);
+  expect(await mirror.database.query(count)).toEqual(before);
+});
+
+test('an endless question is stopped, and at most 2 are answered at a time', async () => {
+  const { mirror } = await served();
+  const ask = createAsk(`file:${mirror.database.name}`, 1500);
+  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
+  const { signal } = new AbortController();
+  const answers = [ask(endless, 1, signal), ask(endless, 1, signal)].map(async (answer) => {
+    await expect(answer).rejects.toThrow('The query took longer than 2 s and was stopped.');
+  });
+  await expect(ask('SELECT 1', 1, signal)).rejects.toThrow('2 questions are being answered now.');
+  await Promise.all(answers);
+  expect(await ask('SELECT 1 AS one', 1, signal)).toMatchObject({ rows: [[1]], isCut: false });
+});
+
+test('a question stops when the person leaves', async () => {
+  const { mirror } = await served();
+  const left = new AbortController();
+  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
+  const answer = createAsk(`file:${mirror.database.name}`)(endless, 1, left.signal);
+  left.abort(new Error('the person has left'));
+  await expect(answer).rejects.toThrow('the person has left');
+});
+
+test('a row that would fill the memory of the daemon is an error', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const long = words(await asked(ask, 'SELECT hex(zeroblob(100000000))'));
+  expect(long).toContain(
+    'A row of the answer has 200,000,000 characters, and at most 4,000,000 are allowed here.',
+  );
+  expect(words(await asked(ask, 'SELECT 1 AS again'))).toContain('again 1');
+});
+
+test('values are text, never HTML', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const { body } = await asked(ask, `SELECT '<script>alert(1)</script>' AS "<b>x</b>"`);
+  expect(body).not.toMatch(/<script>alert|<b>x/);
+});
+
+test('a download has all rows as CSV or JSON, and no cell that a spreadsheet would run', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const sql = `SELECT id, '=1+1' AS formula, raw FROM conversations ORDER BY id`;
+  const csv = await asked(ask, sql, '/ask.csv');
+  expect(csv.headers).toMatchObject({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="answer.csv"',
+  });
+  expect(csv.body.match(/,'=1\+1,/g)).toHaveLength(270);
+  const json = await asked(ask, sql, '/ask.json');
+  const rows = JSON.parse(json.body) as { id: string; raw: object }[];
+  const ids = await mirror.database.query<{ id: string }>('SELECT id FROM conversations ORDER BY id');
+  expect(rows.map(({ id }) => id)).toEqual(ids.map(({ id }) => id));
+  expect(rows[0]?.raw).toBeTypeOf('object');
+  const wrong = await asked(ask, 'SELECT 1 AS a, 2 AS a', '/ask.json');
+  expect([wrong.status, wrong.json['error']]).toEqual([
+    400,
+    expect.stringContaining('Two columns are named "a"'),
+  ]);
+});

@@ -1,0 +1,173 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
+import { served, type Served } from '../daemon/http/served.ts';
+import { findings, startBrowser, unreached } from '../support/browser.ts';
+
+/** Every page, with its heading. `:inbox` and `:conversation` stand for the first ones of the mirror. */
+const PAGES: readonly (readonly [path: string, heading: string])[] = [
+  ['/', 'Overview'],
+  ['/inboxes/:inbox', 'Bold'],
+  ['/inboxes/:inbox/conversations/:conversation', 'Conversation'],
+  ['/people', 'People and tags'],
+  ['/feed', 'Changes'],
+  ['/ask?sql=SELECT+inbox,+open,+pending+FROM+backlog_now', 'Ask'],
+  ['/engine', 'Engine room'],
+];
+
+const BUDGET = { perDay: 5000, reserved: 250 };
+
+/** Names that have broken pages. */
+const NAMES = ['<b>Bold</b> & "quoted"', 'فريق الدعم 🎧', 'x'.repeat(90), '👩🏽‍🚀 Crew', ''];
+
+let browser: Browser | string = 'not started';
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  if (typeof browser !== 'string') await browser.close();
+});
+
+/** Opens a page, and fails if the browser reports an error on it, such as a refused script. */
+async function opened(
+  url: string,
+  skip: (note: string) => void,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  if (typeof browser === 'string') {
+    skip(browser);
+    throw new Error('skipped');
+  }
+  const context = await browser.newContext({ colorScheme: 'light', ...options });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  const answer = await page.goto(url, { waitUntil: 'load' });
+  expect(answer?.status(), url).toBe(200);
+  expect(errors, url).toEqual([]);
+  return page;
+}
+
+/** A mirror with awkward names, whose history has been counted. */
+async function awkward(inboxes = 5, pages = PAGES): Promise<Served & { readonly paths: [string, string][] }> {
+  const each = Math.ceil(60 / inboxes);
+  const all = await served({ sandbox: { conversations: Array.from({ length: inboxes }, () => each) } });
+  await all.sync();
+  const { database } = all.mirror;
+  const ids = await database.query<{ id: string }>('SELECT id FROM inboxes ORDER BY id');
+  for (const [index, { id }] of ids.entries())
+    await database.execute(
+      'UPDATE inboxes SET display_name = $1 WHERE id = $2',
+      NAMES[index % NAMES.length],
+      id,
+    );
+  await database.execute(`UPDATE inbox_users SET first_name = $1, last_name = $2`, 'ליאת <i>', 'كريم 🌍');
+  await database.execute(`UPDATE inbox_tags SET name = $1`, '<script>alert(1)</script> 🏷️');
+  await openMirror(database).keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, all.clock.now());
+  const [{ conversation = '', inbox = '' } = {}] = await database.query<Record<string, string>>(
+    'SELECT id AS conversation, inbox_id AS inbox FROM conversations ORDER BY inbox_id, id LIMIT 1',
+  );
+  const paths = pages.map(([path, heading]): [string, string] => [
+    path.replace(':inbox', inbox).replace(':conversation', conversation),
+    heading,
+  ]);
+  // A page that waits for the history loads itself again, under the hands of the test.
+  for (const [path] of paths)
+    await expect
+      .poll(
+        async () =>
+          (await all.ask(path, { headers: { accept: 'text/html' } })).body.includes('http-equiv="refresh"'),
+        { timeout: 20_000 },
+      )
+      .toBe(false);
+  return { ...all, paths };
+}
+
+/** The text of a page, without what changes with time. */
+async function textOf(page: Page): Promise<string> {
+  const text = await page.innerText('main');
+  return text
+    .replaceAll(/\d+ s ago|just now|New changes appear here by themselves\./g, '')
+    .replaceAll(/\s+/g, ' ');
+}
+
+describe('in a browser', () => {
+  test('each page fits 360 and 1,600 px, axe finds nothing, and Tab alone reaches all', async ({ skip }) => {
+    const { url, paths } = await awkward();
+    for (const [path, heading] of paths) {
+      const page = await opened(url + path, skip);
+      expect(await page.textContent('h1'), path).toContain(heading);
+      for (const [width, colorScheme, rules] of [
+        [360, 'light', []],
+        // Colours are all that changes.
+        [1600, 'dark', ['color-contrast']],
+      ] as const) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme });
+        expect(await findings(page, [...rules]), `${path} at ${width} px, ${colorScheme}`).toEqual([]);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect(wide, `${path} at ${width} px scrolls sideways`).toBeLessThanOrEqual(width);
+      }
+      expect(await unreached(page), path).toEqual([]);
+      const plain = await opened(url + path, skip, { javaScriptEnabled: false });
+      expect(await textOf(plain), `${path} without JavaScript`).toBe(await textOf(page));
+      await Promise.all([page.context().close(), plain.context().close()]);
+    }
+  });
+
+  test('100 inboxes, a stale list and an empty mirror each have a page', async ({ skip }) => {
+    const { url, mirror, clock } = await awkward(100, PAGES.slice(0, 1));
+    const due = new Date(clock.now() + 60_000).toISOString().replace('Z', '+00:00');
+    await mirror.database.execute(
+      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
+       VALUES ('conversations', '*/15 * * * *', 'UTC', $1, $1, $1)`,
+      due,
+    );
+    clock.advance(2000);
+    const many = await opened(url, skip, { viewport: { width: 360, height: 800 } });
+    expect(await many.locator('tbody tr').count()).toBeGreaterThanOrEqual(100);
+    expect(await many.locator('.stamp.late').innerText()).toContain('in 100 of 100 inboxes');
+    expect(await findings(many)).toEqual([]);
+    await many.context().close();
+    const { url: empty } = await served();
+    const page = await opened(empty, skip);
+    expect(await page.innerText('main')).toContain('The first copy');
+    await page.context().close();
+  });
+
+  test('new changes come to the open page by themselves, and stay text', async ({ skip }) => {
+    const { url, mirror, clock } = await awkward();
+    const page = await opened(`${url}/feed?field=status`, skip);
+    await page.getByText('New changes appear here by themselves.').waitFor();
+    const [row] = await mirror.database.query<{ id: string; inbox_id: string }>(
+      'SELECT id, inbox_id FROM conversations',
+    );
+    const insert = `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+      VALUES ('2026-03-02T08:00:00.000+00:00', 'conversations', $1, $2, $3, 'open', $4)`;
+    await mirror.database.execute(insert, row!.inbox_id, row!.id, 'permalink', 'not asked for');
+    await mirror.database.execute(insert, row!.inbox_id, row!.id, 'status', '<img src=x onerror=alert(1)>');
+    clock.advance(2000);
+    await page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    expect(await page.locator('tbody img').count()).toBe(0);
+    expect(await page.innerText('tbody')).not.toContain('not asked for');
+    await page.context().close();
+  });
+
+  test('a person logs in with the token, and out again', async ({ skip }) => {
+    const token = 't0ken.of~endpoints';
+    const { url } = await served({}, { token });
+    const page = await opened(url, skip);
+    expect(new URL(page.url()).pathname).toBe('/login');
+    expect(await findings(page)).toEqual([]);
+    await page.fill('#token', token);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${url}/`);
+    await page.click('text=Log out');
+    await page.waitForURL(`${url}/login`);
+    await page.context().close();
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { areasChart } from '../../src/web/charts/areas.ts';
+import { dayWords } from '../../src/web/frame/words.ts';
+import { linesChart } from '../../src/web/charts/lines.ts';
+import { barsChart } from '../../src/web/charts/bars.ts';
+
+interface Day {
+  readonly day: string;
+  readonly n: number;
+}
+
+const series = [{ name: 'Open', colour: 'open', value: ({ n }: Day) => n }] as const;
+const OF_DAYS = { unit: 'Day', label: ({ day }: Day) => dayWords(day) };
+const days: Day[] = Array.from({ length: 30 }, (_, index) => ({
+  day: `2026-03-${String(index + 1).padStart(2, '0')}`,
+  n: index * 40,
+}));
+
+test.each([
+  ['areas', areasChart<Day>],
+  ['bars', barsChart<Day>],
+  ['lines', linesChart<Day>],
+])('a chart of %s has a title, a scale, and its numbers in a table', (_kind, chart) => {
+  const drawn = String(chart({ title: 'Backlog', rows: days, ...OF_DAYS, series, empty: 'No days.' }));
+  expect(drawn).toContain('aria-label="Backlog; the table below has the numbers"');
+  expect(drawn).toMatch(/>1,000<\/text/);
+  expect(drawn).toContain('30 Mar: Open 1,160</title');
+  expect(drawn).toMatch(/<td >30 Mar<\/td>\s*<td class="n">1,160<\/td>/);
+  expect(drawn, 'no coordinate is lost').not.toMatch(/NaN|Infinity|undefined/);
+});
+
+test.each([
+  ['areas', areasChart<Day>],
+  ['bars', barsChart<Day>],
+  ['lines', linesChart<Day>],
+])('a chart of %s shows one day, and days without any conversation', (_kind, chart) => {
+  for (const few of [days.slice(3, 4), [{ day: '2026-03-01', n: 0 }]])
+    expect(String(chart({ title: 'Backlog', rows: few, ...OF_DAYS, series, empty: 'No days.' }))).not.toMatch(
+      /NaN|Infinity|undefined/,
+    );
+  expect(String(chart({ title: 'Backlog', rows: [], ...OF_DAYS, series, empty: 'No days.' }))).toContain(
+    'No days.',
+  );
+});

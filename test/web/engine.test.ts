@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
+import { type Served, served } from '../daemon/http/served.ts';
+import { passSpec } from '../support/pass-spec.ts';
+
+const engine = async (ask: Served['ask']): Promise<string> => {
+  const { status, body } = await ask('/engine', { headers: { accept: 'text/html' } });
+  expect(status).toBe(200);
+  // One line a row, without the tags.
+  return body
+    .replaceAll('\n', ' ')
+    .replaceAll('</tr>', '\n')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/ +/g, ' ');
+};
+
+test('the engine room counts requests against the budget, and names each list with its age', async () => {
+  const { ask, sync, status, clock } = await served();
+  await sync();
+  clock.advance(90_000);
+  const text = await engine(ask);
+  const { sent } = await status();
+  expect(text).toContain(`${sent} of 5,000; ${(5000 - sent).toLocaleString('en-US')} left`);
+  expect(text).toContain(`${sent} for commands; 250 a day are kept for people.`);
+  expect(text).toMatch(/^ Support conversations 1 min 30 s ago 30 min 230 \d+ fresh $/m);
+  expect(text).toContain('No daemon runs, so no list is read on schedule.');
+});
+
+test('the engine room shows stale lists, failed requests and held deletions first', async () => {
+  const { ask, sync, clock, mirror } = await served({ sandbox: { conversations: [100] } });
+  await sync();
+  const [inbox] = mirror.sandbox.world.inboxes.values();
+  for (const id of inbox!.conversations.order.slice(0, 30))
+    mirror.sandbox.world.removeConversation(inbox!.id, id);
+  await sync();
+  clock.advance(HOUR);
+  await sync();
+  await mirror.database.execute('UPDATE requests SET status = 503 WHERE id = 2');
+  clock.advance(2 * HOUR);
+  const text = await engine(ask);
+  expect(text).toContain('2 lists older than 30 min: inboxes, conversations of Support .');
+  expect(text).toContain('conversations of Support : 30 deletions must be accepted by a person.');
+  expect(text).toContain('30 deletions held');
+  expect(text, 'an item that is gone').not.toContain('HTTP 404');
+  expect(text).toMatch(/3 h ago \S+ of Support HTTP 503/);
+});
+
+test('an order is shown with its inbox, by whom and since when', async () => {
+  const { ask, mirror, clock, sync } = await served();
+  await sync();
+  const [inbox] = mirror.sandbox.world.inboxes.values();
+  const spec = passSpec({ kind: 'resync', inboxId: inbox!.id, requestedBy: '<ada>@desk' });
+  await openMirror(mirror.database).orders.place(spec, clock.now());
+  clock.advance(60_000);
+  expect(await engine(ask)).toMatch(/ resync Support &lt;ada&gt;@desk 1 min ago open /);
+});

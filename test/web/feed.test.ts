@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { type Served, served } from '../daemon/http/served.ts';
+
+const text = async (ask: Served['ask'], path: string): Promise<string> => {
+  const { status, body } = await ask(path, { headers: { accept: 'text/html' } });
+  expect(status).toBe(200);
+  return body
+    .replaceAll('\n', ' ')
+    .replaceAll('</tr>', '\n')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/ +/g, ' ');
+};
+
+/** A mirror with `count` changes of the status of one conversation, and one of another field. */
+async function changed(
+  count: number,
+): Promise<Served & { inbox: string; conversation: string; name: string }> {
+  const all = await served();
+  await all.sync();
+  const [row] = await all.mirror.database.query<{ id: string; inbox_id: string; name: string }>(
+    `SELECT conversations.id, inbox_id, display_name AS name
+     FROM conversations JOIN inboxes ON inboxes.id = inbox_id ORDER BY 2, 1`,
+  );
+  const insert = (field: string, from: string | null, to: string): Promise<unknown> =>
+    all.mirror.database.execute(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value, new_value)
+       VALUES ('2026-03-02T08:00:00.000+00:00', NULL, 'conversations', $1, $2, $3, $4, $5)`,
+      row!.inbox_id,
+      row!.id,
+      field,
+      from,
+      to,
+    );
+  for (let nth = 0; nth < count; nth += 1) await insert('status', `s${nth}`, `s${nth + 1}`);
+  await insert('permalink', 'a', 'b');
+  return { ...all, inbox: row!.inbox_id, conversation: row!.id, name: row!.name };
+}
+
+test('the feed shows what changed, the newest first, with names', async () => {
+  const { ask, conversation, name } = await changed(3);
+  const page = await text(ask, '/feed');
+  const rows = page.split('\n').filter((line) => line.includes(conversation));
+  expect(rows).toEqual([
+    expect.stringContaining(`${name} ${conversation} permalink from a to b`),
+    expect.stringContaining('status from s2 to s3'),
+    expect.stringContaining('status from s1 to s2'),
+    expect.stringContaining('status from s0 to s1'),
+  ]);
+});
+
+test('the feed is filtered by inbox, field and person, and pages lead to the oldest change', async () => {
+  const { ask, inbox, mirror } = await changed(120);
+  expect(await text(ask, `/feed?inbox=${inbox}&field=permalink`)).not.toContain('status from');
+  expect(await text(ask, '/feed?inbox=1')).toContain('No change fits.');
+  const [user] = await mirror.database.query<{ id: string }>('SELECT id FROM inbox_users');
+  expect(await text(ask, `/feed?person=${user!.id}`)).toContain('No change fits.');
+  const first = await ask('/feed?field=status', { headers: { accept: 'text/html' } });
+  const [, older = ''] = /href="(\/feed\?[^"]+before[^"]+)"/.exec(first.body) ?? [];
+  const rest = await text(ask, older.replaceAll('&amp;', '&'));
+  expect(rest).toContain('status from s0 to s1');
+  expect(rest).not.toContain('status from s20 to s21');
+});
+
+test('the live feed sends each new change once, also after a break', async () => {
+  const { url, mirror, clock, inbox, conversation } = await changed(1);
+  const [last] = await mirror.database.query<{ id: number }>('SELECT max(id) AS id FROM changes');
+  const id = last!.id;
+  const insert = async (to: string): Promise<void> => {
+    await mirror.database.execute(
+      `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+       VALUES ('2026-03-02T08:00:00.000+00:00', 'conversations', $1, $2, 'status', NULL, $3)`,
+      inbox,
+      conversation,
+      to,
+    );
+    // All readers share the newest id for a second.
+    clock.advance(2000);
+  };
+  const until = async (path: string, word: string, headers = {}): Promise<string> => {
+    const stop = new AbortController();
+    const { body } = await fetch(url + path, { headers, signal: stop.signal });
+    let found = '';
+    for await (const part of body!.pipeThrough(new TextDecoderStream())) {
+      found += part;
+      if (found.includes(word)) break;
+    }
+    stop.abort();
+    return found;
+  };
+  await insert('first');
+  const events = await until(`/feed/live?after=${id}`, 'first');
+  expect(events).toMatch(new RegExp(`id: ${id + 1}\nevent: changes\ndata: <tr>.*first`));
+  await insert('second');
+  const again = await until('/feed/live?after=0', 'second', { 'last-event-id': String(id + 1) });
+  expect(again).not.toContain('first');
+});
+
+test('the live feed needs the token like every page', async () => {
+  const { ask } = await served({}, { token: 't0ken.of~endpoints' });
+  expect((await ask('/feed/live')).status).toBe(303);
+});

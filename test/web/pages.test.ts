@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { type Answered, type Served, served } from '../daemon/http/served.ts';
+
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+const visit = (ask: Served['ask'], path: string, headers = {}): Promise<Answered> =>
+  ask(path, { headers: { ...BROWSER, ...headers } });
+
+test('a browser gets the overview at /, and a program the list of endpoints', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const page = await visit(ask, '/');
+  expect(page.status).toBe(200);
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+  expect(page.body).toContain('<h1>Overview</h1>');
+  expect((await ask('/', { headers: { accept: '*/*' } })).body).toContain('/status.json');
+});
+
+test('the overview counts what is open, pending, unassigned and closed, and names each inbox', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const counts = await mirror.database.query<{ inbox: string; open: number; unassigned: number }>(
+    'SELECT inbox, open, unassigned FROM backlog_now',
+  );
+  const { body } = await visit(ask, '/');
+  const open = counts.reduce((sum, row) => sum + row.open, 0);
+  expect(body).toMatch(new RegExp(`<dt>Open</dt>\\s*<dd>${open}</dd>`));
+  for (const { inbox, unassigned } of counts)
+    expect(body).toMatch(new RegExp(`>${inbox}</bdi>[^]*<td class="n">${unassigned}</td>`));
+});
+
+test('every page forbids scripts, styles, frames and forms of other origins', async () => {
+  const { ask } = await served();
+  const { headers } = await visit(ask, '/');
+  expect(headers['content-security-policy']).toBe(
+    "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';" +
+      "form-action 'self';base-uri 'none';frame-ancestors 'none'",
+  );
+  expect(headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cache-control': 'no-store',
+  });
+});
+
+test('no page has a script or a style of its own', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const { body } = await visit(ask, '/');
+  expect(body).not.toMatch(/<style|style=|javascript:|\son\w+=/i);
+  expect(body.match(/<script[^>]*>[^<]*/g)).toEqual([
+    expect.stringMatching(/^<script type="module" src="\/assets\/live\.js\?v=[\w-]{12}">$/),
+  ]);
+});
+
+test('names of customers and colleagues are text, never HTML', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const name = `<script>alert(1)</script> "شكاوى" 🎉`;
+  await mirror.database.execute('UPDATE inboxes SET display_name = $1', name);
+  const { body } = await visit(ask, '/');
+  expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &quot;شكاوى&quot; 🎉</bdi>');
+  expect(body).not.toContain('<script>alert');
+});
+
+test('an empty mirror says that the first copy is missing, and looks again by itself', async () => {
+  const { ask } = await served();
+  const { status, body } = await visit(ask, '/');
+  expect(status).toBe(200);
+  expect(body).toContain('This mirror is empty, and no daemon fills it.');
+  expect(body).toContain('<meta http-equiv="refresh" content="5"');
+});
+
+test('the stamp says as of when the figures are true, and turns amber when a list is stale', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  const { body } = await visit(ask, '/');
+  expect(body).toMatch(/<p class="stamp">\s*As of\s*<time/);
+  const due = new Date(clock.now() + 60_000).toISOString().replace('Z', '+00:00');
+  await mirror.database.execute(
+    `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
+     VALUES ('conversations', '*/15 * * * *', 'UTC', $1, $1, $1)`,
+    due,
+  );
+  clock.advance(2000);
+  expect((await visit(ask, '/')).body).toMatch(/class="stamp late">.*older than its schedule allows/s);
+});
+
+test('a page travels compressed to a client that accepts gzip', async () => {
+  const { url } = await served();
+  const raw = await fetch(url, { headers: { ...BROWSER, 'accept-encoding': 'gzip' } });
+  expect(raw.headers.get('content-encoding')).toBe('gzip');
+  expect(await raw.text()).toContain('</html>');
+  expect(
+    (await fetch(url, { headers: { ...BROWSER, 'accept-encoding': 'gzip;q=0' } })).headers.get(
+      'content-encoding',
+    ),
+  ).toBe(null);
+});
+
+test('a page of another site can link to the pages, and cannot load them unseen', async () => {
+  const { ask } = await served();
+  const crossSite = { 'sec-fetch-site': 'cross-site' };
+  expect(
+    (await visit(ask, '/', { ...crossSite, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' })).status,
+  ).toBe(403);
+  expect(
+    (await visit(ask, '/', { ...crossSite, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }))
+      .status,
+  ).toBe(403);
+  expect(
+    (await visit(ask, '/', { ...crossSite, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }))
+      .status,
+  ).toBe(200);
+});
+
+test('a mirror that cannot be read answers 503 with a sentence, and the page recovers', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  await mirror.database.execute('ALTER TABLE report_days RENAME TO away');
+  await mirror.database.execute('DROP VIEW backlog_now');
+  const broken = await visit(ask, '/');
+  expect(broken.status).toBe(503);
+  expect(broken.body).toContain('<h1>The mirror does not answer</h1>');
+  clock.advance(2000);
+});
+
+test('assets are kept by browsers, under addresses that change with their content', async () => {
+  const { ask } = await served();
+  const { body } = await visit(ask, '/');
+  const paths = [...body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
+  expect(new Set(paths).size).toBe(3);
+  for (const path of paths) {
+    const { status, headers } = await ask(path);
+    expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
+  }
+});

@@ -4,6 +4,7 @@ import { harmless, type Io, paint, printLine, wrapped } from '../session/termina
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
+import { addExport } from './commands/export.ts';
 import { addLookup } from './commands/lookup.ts';
 import { addQuery } from './commands/query.ts';
 import { addResync } from './commands/resync.ts';
@@ -57,6 +58,7 @@ export async function runProgram(
     addQuery,
     addTables,
     addChanges,
+    addExport,
     addDoctor,
     addLookup,
     addSandbox,

@@ -98,7 +98,14 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
   }
-  return { dialect: postgresql, query: (sql) => runQuery(session, sql), close };
+  return {
+    dialect: postgresql,
+    query: (sql, values = []) => runQuery(session, sql, values),
+    async holdStill() {
+      await unlessAborted(client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'), signal);
+    },
+    close,
+  };
 }
 
 /**
@@ -126,11 +133,15 @@ async function beginReading({ client, name, signal }: ReadSession, address: Post
   await unlessAborted(client.query('BEGIN READ ONLY'), signal);
 }
 
-async function runQuery({ client, name, signal }: ReadSession, sql: string): Promise<QueryResult> {
+async function runQuery(
+  { client, name, signal }: ReadSession,
+  sql: string,
+  values: readonly Cell[],
+): Promise<QueryResult> {
   refuseEmpty(sql);
   // One prepared statement cannot contain a second one that would end the transaction first.
   const cursor = client.query(
-    new Cursor<Cell[]>(sql, [], {
+    new Cursor<Cell[]>(sql, [...values], {
       rowMode: 'array',
       types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
     }),

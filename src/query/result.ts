@@ -13,8 +13,13 @@ export interface QueryResult {
 
 export interface ReadOnlyMirror {
   readonly dialect: Dialect;
-  /** @throws MirrorError `USAGE` if the SQL is wrong, writes, or returns no rows */
-  query(sql: string): Promise<QueryResult>;
+  /**
+   * @param values of the parameters `$1`, `$2`, …
+   * @throws MirrorError `USAGE` if the SQL is wrong, writes, or returns no rows
+   */
+  query(sql: string, values?: readonly Cell[]): Promise<QueryResult>;
+  /** Call it before the first query: all queries then see the mirror as it is at the first of them. */
+  holdStill(): Promise<void>;
   close(): Promise<void>;
 }
 

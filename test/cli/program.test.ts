@@ -47,6 +47,7 @@ test('--help names every command, and an unknown command or list exits 2', async
     'query',
     'tables',
     'changes',
+    'export',
     'doctor',
     'lookup',
     'sandbox',

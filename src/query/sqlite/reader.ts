@@ -33,8 +33,11 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   database.defaultSafeIntegers(true);
   return {
     dialect: sqlite,
-    async query(sql) {
-      refuseEmpty(sql);
+    async query(text, values = []) {
+      refuseEmpty(text);
+      // A text without values is a person's: its `$1` is wrong SQL, with its place.
+      const { sql, values: bound } =
+        values.length === 0 ? { sql: text, values: [] } : sqlite.bind(text, [...values]);
       const withFault = <Result>(work: () => Result): Result => {
         try {
           return work();
@@ -48,8 +51,11 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
       const booleans = columns.map(({ type }) => type === 'BOOLEAN');
       return {
         columns: columns.map(({ name, type }) => ({ name, isJson: type === 'JSONB' })),
-        rows: cells(() => statement.raw().iterate() as Iterable<Cell[]>, booleans, withFault),
+        rows: cells(() => statement.raw().iterate(...bound) as Iterable<Cell[]>, booleans, withFault),
       };
+    },
+    async holdStill() {
+      database.exec('BEGIN');
     },
     async close() {
       database.close();

@@ -9,12 +9,13 @@ import { noMirrorYet } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 
 /** Message to the thread. */
-export type Message = { readonly sql: string } | 'rows';
+export type Message = { readonly sql: string; readonly values: readonly Cell[] } | 'rows' | 'hold still';
 
 /** Its reply. */
 export type Reply =
   | { readonly columns: QueryResult['columns'] }
   | { readonly rows: Cell[][]; readonly done: boolean }
+  | { readonly isHeld: true }
   | { readonly failure: unknown; readonly code: ErrorCode | null };
 
 /** `close` waits at most 200 ms for the thread to end. */
@@ -54,9 +55,12 @@ export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyM
   };
   return {
     dialect: sqlite,
-    async query(sql) {
-      const reply = await request({ sql });
+    async query(sql, values = []) {
+      const reply = await request({ sql, values });
       return { columns: 'columns' in reply ? reply.columns : [], rows: rowsOf(() => request('rows')) };
+    },
+    async holdStill() {
+      await request('hold still');
     },
     async close() {
       void thread.terminate();

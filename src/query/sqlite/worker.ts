@@ -1,10 +1,11 @@
 // The thread of `thread.ts`, which sends it the SQL first and then requests rows, one batch at a time.
 import { parentPort, workerData } from 'node:worker_threads';
 import { isMirrorError } from '../../core/errors.ts';
-import { AT_ONCE, type Cell, charactersOf } from '../result.ts';
+import { AT_ONCE, type Cell, charactersOf, type ReadOnlyMirror } from '../result.ts';
 import { openSqliteReadOnly } from './reader.ts';
 import type { Message, Reply } from './thread.ts';
 
+let mirror: ReadOnlyMirror | undefined;
 let rows: Iterator<Cell[]> = [].values();
 
 parentPort?.on('message', (message: Message) => {
@@ -14,7 +15,14 @@ parentPort?.on('message', (message: Message) => {
 async function replyTo(message: Message): Promise<Reply> {
   try {
     if (message === 'rows') return nextRows(rows);
-    const { columns, rows: found } = await openSqliteReadOnly(String(workerData)).query(message.sql);
+    mirror ??= openSqliteReadOnly(String(workerData));
+    if (message === 'hold still') {
+      await mirror.holdStill();
+      return { isHeld: true };
+    }
+    // A statement that still has rows would keep its view of the mirror, and with it the write-ahead log.
+    rows.return?.();
+    const { columns, rows: found } = await mirror.query(message.sql, message.values);
     rows = (found as Iterable<Cell[]>)[Symbol.iterator]();
     return { columns };
   } catch (error) {

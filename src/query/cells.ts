@@ -1,0 +1,36 @@
+import { parseExact } from '../core/json.ts';
+import type { Cell } from './result.ts';
+
+/** A cell as SQL writes it: `NULL`, `x'0a'` for bytes, else its plain text. */
+export function asText(cell: Cell): string {
+  return cell === null
+    ? 'NULL'
+    : cell instanceof Uint8Array
+      ? `x'${Buffer.from(cell).toString('hex')}'`
+      : String(cell);
+}
+
+/** A cell as a JSON value. JSON columns keep every digit; a value that JSON cannot hold becomes text. */
+export function asJson(cell: Cell, isJson: boolean): unknown {
+  if (isJson && typeof cell === 'string') return parseExact(cell);
+  const fitsJson =
+    typeof cell === 'number'
+      ? Number.isFinite(cell)
+      : typeof cell !== 'bigint' && !(cell instanceof Uint8Array);
+  return fitsJson ? cell : asText(cell);
+}
+
+/** A cell that a spreadsheet runs as a formula, and a number, which it does not. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const NUMBER = /^-\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+/** A text for a spreadsheet: an apostrophe precedes one that it would run. */
+export function withoutFormula(text: string): string {
+  return FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+}
+
+/**
+ * Cells of CSV in quotes, besides those that RFC 4180 requires. Some spreadsheets also separate cells at a
+ * semicolon or a tab. Empty text is distinguished from NULL.
+ */
+export const QUOTED_IN_CSV = /^$|[;\t]/;

@@ -36,7 +36,12 @@ function licenceText(folder: string): string {
 
 /** The program and the library: each module a file. */
 const modules: RolldownOptions = {
-  input: ['src/cli/main.ts', 'src/library/library.ts', 'src/query/sqlite/worker.ts'],
+  input: [
+    'src/cli/main.ts',
+    'src/library/library.ts',
+    'src/query/sqlite/worker.ts',
+    'src/query/reads/reader-process.ts',
+  ],
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),
   plugins: [licences],

@@ -107,7 +107,8 @@ async function perform(task: Task, folder: string): Promise<Measured> {
 function invent(file: string, rows: number): void {
   const database = new SqliteDatabase(file);
   database.pragma('synchronous = OFF');
-  const numbers = `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows})`;
+  const numbers = `WITH RECURSIVE numbers(n) AS
+    (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows})`;
   const instant = `strftime('%Y-%m-%dT%H:%M:%f+00:00', 1700000000 + n, 'unixepoch')`;
   database.exec(`${numbers} INSERT INTO conversations SELECT CAST(20000 + n % 20 AS TEXT),
     CAST(41000000 + n AS TEXT), CASE n % 3 WHEN 0 THEN 'open' ELSE 'closed' END, 'user',

@@ -6,6 +6,7 @@ import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
 import { addLookup } from './commands/lookup.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addQuery } from './commands/query.ts';
 import { addResync } from './commands/resync.ts';
 import { addSandbox } from './commands/sandbox.ts';
@@ -59,6 +60,7 @@ export async function runProgram(
     addTables,
     addChanges,
     addExport,
+    addMcp,
     addDoctor,
     addLookup,
     addSandbox,

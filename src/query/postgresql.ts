@@ -35,6 +35,8 @@ const SESSION = [
   // The planner overestimates the cost of the daily views and would compile them first.
   'jit = off',
   'bytea_output = hex',
+  // In a plain string, a backslash is a character.
+  'standard_conforming_strings = on',
 ];
 const {
   BOOL,

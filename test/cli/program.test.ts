@@ -48,6 +48,7 @@ test('--help names every command, and an unknown command or list exits 2', async
     'tables',
     'changes',
     'export',
+    'mcp',
     'doctor',
     'lookup',
     'sandbox',

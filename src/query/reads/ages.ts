@@ -1,5 +1,5 @@
 import { SECOND } from '../../core/clock.ts';
-import { duration, plural } from '../../core/humanize.ts';
+import { duration, onOneLine, plural } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { ReadOnlyMirror } from '../result.ts';
 import { readRows } from './rows.ts';
@@ -21,7 +21,7 @@ export interface ListAge {
 }
 
 /** Reads how current every list is. */
-export async function readAges(mirror: ReadOnlyMirror): Promise<ListAge[]> {
+export async function readAges(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<ListAge[]> {
   const rows = await readRows<ListAge>(
     mirror,
     `SELECT freshness.list, freshness.inbox_id, inboxes.display_name AS inbox, freshness.complete_as_of,
@@ -60,7 +60,7 @@ export function isBehind({ state }: ListAge): boolean {
 
 function named(ages: readonly ListAge[]): string {
   const names = ages.slice(0, MOST_NAMED).map(({ list, inbox_id, inbox }) => {
-    const name = inbox === null ? inbox_id : `${JSON.stringify(inbox)} (${inbox_id})`;
+    const name = inbox === null ? inbox_id : `${JSON.stringify(onOneLine(inbox, 40))} (${inbox_id})`;
     return inbox_id === null ? list : `${list} of ${name}`;
   });
   const more = ages.length - names.length;

@@ -2,7 +2,7 @@ import type { Cell, ReadOnlyMirror } from '../result.ts';
 
 /** Reads all rows of a statement with `$1` parameters as objects. The statement limits its rows itself. */
 export async function readRows<Row>(
-  mirror: ReadOnlyMirror,
+  mirror: Pick<ReadOnlyMirror, 'query'>,
   sql: string,
   ...values: readonly Cell[]
 ): Promise<Row[]> {

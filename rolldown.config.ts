@@ -55,6 +55,7 @@ const modules: RolldownOptions = {
     'src/library/library.ts',
     'src/query/sqlite/worker.ts',
     'src/query/sqlite/child.ts',
+    'src/query/reads/reader-process.ts',
   ],
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !BUILT_IN.test(id),

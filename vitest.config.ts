@@ -13,6 +13,8 @@ const CONTRACT = [
   'test/service/gate/{budget,hosts,slowdown}.test.ts',
   'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
   'test/cli/flow.test.ts',
+  'test/export/export.test.ts',
+  'test/assistant/{assistant,hostile}.test.ts',
   'test/library/{docs,library}.test.ts',
   'test/daemon/http/changes.test.ts',
   'test/daemon/webhook/deliver.test.ts',

@@ -8,6 +8,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 const root = join(import.meta.dirname, '..');
 const ROOMS = [
   'cli',
+  'assistant',
+  'export',
   'library',
   'daemon',
   'web',
@@ -41,8 +43,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   'daemon/http': ['web', 'status', 'session', 'sync', 'mirror'],
   library: ['session', 'sync', 'mirror', 'query', 'database'],
   'library/pass': ['session', 'sync', 'mirror', 'query', 'database'],
-  cli: ['library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
-  'cli/pass': ['library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
+  assistant: ['query', 'mirror'],
+  export: ['query', 'mirror'],
+  cli: ['assistant', 'export', 'library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
+  'cli/pass': ['assistant', 'export', 'library', 'status', 'session', 'sync', 'mirror', 'query', 'sandbox'],
 };
 
 /** The file of each room that every room above it may import from. */
@@ -84,6 +88,8 @@ const FORBIDDEN: Planted[] = [
     'web',
     'daemon',
     'library',
+    'assistant',
+    'export',
     'cli',
     'sandbox',
     'core',
@@ -101,6 +107,8 @@ const FORBIDDEN: Planted[] = [
     'web',
     'daemon',
     'library',
+    'assistant',
+    'export',
     'cli',
     'sandbox',
   ].flatMap((folder) => ['pg', 'better-sqlite3'].map((specifier) => ({ folder, specifier }))),
@@ -108,8 +116,9 @@ const FORBIDDEN: Planted[] = [
     folder,
     specifier: '../database/generated/sqlite/client.ts',
   })),
-  ...['sync', 'sync/planning', 'session', 'status', 'web', 'daemon', 'cli'].flatMap((folder) =>
-    ['../mirror/lease.ts', '../mirror/gate/ledger.ts'].map((specifier) => ({ folder, specifier })),
+  ...['sync', 'sync/planning', 'session', 'status', 'web', 'daemon', 'assistant', 'export', 'cli'].flatMap(
+    (folder) =>
+      ['../mirror/lease.ts', '../mirror/gate/ledger.ts'].map((specifier) => ({ folder, specifier })),
   ),
   { folder: 'session', specifier: '../sync/events.ts' },
   { folder: 'session', specifier: '../sync/pass.ts', typeOnly: true },
@@ -129,7 +138,7 @@ const ALLOWED: Planted[] = [
   ...Object.keys(MAY_IMPORT)
     .filter((folder) => folder !== 'core')
     .map((folder) => ({ folder, specifier: '../core/lists.ts' })),
-  ...['sync', 'session', 'status', 'web', 'daemon', 'cli'].map((folder) => ({
+  ...['sync', 'session', 'status', 'web', 'daemon', 'assistant', 'export', 'cli'].map((folder) => ({
     folder,
     specifier: '../mirror/gate/ledger.ts',
     typeOnly: true,
@@ -197,13 +206,14 @@ describe('the house', () => {
   const linesOf = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n');
 
   test('has at most 12 entries in a folder of src/, its README aside', () => {
-    // Rooms are the words of the whole program, and each has a line in ARCHITECTURE.md: src/ itself may have more.
-    const most = (folder: string): number => (folder === 'src' ? 14 : 12);
+    // src/ holds the rooms, each of which has a line in ARCHITECTURE.md; cli/commands holds the commands, each
+    // of which has a place in the help.
+    const most: Record<string, number> = { src: 15, 'src/cli/commands': 14 };
     const entries = new Map<string, Set<string>>();
     for (const file of sources)
       for (let path = file; path !== 'src'; path = dirname(path))
         entries.set(dirname(path), (entries.get(dirname(path)) ?? new Set()).add(path));
-    const wide = [...entries].filter(([folder, { size }]) => size > most(folder));
+    const wide = [...entries].filter(([folder, { size }]) => size > (most[folder] ?? 12));
     expect(wide.map(([folder, { size }]) => `${folder}: ${size}`)).toEqual([]);
     expect(entries.size).toBeGreaterThan(20);
   });

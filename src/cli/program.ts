@@ -3,7 +3,9 @@ import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
 import { harmless, type Io, paint, printLine, withClockTimes, wrapped } from '../session/terminal.ts';
 import { addChanges } from './commands/changes.ts';
 import { addDemo } from './commands/demo.ts';
+import { addExport } from './commands/export.ts';
 import { addLookup } from './commands/lookup.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addQuery } from './commands/query.ts';
 import { addResync } from './commands/resync.ts';
 import { addSandbox } from './commands/sandbox.ts';
@@ -75,6 +77,8 @@ export function addCommands(program: Command, run: Runner): Command {
     addQuery,
     addTables,
     addChanges,
+    addExport,
+    addMcp,
     addInit,
     addDoctor,
     addLookup,

@@ -61,6 +61,8 @@ const ERRORS = {
   ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },
   /** The mirror's database is locked, full, read-only, too new or broken. */
   DATABASE: { exit: EXIT.unexpected, ends: 'pass' },
+  /** A file of an export cannot be written. No file was replaced. */
+  OUTPUT: { exit: EXIT.unexpected, ends: 'pass' },
   /** A person or a signal stopped the command. */
   STOPPED: { exit: EXIT.interrupted, ends: 'pass' },
   /** Another process has taken over the mirror. */

@@ -26,10 +26,10 @@ const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /**
- * Cells in quotes, besides those that RFC 4180 requires. Some spreadsheets also separate cells at a semicolon
- * or a tab. Empty text is distinguished from NULL.
+ * Cells of CSV in quotes, besides those that RFC 4180 requires. Some spreadsheets also separate cells at a
+ * semicolon or a tab. Empty text is distinguished from NULL.
  */
-const QUOTED = /^$|[;\t]/;
+const QUOTED_IN_CSV = /^$|[;\t]/;
 
 /** A text of CSV. An apostrophe precedes one that a spreadsheet would run. */
 export function withoutFormula(text: string): string {
@@ -38,5 +38,5 @@ export function withoutFormula(text: string): string {
 
 /** Rows as CSV. NULL is an empty cell and empty text is `""`; some programs distinguish the two. */
 export function csvOf(rows: readonly (readonly (string | number | null)[])[]): string {
-  return stringify([...rows], { quoted_match: QUOTED });
+  return stringify([...rows], { quoted_match: QUOTED_IN_CSV });
 }

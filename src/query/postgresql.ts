@@ -35,6 +35,8 @@ const SESSION = [
   // The planner overestimates the cost of the daily views and would compile them first.
   'jit = off',
   'bytea_output = hex',
+  // In a plain string, a backslash is a character.
+  'standard_conforming_strings = on',
 ];
 const {
   BOOL,
@@ -98,7 +100,14 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
   }
-  return { dialect: postgresql, query: (sql, values = []) => runQuery(session, sql, values), close };
+  return {
+    dialect: postgresql,
+    query: (sql, values = []) => runQuery(session, sql, values),
+    async holdStill() {
+      await unlessAborted(client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'), signal);
+    },
+    close,
+  };
 }
 
 /**

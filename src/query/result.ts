@@ -18,6 +18,8 @@ export interface ReadOnlyMirror {
    * @throws MirrorError `USAGE` if the SQL is wrong, writes, or returns no rows
    */
   query(sql: string, values?: readonly Cell[]): Promise<QueryResult>;
+  /** Call it before the first query: all queries then see the mirror as it is at the first of them. */
+  holdStill(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -19,8 +19,8 @@ const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 const NO_PROOF = {
   'not-returned': 'the service does not return a row by its id that its list shows',
   'no-other-row':
-    'the service lists no other row of this kind, so that nothing shows whether it returns rows by their id; ' +
-    'a sync with --accept-deletes deletes them',
+    'the service lists no other row of this kind, so that nothing shows whether it returns rows by ' +
+    'their id; a sync with --accept-deletes deletes them',
 };
 
 interface Settling extends SweepOptions {

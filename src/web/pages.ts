@@ -5,7 +5,7 @@ import { isMirrorError } from '../core/errors.ts';
 import type { JudgedStatus } from '../status/judge.ts';
 import type { WholeStatus } from '../status/observe.ts';
 import { openLane } from '../query/figures/lane.ts';
-import type { Answer } from '../query/question.ts';
+import type { Answer } from '../query/reads/question.ts';
 import type { Log } from '../session/log.ts';
 import { sendPage, sendText, wantsPage, whenClosed } from './frame/answer.ts';
 import { readAssets } from './frame/assets.ts';

@@ -49,6 +49,8 @@ test('--help names every command, and an unknown command or list exits 2', async
     'query',
     'tables',
     'changes',
+    'export',
+    'mcp',
     'init',
     'doctor',
     'lookup',

@@ -1,8 +1,6 @@
 import { csvOf, withoutFormula } from '../../query/cells.ts';
 import { asCell } from '../../session/terminal.ts';
 
-export { asJson, asText } from '../../query/cells.ts';
-
 export interface CsvForm {
   /** False: an apostrophe precedes each text that a spreadsheet would run. */
   readonly raw: boolean;

@@ -1,10 +1,10 @@
 import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
 import { plural } from '../../core/humanize.ts';
+import { asText } from '../../query/cells.ts';
 import type { QueryResult } from '../../query/result.ts';
 import { asCell, type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
 import { MOST_TABLE_ROWS } from '../arguments.ts';
-import { asText } from './cells.ts';
 import { renderTable } from './table.ts';
 
 /** A table has this many rows without a `--limit`. */

@@ -1,8 +1,9 @@
 import { MirrorError } from '../../core/errors.ts';
+import { asJson, asText } from '../../query/cells.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
 import { asHarmlessJson, type Streams } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
-import { asCsv, asJson, asText, type CsvForm } from './cells.ts';
+import { asCsv, type CsvForm } from './cells.ts';
 import { writePaced } from './paced.ts';
 import { printTable } from './result-table.ts';
 

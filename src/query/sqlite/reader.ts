@@ -54,6 +54,9 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
         rows: cells(() => statement.raw().iterate(...bound) as Iterable<Cell[]>, booleans, withFault),
       };
     },
+    async holdStill() {
+      database.exec('BEGIN');
+    },
     async close() {
       database.close();
     },

@@ -16,6 +16,12 @@ export function repliesOf(
   let mirror: ReadOnlyMirror | undefined;
   let rows: Iterator<Cell[]> = [].values();
 
+  async function holdStill(): Promise<Reply> {
+    mirror ??= openSqliteReadOnly(path);
+    await mirror.holdStill();
+    return { isHeld: true };
+  }
+
   async function begin(sql: string, values: readonly Cell[]): Promise<Reply> {
     mirror ??= openSqliteReadOnly(path);
     // A statement that still has rows would keep its view of the mirror, and with it the write-ahead log.
@@ -27,7 +33,8 @@ export function repliesOf(
 
   return async (message) => {
     try {
-      return message === 'rows' ? nextRows(rows, mostCharacters) : await begin(message.sql, message.values);
+      if (message === 'rows') return nextRows(rows, mostCharacters);
+      return message === 'hold still' ? await holdStill() : await begin(message.sql, message.values);
     } catch (error) {
       // Messages between threads lose an error's class, and with it the code.
       return { failure: error, code: isMirrorError(error) ? error.code : null };

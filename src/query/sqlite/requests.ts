@@ -4,12 +4,13 @@ import { sqlite } from '../../database/sqlite/dialect.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 
 /** Message to the reader's thread or process. */
-export type Message = { readonly sql: string; readonly values: readonly Cell[] } | 'rows';
+export type Message = { readonly sql: string; readonly values: readonly Cell[] } | 'rows' | 'hold still';
 
 /** Its reply. */
 export type Reply =
   | { readonly columns: QueryResult['columns'] }
   | { readonly rows: Cell[][]; readonly done: boolean }
+  | { readonly isHeld: true }
   | { readonly failure: unknown; readonly code: ErrorCode | null };
 
 /** A reader in another thread or process. It receives one message at a time. */
@@ -45,6 +46,9 @@ export function mirrorThrough(channel: Channel, signal: AbortSignal): ReadOnlyMi
     async query(sql, values = []) {
       const reply = await request({ sql, values });
       return { columns: 'columns' in reply ? reply.columns : [], rows: rowsOf(() => request('rows')) };
+    },
+    async holdStill() {
+      await request('hold still');
     },
     close: channel.close,
   };

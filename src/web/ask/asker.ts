@@ -1,6 +1,6 @@
 import { SECOND } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
-import { type Answer, answer } from '../../query/question.ts';
+import { type Answer, answer } from '../../query/reads/question.ts';
 
 /** At most this many questions are answered at a time: each may use a core for 10 s. */
 const MOST_AT_ONCE = 2;

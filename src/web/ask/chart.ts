@@ -1,4 +1,4 @@
-import type { Answer } from '../../query/question.ts';
+import type { Answer } from '../../query/reads/question.ts';
 import { barsChart } from '../charts/bars.ts';
 import { linesChart } from '../charts/lines.ts';
 import type { Html } from '../frame/html.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
-import type { Answer } from '../../query/question.ts';
+import type { Answer } from '../../query/reads/question.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
 import type { Ask } from './asker.ts';
 

@@ -3,7 +3,7 @@ import { plural } from '../../core/humanize.ts';
 import { EXAMPLES } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { asText } from '../../query/cells.ts';
-import type { Answer } from '../../query/question.ts';
+import type { Answer } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
 import { describeIn, type TableDescription } from '../../query/tables.ts';
 import { html, type Html } from '../frame/html.ts';

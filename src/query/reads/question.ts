@@ -1,9 +1,9 @@
-import { MirrorError } from '../core/errors.ts';
-import { duration } from '../core/humanize.ts';
-import { isPostgres } from '../database/open.ts';
-import { sqlitePath } from '../database/sqlite/file.ts';
-import { openReadOnly } from './open.ts';
-import { type Cell, charactersOf, type QueryResult } from './result.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { duration } from '../../core/humanize.ts';
+import { isPostgres } from '../../database/open.ts';
+import { sqlitePath } from '../../database/sqlite/file.ts';
+import { openReadOnly } from '../open.ts';
+import { type Cell, charactersOf, type QueryResult } from '../result.ts';
 
 /** A question is at most this many characters long. */
 const MOST_SQL = 8000;
@@ -52,7 +52,7 @@ export async function answer(
 
 async function open(url: string, signal: AbortSignal) {
   if (isPostgres(url)) return await openReadOnly(url, signal);
-  return (await import('./sqlite/process.ts')).openSqliteInProcess(sqlitePath(url), signal);
+  return (await import('../sqlite/process.ts')).openSqliteInProcess(sqlitePath(url), signal);
 }
 
 async function firstOf(rows: QueryResult['rows'], most: number): Promise<Omit<Answer, 'columns'>> {

@@ -1,0 +1,110 @@
+import { MirrorError } from '../core/errors.ts';
+import { nameOf, type SqlToken, tokensOf } from '../query/tokens.ts';
+
+/** A statement that reads begins with one of these. */
+const FIRST: ReadonlySet<string> = new Set(['select', 'with', 'values']);
+
+/** Words of SQL, and types, that may stand before a parenthesis. */
+const WORDS = `
+  all and any as asc between by case cast cross desc distinct else except exists extract filter from
+  group having in inner intersect interval is join lateral left like ilike limit materialized not null
+  nulls offset on or order outer over partition range recursive rows select some then union using
+  values when where window with within bigint char character date decimal double float int integer
+  numeric real text time timestamp timestamptz varchar`;
+
+/** Functions that compute a value from their arguments, need little memory, and have no other effect. */
+const FUNCTIONS = `
+  abs age array_length avg bool_and bool_or cardinality ceil ceiling char_length chr coalesce concat
+  concat_ws corr count cume_dist current_date date date_bin date_part date_trunc datetime dense_rank
+  div exp extract first_value floor greatest group_concat iif ifnull initcap instr json_array_elements
+  json_array_elements_text json_array_length json_each json_extract json_tree json_typeof json_valid
+  jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_each jsonb_each_text
+  jsonb_extract_path jsonb_extract_path_text jsonb_typeof julianday justify_days justify_hours
+  justify_interval lag last_value lead least left length ln log lower ltrim make_date make_interval
+  max md5 min mod mode now nth_value ntile nullif octet_length percent_rank percentile_cont
+  percentile_disc position power pow rank regexp_count regexp_like regexp_match regexp_replace
+  regexp_substr replace reverse right round row row_number rtrim sign split_part sqrt starts_with
+  stddev stddev_pop stddev_samp strftime string_agg strpos strtotime substr substring sum timediff
+  to_char to_date to_number to_timestamp total trim trunc typeof unixepoch unnest upper var_pop
+  var_samp variance width_bucket`;
+
+const ALLOWED: ReadonlySet<string> = new Set(`${WORDS} ${FUNCTIONS}`.trim().split(/\s+/));
+
+/**
+ * The catalogues of the databases and their settings: they hold passwords' hashes and paths, not the mirror.
+ */
+const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
+
+/**
+ * The statement, if it can only read the mirror. The connection refuses writes in any case; this check
+ * refuses what reads, stops or fills something else: functions with effects, settings, catalogues.
+ * @throws MirrorError `USAGE`, which names what is refused and what to write in its place
+ */
+export function onlyReading(sql: string): string {
+  // One database ends a comment at a carriage return, the other does not.
+  const text = sql.replaceAll(/\r\n?/g, '\n');
+  const tokens = tokensOf(text);
+  refuseAmbiguous(text, tokens);
+  const first = tokens.find((token) => token.text !== '(');
+  if (first !== undefined && !FIRST.has(nameOf(first)))
+    throw refusal(`A statement that begins with ${shown(first)}`, 'Begin with SELECT or WITH');
+  for (const [index, token] of tokens.entries()) {
+    if (/^\d/.test(token.text) && tokens[index + 1]?.text === '(')
+      throw refusal(shown(token), 'A number is not a function');
+    if (!isName(token)) continue;
+    const name = nameOf(token);
+    if (CATALOGUE.test(name))
+      throw refusal(`The name ${shown(token)}`, 'The tool `tables` has the tables and columns of the mirror');
+    if (tokens[index + 1]?.text !== '(' || ALLOWED.has(name)) continue;
+    if (isCommonTable(tokens, index)) continue;
+    throw refusal(
+      `The function ${shown(token)}`,
+      'Use functions that compute a value, such as count, coalesce, round or date_trunc; give the columns ' +
+        'of a common table expression their names inside it, with AS',
+    );
+  }
+  return text;
+}
+
+/**
+ * Refuses characters that the databases and this check may read differently: a text that looks like a
+ * string here must be one there.
+ */
+function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
+  // oxlint-disable-next-line no-control-regex
+  const control = /[\u0000-\u0008\u000B-\u001F\u007F]/.exec(text);
+  if (control !== null) throw refusal('A control character', 'Leave it out');
+  for (const [index, token] of tokens.entries()) {
+    const next = tokens[index + 1];
+    const isPrefix =
+      next !== undefined && next.at === token.at + token.text.length && /^['"]/.test(next.text);
+    if (/^[[`]/.test(token.text)) throw refusal(shown(token), 'Write names in double quotes');
+    if (/\$/.test(token.text) && !/^['"]/.test(token.text))
+      throw refusal('The character $ outside of a string', 'Write the value itself');
+    if (isName(token) && isPrefix && !token.text.startsWith('"'))
+      throw refusal(`A string with the prefix ${shown(token)}`, 'Write a plain string');
+    if (token.text === '&' && isPrefix) throw refusal('A string with the prefix U&', 'Write a plain string');
+  }
+}
+
+function isName({ text }: SqlToken): boolean {
+  return /^["\p{L}_]/u.test(text);
+}
+
+/** `WITH name(columns) AS (`: only right after WITH, where no function can stand. */
+function isCommonTable(tokens: readonly SqlToken[], index: number): boolean {
+  const before = tokens[index - 1];
+  return before !== undefined && ['with', 'recursive'].includes(before.text.toLowerCase());
+}
+
+/** At most 40 characters of a name in the message. */
+function shown({ text }: SqlToken): string {
+  return JSON.stringify(text.slice(0, 40));
+}
+
+function refusal(what: string, instead: string): MirrorError {
+  return new MirrorError(
+    'USAGE',
+    `${what} is refused here: statements may only read the mirror. ${instead}.`,
+  );
+}

@@ -1,0 +1,152 @@
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { EXIT, MirrorError } from '../../core/errors.ts';
+import { plural, thousands } from '../../core/humanize.ts';
+import type { ExportRun } from '../../export/manifest.ts';
+import type { Format } from '../../export/encoder.ts';
+import { type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
+import { jsonOption, notEmpty, rawOption, type Runner } from '../options.ts';
+
+/** The folder of an export without `--out`, below the working directory. */
+const FOLDER = 'inbox-mirror-export';
+
+interface Options {
+  readonly format: Format;
+  readonly out: string;
+  readonly sinceId?: string;
+  readonly force?: boolean;
+  readonly raw?: boolean;
+  readonly json?: boolean;
+}
+
+export function addExport(program: Command, run: Runner): void {
+  program
+    .command('export')
+    .summary('write tables and views to files: parquet, csv, ndjson')
+    .description(
+      'Writes tables and views to files, all as the mirror is at one moment, and manifest.json, which says ' +
+        'how old each list is. `inbox-mirror tables` prints the names.',
+    )
+    .argument('<tables...>', 'tables and views')
+    .addOption(
+      new Option('--format <format>', 'form of the files')
+        .choices(['parquet', 'csv', 'ndjson'] satisfies Format[])
+        .default('parquet'),
+    )
+    .addOption(new Option('--out <folder>', 'where the files go').argParser(notEmpty).default(FOLDER))
+    .option('--since-id <cursor>', 'only changes after this cursor or id, in a file of their own')
+    .option('--force', 'replace files that exist')
+    .addOption(rawOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      '\nExamples:\n' +
+        '  inbox-mirror export conversations conversation_tags changes --out lake\n' +
+        '  inbox-mirror export changes --out lake --since-id "$(jq -r .changes_up_to lake/manifest.json)"',
+    )
+    .action((tables: string[], options: Options) => run((io) => runExport(io, tables, options)));
+}
+
+async function runExport(io: Io, tables: string[], options: Options): Promise<number> {
+  const { exportTables } = await import('../../export/export.ts');
+  const { openReadOnly } = await import('../../query/open.ts');
+  const { systemClock } = await import('../../session/clock.ts');
+  const { readerConfig } = await import('../../session/reader.ts');
+  const sinceId = options.sinceId === undefined ? null : await placeIn(io, options.sinceId);
+  const mirror = await openReadOnly(readerConfig(io).databaseUrl, io.signal);
+  const progress = await progressOn(io);
+  try {
+    const done = await exportTables(mirror, {
+      tables,
+      format: options.format,
+      folder: resolve(io.cwd, options.out),
+      sinceId,
+      force: options.force ?? false,
+      raw: options.raw ?? false,
+      version: io.version,
+      now: systemClock().now(),
+      onRows: progress.show,
+    });
+    progress.end();
+    await printRun(io, done, options);
+    return EXIT.done;
+  } finally {
+    progress.end();
+    await mirror.close();
+  }
+}
+
+/**
+ * The id of a cursor of this mirror.
+ * @throws MirrorError `USAGE`, or `CURSOR_AHEAD` or `OTHER_EPOCH` for a cursor of another history
+ */
+async function placeIn(io: Io, text: string): Promise<number> {
+  const { readCursor } = await import('../../mirror/mirror.ts');
+  const { openReader } = await import('../../session/reader.ts');
+  const place = readCursor(text);
+  if (place === null)
+    throw new MirrorError(
+      'USAGE',
+      `--since-id: expected a whole number or the cursor of a change, but got ${JSON.stringify(text)}.`,
+    );
+  const { mirror } = await openReader(io);
+  try {
+    await mirror.history.after(place, {}, 1);
+    return place.id;
+  } finally {
+    await mirror.close();
+  }
+}
+
+interface Progress {
+  readonly show: (table: string, rows: number) => void;
+  readonly end: () => void;
+}
+
+/** The progress is redrawn once in this many ms. */
+const REDRAW_MS = 200;
+
+/** A line on a terminal, which is removed at the end; nothing elsewhere. */
+async function progressOn({ stderr }: Io): Promise<Progress> {
+  if (stderr.isTTY !== true) return { show: () => undefined, end: () => undefined };
+  const { createLogUpdate } = await import('log-update');
+  const update = createLogUpdate(stderr as NodeJS.WriteStream);
+  let drawnAt = 0;
+  return {
+    show(table, rows) {
+      if (performance.now() - drawnAt < REDRAW_MS) return;
+      drawnAt = performance.now();
+      update(`${table}  ${plural(rows, 'row')}`);
+    },
+    end() {
+      update.clear();
+      update.done();
+    },
+  };
+}
+
+async function printRun(io: Io, run: ExportRun, { json, out, sinceId }: Options): Promise<void> {
+  const { isBehind, sentenceOf } = await import('../../query/reads/ages.ts');
+  const { renderTable } = await import('../output/table.ts');
+  if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
+  if (json) {
+    printJson(io.stdout, JSON.stringify(run, null, 2));
+    return;
+  }
+  if (run.files.length === 0) {
+    printLine(io.stdout, `There is no change after ${sinceId}: no file was written.`);
+    return;
+  }
+  const columns = [
+    { title: 'file' },
+    { title: 'rows', align: 'right' as const },
+    { title: 'kB', align: 'right' as const },
+  ];
+  const rows = run.files.map(({ file, rows: count, bytes }) => [
+    file,
+    thousands(count),
+    thousands(Math.ceil(bytes / 1000)),
+  ]);
+  printLine(io.stdout, renderTable(io.stdout, columns, rows));
+  printLine(io.stdout, `In ${out}, as of ${run.exported_at}. ${sentenceOf(run.lists)}`);
+}

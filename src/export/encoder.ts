@@ -1,0 +1,29 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { Cell } from '../query/result.ts';
+import type { FileColumn } from './columns.ts';
+
+/** Writes rows to an open file, with little of them in memory. */
+export interface Encoder {
+  add(row: Cell[]): Promise<void>;
+  /** Writes what is left. The file stays open. */
+  end(): Promise<void>;
+}
+
+export interface EncoderOptions {
+  /** CSV without the apostrophe before cells that a spreadsheet would run. */
+  readonly raw: boolean;
+}
+
+/** The forms of a file. */
+export const FORMATS = ['parquet', 'csv', 'ndjson'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export async function openEncoder(
+  format: Format,
+  file: FileHandle,
+  { table, columns, raw }: { table: string; columns: readonly FileColumn[] } & EncoderOptions,
+): Promise<Encoder> {
+  if (format === 'parquet') return (await import('./parquet.ts')).parquetEncoder(file, table, columns);
+  const { csvEncoder, ndjsonEncoder } = await import('./text.ts');
+  return format === 'csv' ? csvEncoder(file, columns, raw) : ndjsonEncoder(file, columns);
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, MirrorError } from '../core/errors.ts';
+
+/** A file that is being written under a temporary name. */
+export interface PartialFile {
+  readonly handle: FileHandle;
+  readonly path: string;
+  readonly target: string;
+}
+
+/** Makes the folder. @throws MirrorError `OUTPUT` */
+export async function makeFolder(folder: string): Promise<void> {
+  await asOutput(`The folder ${folder} cannot be made`, () => mkdir(folder, { recursive: true }));
+}
+
+/** @throws MirrorError `USAGE` if one of the files exists */
+export function refuseExisting(folder: string, names: readonly string[]): void {
+  const existing = names.filter((name) => existsSync(join(folder, name)));
+  if (existing.length === 0) return;
+  throw new MirrorError(
+    'USAGE',
+    `${existing.join(', ')} exists in ${folder}, and nothing was written. ` +
+      'Add --force to replace it, or name another folder with --out.',
+  );
+}
+
+/** Opens a file under a temporary name beside its own. @throws MirrorError `OUTPUT` */
+export async function openPartial(folder: string, name: string): Promise<PartialFile> {
+  const path = join(folder, `.${name}.${process.pid}.partial`);
+  const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'w'));
+  return { handle, path, target: join(folder, name) };
+}
+
+/** Gives complete files their own names, once all of them are on the disk. @throws MirrorError `OUTPUT` */
+export async function publish(files: readonly PartialFile[]): Promise<void> {
+  for (const { handle, path } of files)
+    await asOutput(`The file ${path} cannot be written to the disk`, async () => {
+      await handle.sync();
+      await handle.close();
+    });
+  for (const { path, target } of files)
+    await asOutput(`The file ${target} cannot be written`, () => rename(path, target));
+}
+
+/** Removes files that were not completed. */
+export async function discard(files: readonly PartialFile[]): Promise<void> {
+  for (const { handle, path } of files) {
+    await handle.close().catch(() => undefined);
+    await rm(path, { force: true });
+  }
+}
+
+/** Runs `work`. @throws MirrorError `OUTPUT` for an error of the file system */
+export async function asOutput<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw new MirrorError(
+      'OUTPUT',
+      `${what}: ${messageOf(error)}. Make room or correct its rights, or name another folder with --out.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { messageOf, MirrorError } from '../core/errors.ts';
+import { LIST_NAMES } from '../core/lists.ts';
+import { STATES } from '../query/reads/ages.ts';
+import { openPartial, publish } from './files.ts';
+
+/** The list of an export folder's files. */
+const MANIFEST = 'manifest.json';
+
+const text = z.string();
+const FILE = z.object({
+  file: text,
+  table: text,
+  format: text,
+  rows: z.number(),
+  bytes: z.number(),
+  columns: z.array(z.object({ name: text, kind: text })),
+  changes: z.object({ after: z.number(), up_to: text }).nullable(),
+});
+const RUN = z.object({
+  exported_at: text,
+  program: text,
+  newest_change_id: z.number(),
+  newest_change: text,
+  lists: z.array(
+    z.object({
+      list: z.enum(LIST_NAMES),
+      inbox_id: text.nullable(),
+      inbox: text.nullable(),
+      complete_as_of: text.nullable(),
+      age_seconds: z.number().nullable(),
+      state: z.enum(STATES),
+    }),
+  ),
+  files: z.array(FILE),
+});
+const SHAPE = z.object({ changes_up_to: text.nullable(), exports: z.array(RUN) });
+
+/** A written file. `changes`: the place after which its changes begin, and the cursor of the newest. */
+export type ExportedFile = z.infer<typeof FILE>;
+
+/** One export: the mirror as it was at one moment, and the files that hold it. */
+export type ExportRun = z.infer<typeof RUN>;
+
+/** `changes_up_to`: the cursor after which the next export of `changes` into this folder begins. */
+type Manifest = z.infer<typeof SHAPE>;
+
+/**
+ * Reads the folder's manifest: an empty one if there is none.
+ * @throws MirrorError `USAGE` if the file is not a manifest of this program
+ */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const path = join(folder, MANIFEST);
+  if (!existsSync(path)) return { changes_up_to: null, exports: [] };
+  try {
+    return SHAPE.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (error) {
+    throw new MirrorError(
+      'USAGE',
+      `${path} is not a manifest of inbox-mirror, and nothing was written. ` +
+        'Name another folder with --out, or remove the file.',
+      { cause: messageOf(error) },
+    );
+  }
+}
+
+/** The manifest with one export more. A file that it replaces leaves the earlier exports. */
+export function withRun({ changes_up_to, exports }: Manifest, run: ExportRun): Manifest {
+  const replaced = new Set(run.files.map(({ file }) => file));
+  const earlier = exports
+    .map((one) => ({ ...one, files: one.files.filter(({ file }) => !replaced.has(file)) }))
+    .filter(({ files }) => files.length > 0);
+  const cursor = run.files.find(({ table }) => table === 'changes')?.changes?.up_to ?? changes_up_to;
+  return { changes_up_to: cursor, exports: [...earlier, run] };
+}
+
+/** Writes the manifest whole or not at all. @throws MirrorError `OUTPUT` */
+export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const file = await openPartial(folder, MANIFEST);
+  await writeFile(file.handle, `${JSON.stringify(manifest, null, 2)}\n`);
+  await publish([file]);
+}

@@ -1,0 +1,70 @@
+import { fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { extname } from 'node:path';
+import { unlessAborted } from '../../core/abortable.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { noMirrorYet } from '../faults.ts';
+import type { Cell } from '../result.ts';
+import {
+  type BoundedRead,
+  type BoundedRows,
+  type Bounds,
+  type SentFailure,
+  tooMuchMemory,
+} from './bounded.ts';
+
+/** A statement for the child. */
+export interface Sent {
+  readonly sql: string;
+  readonly values: readonly Cell[];
+  readonly bounds: Bounds;
+}
+
+/** Its answer. */
+export type Answer = BoundedRows | { readonly failure: SentFailure };
+
+/**
+ * Starts a process that reads a SQLite file. A thread inside SQLite cannot be stopped; a process can. It
+ * inherits no variable with a secret.
+ * @param cut its signal kills the process; it is aborted if the process ends by itself
+ * @throws MirrorError `USAGE` if there is no mirror
+ */
+export async function openInChild(
+  path: string,
+  cut: AbortController,
+): Promise<{ read: BoundedRead; close: () => Promise<void> }> {
+  if (!existsSync(path)) throw noMirrorYet(path);
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
+    serialization: 'advanced',
+    // Nothing but the protocol may reach the parent's stdout.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    execArgv: [],
+    env: { PATH, NODE_COMPILE_CACHE },
+  });
+  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
+  void ended.then(() => cut.abort(tooMuchMemory()));
+  child.on('error', (cause) =>
+    cut.abort(new MirrorError('DATABASE', 'The reader did not start.', { cause })),
+  );
+  cut.signal.addEventListener('abort', () => void child.kill('SIGKILL'));
+  let settle: ((answer: Answer) => void) | undefined;
+  child.on('message', (answer: Answer) => settle?.(answer));
+  return {
+    async read(sql, values, bounds) {
+      const answered = new Promise<Answer>((resolve) => (settle = resolve));
+      child.send({ sql, values, bounds } satisfies Sent, () => undefined);
+      const answer = await unlessAborted(answered, cut.signal);
+      if ('failure' in answer) throw restored(answer.failure);
+      return answer;
+    },
+    async close() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function restored({ message, code }: SentFailure): Error {
+  return code === null ? new Error(message) : new MirrorError(code, message);
+}

@@ -1,0 +1,108 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { onlyReading } from '../../src/assistant/guard.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { dataOf, startAssistant } from '../support/assistant.ts';
+import { sized } from '../support/histories.ts';
+import { temporaryFolder } from '../support/mirror.ts';
+import { SECRET } from '../support/program.ts';
+import { urlOf } from '../support/provider.ts';
+import { freshMirrorFile, quickMirror } from '../support/template.ts';
+import { ENDLESS, hostile } from './statements.ts';
+
+/** A call's limit, and what a busy machine may add to it, in ms. */
+const LIMIT_MS = 2000;
+const SLACK_MS = 8000;
+
+/** The content of every table. */
+async function contentOf(url: string): Promise<Map<string, string>> {
+  const database = await openDatabase(url);
+  const content = new Map<string, string>();
+  for (const { name } of await database.query<{ name: string }>(database.dialect.tableNames))
+    if (!name.startsWith('sqlite_'))
+      content.set(name, JSON.stringify(await database.query(`SELECT * FROM "${name}"`)));
+  await database.close();
+  return content;
+}
+
+async function filledPlace(): Promise<string> {
+  const place = await freshMirrorFile();
+  const mirror = await quickMirror({ path: place, sandbox: { inboxes: 2, conversations: 20 } });
+  await mirror.sync();
+  return place;
+}
+
+test('hostile statements change nothing, read no file, show no key and end within the limits', async () => {
+  const url = urlOf(await filledPlace());
+  const folder = temporaryFolder();
+  const targets = { secretFile: join(folder, 'secret.env'), newFile: join(folder, 'new') };
+  writeFileSync(targets.secretFile, `INBOX_API_KEY=${SECRET}\n`, { mode: 0o644 });
+  const before = await contentOf(url);
+  const assistant = await startAssistant(url, '--timeout', `${LIMIT_MS / 1000}s`);
+  const statements = fc.sample(hostile(targets), { numRuns: sized(200, 10_000), seed: 7 });
+  let refused = 0;
+  for (const sql of statements) {
+    const began = performance.now();
+    const { isError } = await assistant.ask('query', { sql });
+    if (isError) refused += 1;
+    expect(performance.now() - began, sql).toBeLessThan(LIMIT_MS + SLACK_MS);
+  }
+  // A few of them only look dangerous, such as a call inside a string.
+  expect(refused / statements.length).toBeGreaterThan(0.9);
+  expect(await contentOf(url)).toEqual(before);
+  expect(readdirSync(folder)).toEqual(['secret.env']);
+  expect(dataOf(await assistant.ask('query', { sql: 'SELECT 1 AS one' }))).toEqual({
+    columns: ['one'],
+    rows: [[1]],
+  });
+}, 600_000);
+
+test('endless and huge statements end within the limits, and the next question is answered', async () => {
+  const url = urlOf(await freshMirrorFile());
+  const assistant = await startAssistant(url, '--timeout', `${LIMIT_MS / 1000}s`);
+  for (const sql of ENDLESS) {
+    const began = performance.now();
+    const { text } = await assistant.ask('query', { sql });
+    expect(performance.now() - began, sql).toBeLessThan(LIMIT_MS + SLACK_MS);
+    expect(text.length, sql).toBeLessThan(110_000);
+    expect(text, sql).toMatch(/The query was stopped|These are the first 100 rows|too big|memory|exceed/);
+  }
+  expect(dataOf(await assistant.ask('query', { sql: 'SELECT 1 AS one' }))).toEqual({
+    columns: ['one'],
+    rows: [[1]],
+  });
+});
+
+test('usual statements pass the check of what only reads', () => {
+  for (const sql of [
+    'SELECT 1',
+    " -- how many?\n(SELECT count(*) FILTER (WHERE status = 'open') FROM conversations)",
+    `WITH RECURSIVE days(day, n) AS (SELECT '2026-03-01', 1 UNION ALL SELECT day, n + 1 FROM days WHERE n < 5)
+     SELECT * FROM days`,
+    `SELECT date_trunc('week', observed_at), count(DISTINCT item_id) FROM changes
+     WHERE field IN ('status', 'tags') AND new_value LIKE '%$5 [pg_sleep(1)]\\%' GROUP BY 1`,
+    'SELECT "limit", "left" FROM budget',
+    'SELECT row_number() OVER (PARTITION BY inbox_id ORDER BY id), CAST(raw AS varchar(20)) FROM conversations',
+    `SELECT raw ->> 'subject' FROM conversations WHERE EXISTS (SELECT 1 FROM inboxes) AND (1 = 1 OR NOT (2 = 2))`,
+    `SELECT CAST(count(*) AS numeric(10, 2)) FROM (VALUES (1), (2)) AS x`,
+  ])
+    expect(onlyReading(sql)).toBe(sql);
+});
+
+test.each([
+  ['DELETE FROM conversations', 'A statement that begins with "DELETE"'],
+  ['SELECT pg_sleep(1)', 'The name "pg_sleep"'],
+  ['SELECT 1 FROM "pg_authid"', 'The name "\\"pg_authid\\""'],
+  ['SELECT zeroblob(9)', 'The function "zeroblob"'],
+  ['SELECT "set_config"  (1)', 'The function "\\"set_config\\""'],
+  [`SELECT E'\\'' || set_config(1) || ''`, 'A string with the prefix "E"'],
+  [`SELECT U&"\\0070g_sleep"(1)`, 'A string with the prefix U&'],
+  [`SELECT $$'$$, set_config(1), $$'$$`, 'The character $ outside of a string'],
+  ['SELECT ARRAY[set_config(1)]', '"[set_config(1)]"'],
+  ['SELECT 1 -- \r, set_config(1)', 'The function "set_config"'],
+  ['SELECT 1\u0000', 'A control character'],
+])('the check refuses %s and says why', (sql, why) => {
+  expect(() => onlyReading(sql)).toThrow(why);
+});

@@ -6,7 +6,8 @@ import { runProgram } from './program.ts';
 /** After an interrupt the program waits at most this many ms for a slow reader of its output. */
 const FLUSH_MS = 300;
 
-const STDERR = 2;
+/** The file descriptors of stdin, stdout and stderr. */
+const STREAMS = [0, 1, 2];
 
 /** The first signal requests a clean stop; the second ends the process at once. */
 function stopSignal(): AbortSignal {
@@ -22,12 +23,12 @@ function stopSignal(): AbortSignal {
 
 /** Without a listener a SIGHUP ends the program. With one, only the SIGHUP of a closed terminal stops it. */
 function onHangup(listener: () => void): () => void {
-  const onTerminal = isatty(STDERR);
+  const terminals = STREAMS.filter((stream) => isatty(stream));
   let isClosed = false;
   const hear = (): void => {
     // The shell and the system may both send one.
     if (isClosed) return;
-    isClosed = onTerminal && !isatty(STDERR);
+    isClosed = terminals.some((stream) => !isatty(stream));
     if (isClosed) process.kill(process.pid, 'SIGTERM');
     else listener();
   };

@@ -127,12 +127,16 @@ function describeShape(value: unknown): string {
   return `an object with ${listKeys(keys)}${inside}`;
 }
 
+/** Longer names of an answer's fields are not shown. */
+const MOST_NAME = 40;
+
 function listKeys(keys: string[]): string {
   if (keys.length === 0) return 'no keys';
   return (
     keys
       .slice(0, 8)
-      .map((key) => JSON.stringify(key.slice(0, 40)))
+      // Not a part of it: a part of the API key could not be recognised and masked.
+      .map((key) => (key.length > MOST_NAME ? `a name of ${key.length} characters` : JSON.stringify(key)))
       .join(', ') + (keys.length > 8 ? ', …' : '')
   );
 }

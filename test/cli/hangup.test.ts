@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type IPty, spawn } from '@lydell/node-pty';
 import Sqlite from 'better-sqlite3';
@@ -7,27 +8,35 @@ import { mirrorFile, testProgram } from '../support/program.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
-test('a daemon in a terminal reads its key file at SIGHUP, and stops when the terminal is closed', async () => {
-  const program = await testProgram({ inboxes: 1 }, { READ_PAGES: 'off', HTTP_PORT: '0' });
-  const terminal = spawn(process.execPath, [BIN, 'start'], {
-    cwd: program.folder,
-    cols: 100,
-    env: { PATH: process.env['PATH'], ...program.env },
-  });
-  onTestFinished(() => terminal.kill('SIGKILL'));
-  let shown = '';
-  const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
-  const saw = async (words: RegExp): Promise<void> =>
-    await expect.poll(() => shown, { timeout: 10 * SECOND, interval: 20 }).toMatch(words);
-  terminal.onData((text) => (shown += text));
+test.each([
+  ['', 'start'],
+  [', even if its log goes to a file', 'start 2> log.txt'],
+])(
+  'a daemon in a terminal reads its key file at SIGHUP, and stops when that is closed%s',
+  async (_what, line) => {
+    const program = await testProgram({ inboxes: 1 }, { READ_PAGES: 'off', HTTP_PORT: '0' });
+    const terminal = spawn('sh', ['-c', `exec "$NODE" "$BIN" ${line}`], {
+      cwd: program.folder,
+      cols: 100,
+      env: { PATH: process.env['PATH'], NODE: process.execPath, BIN, ...program.env },
+    });
+    onTestFinished(() => terminal.kill('SIGKILL'));
+    let shown = '';
+    const log = join(program.folder, 'log.txt');
+    const logged = (): string => (existsSync(log) ? readFileSync(log, 'utf8') : '');
+    const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+    const saw = async (words: RegExp): Promise<void> =>
+      await expect.poll(() => shown + logged(), { timeout: 10 * SECOND, interval: 20 }).toMatch(words);
+    terminal.onData((text) => (shown += text));
 
-  await saw(/conversations .*complete/);
-  process.kill(terminal.pid, 'SIGHUP');
-  await saw(/SIGHUP: reloading the API key/);
-  // The types leave this method out.
-  (terminal as IPty & { destroy(): void }).destroy();
-  expect(await exited).toBe(0);
-  const mirror = new Sqlite(mirrorFile(program), { readonly: true });
-  expect(mirror.prepare(`SELECT pid FROM leases WHERE name = 'writer'`).all()).toEqual([]);
-  mirror.close();
-});
+    await saw(/conversations .*complete/);
+    process.kill(terminal.pid, 'SIGHUP');
+    await saw(/SIGHUP: reloading the API key/);
+    // The types leave this method out.
+    (terminal as IPty & { destroy(): void }).destroy();
+    expect(await exited).toBe(0);
+    const mirror = new Sqlite(mirrorFile(program), { readonly: true });
+    expect(mirror.prepare(`SELECT pid FROM leases WHERE name = 'writer'`).all()).toEqual([]);
+    mirror.close();
+  },
+);

@@ -25,6 +25,7 @@ test.each<[unknown, string]>([
   [[1, 2], 'an array of 2'],
   [{}, 'an object with no keys'],
   [{ conversations: ['Jane Doe'], total: 5 }, 'an object with "conversations", "total"'],
+  [{ ['k'.repeat(64)]: 1, total: 5 }, 'an object with a name of 64 characters, "total"'],
   [{ data: { items: ['Jane Doe'] } }, 'an object with "data" ("data" has "items")'],
   [{ data: [PAGE] }, 'an object with "data"'],
   [{ results: { 0: 'Jane Doe' }, pagination: {} }, 'an object with "results", "pagination"'],

@@ -289,6 +289,23 @@ test('tokens that expire are noticed after five refusals, and tried again after 
   expect(await mirror.writer.bookmarks.lost()).toEqual([]);
 });
 
+test('a service that refuses every page of a list for a while costs it no bookmark', async () => {
+  const mirror = await pageMirror({}, [60]);
+  const { sandbox, clock } = mirror;
+  const before = await mirror.bookmarks();
+  sandbox.script(({ path }) =>
+    path.includes('/conversations?') ? { status: 404, body: '{"message":"no such path"}' } : undefined,
+  );
+  for (const bookmark of [...before, ...before]) {
+    clock.advance(MINUTE);
+    await expect(mirror.readPage(bookmark)).rejects.toMatchObject({ code: 'REQUEST_REFUSED' });
+  }
+  sandbox.script(undefined);
+  expect(await mirror.bookmarks()).toEqual(before);
+  await mirror.readAll();
+  expect(await mirror.writer.bookmarks.lost()).toEqual([]);
+});
+
 test('a sweep knows the newer sighting of a page whose neighbour lost its token', async () => {
   const mirror = await pageMirror({ tokenLifeMs: 20 * MINUTE });
   const { clock, sandbox } = mirror;

@@ -38,6 +38,8 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
     page = await client.listPage(key, bookmark.token, { reason: 'page', signal });
   } catch (error) {
     if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
+    // It is the token that is refused if the service answers without one. Otherwise that page's error counts.
+    await client.listPage(key, null, { reason: 'page', signal });
     const isLost = await mirror.bookmarks.refuse(bookmark, clock.now());
     return { ...unread, refused: true, lost: isLost ? 'expiry' : null };
   }

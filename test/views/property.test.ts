@@ -8,11 +8,12 @@ import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
+import { lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
 import { ask } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
-function stateOf(world: World): Map<string, { status: string; assignee: string | null }> {
-  const seen = new Map<string, { status: string; assignee: string | null }>();
+function stateOf(world: World): Map<string, Seen> {
+  const seen = new Map<string, Seen>();
   for (const inbox of world.inboxes.values())
     for (const { id, status, assignee } of inbox.conversations.values())
       seen.set(`${inbox.id}/${id}`, {
@@ -24,13 +25,6 @@ function stateOf(world: World): Map<string, { status: string; assignee: string |
 
 /** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
 const HISTORIES = histories(ON_SQLITE ? 15 : 4);
-
-/** The state of the service at an instant after a sync. */
-interface Sighting {
-  readonly at: string;
-  readonly inboxes: readonly string[];
-  readonly seen: ReturnType<typeof stateOf>;
-}
 
 interface Interval {
   readonly key: string;
@@ -100,6 +94,7 @@ test(
           // Both kinds of intervals cover the same time: the conversation's presence.
           expect(presence(status)).toEqual(presence(assignee));
           await expectDays(mirror, sightings);
+          await expectUnassigned(mirror, sightings);
           await mirror.database.close();
         },
       ),
@@ -186,4 +181,14 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promi
 
 function conversationsOf(inbox: string, sighting: Sighting | undefined): number {
   return [...(sighting?.seen.keys() ?? [])].filter((key) => key.startsWith(`${inbox}/`)).length;
+}
+
+async function expectUnassigned(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
+  const rows = await ask(mirror, `SELECT * FROM unassigned_age`);
+  const found = rows.map((row) => [
+    `${String(row['inbox_id'])}/${String(row['conversation_id'])}`,
+    { since: syncOf(sightings, row['since']), isLowerBound: row['is_lower_bound'] },
+  ]);
+  const waits = lasting(sightings, ({ status, assignee }) => status !== 'closed' && assignee === null);
+  expect(new Map(found as [string, object][])).toEqual(waits);
 }

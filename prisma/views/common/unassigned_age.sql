@@ -3,12 +3,13 @@ WITH
   -- MATERIALIZED: otherwise each use of changed_at would run its subquery again.
   waiting AS MATERIALIZED (
     SELECT inbox_id, id, STATUS_OF(status) AS status, first_seen_at, permalink,
-      -- The last time that it lost its assignee or appeared.
+      -- The last time that it lost its assignee, was reopened or appeared.
       (SELECT changes.observed_at FROM changes
        WHERE changes.list = 'conversations' AND changes.inbox_id = conversations.inbox_id
          AND changes.item_id = conversations.id
          AND changes.field IN ('assignee_id', 'presence', 'status')
-         AND (changes.field = 'assignee_id' OR changes.new_value = 'present' AND changes.field = 'presence')
+         AND (changes.field = 'assignee_id' OR changes.new_value = 'present' AND changes.field = 'presence'
+           OR changes.field = 'status' AND STATUS_OF(changes.old_value) = 'closed')
        ORDER BY changes.id DESC LIMIT 1) AS changed_at
     FROM conversations
     WHERE deleted_at IS NULL AND assignee_id IS NULL

@@ -22,8 +22,8 @@ export function syncOf(sightings: readonly Sighting[], instant: unknown): number
 }
 
 /** The first sync that found an inbox: the baseline of its conversations. */
-function baselineOf(sightings: readonly Sighting[], key: string): number {
-  return sightings.findIndex(({ inboxes }) => inboxes.includes(key.split('/')[0]!));
+export function baselineOf(sightings: readonly Sighting[], inbox: string): number {
+  return sightings.findIndex(({ inboxes }) => inboxes.includes(inbox));
 }
 
 /**
@@ -39,7 +39,7 @@ export function lasting(
     const pause = sightings.findLastIndex(({ seen }) => !seen.has(key) || !is(seen.get(key)!));
     if (pause === sightings.length - 1) continue;
     const since = pause + 1;
-    found.set(key, { since, isLowerBound: since === baselineOf(sightings, key) ? 1 : 0 });
+    found.set(key, { since, isLowerBound: since === baselineOf(sightings, key.split('/')[0]!) ? 1 : 0 });
   }
   return found;
 }

@@ -2,7 +2,7 @@ CREATE VIEW backlog_daily AS
 WITH RECURSIVE
   -- Starts from today's counts. An earlier day has today's counts minus all differences after that day.
   PART(statuses),
-  differences AS (
+  differences AS MATERIALIZED (
     SELECT days.day, statuses.inbox_id, statuses.status,
       (SELECT count(*) FROM status_spans AS begun
        WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
@@ -16,7 +16,7 @@ WITH RECURSIVE
     CROSS JOIN report_days AS days
     WHERE statuses.status IS NOT NULL
   ),
-  present AS (
+  present AS MATERIALIZED (
     SELECT statuses.inbox_id, statuses.status,
       (SELECT count(*) FROM status_spans AS lasting
        WHERE lasting.inbox_id = statuses.inbox_id AND lasting.to_at IS NULL

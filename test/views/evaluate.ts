@@ -6,6 +6,8 @@
 export interface Seen {
   readonly status: string;
   readonly assignee: string | null;
+  /** The whole row, in the service's words. */
+  readonly content: string;
 }
 
 /** The state of the service at an instant after a sync. */
@@ -42,4 +44,10 @@ export function lasting(
     found.set(key, { since, isLowerBound: since === baselineOf(sightings, key.split('/')[0]!) ? 1 : 0 });
   }
   return found;
+}
+
+/** The last sync that found a conversation of the present new, back, or with other content. */
+export function lastChange(sightings: readonly Sighting[], key: string): number {
+  const content = sightings.at(-1)?.seen.get(key)?.content;
+  return sightings.findLastIndex(({ seen }) => seen.get(key)?.content !== content) + 1;
 }

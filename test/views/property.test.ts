@@ -9,18 +9,20 @@ import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
+import { factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
 import { flows } from './evaluate-flow.ts';
-import { lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
+import { lastChange, lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
 import { ask } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
 function stateOf(world: World): Map<string, Seen> {
   const seen = new Map<string, Seen>();
   for (const inbox of world.inboxes.values())
-    for (const { id, status, assignee } of inbox.conversations.values())
-      seen.set(`${inbox.id}/${id}`, {
-        status: status === 'close' ? 'closed' : status,
-        assignee: assignee?.assignee_id === undefined ? null : assignee.assignee_id,
+    for (const row of inbox.conversations.values())
+      seen.set(`${inbox.id}/${row.id}`, {
+        status: row.status === 'close' ? 'closed' : row.status,
+        assignee: row.assignee?.assignee_id === undefined ? null : row.assignee.assignee_id,
+        content: JSON.stringify({ ...row, tag_ids: [...row.tag_ids].sort() }),
       });
   return seen;
 }
@@ -34,14 +36,6 @@ const ZONES = [
 
 /** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
 const HISTORIES = histories(ON_SQLITE ? 15 : 4);
-
-interface Interval {
-  readonly key: string;
-  readonly value: string | null;
-  readonly from: string;
-  readonly earliest: string | null;
-  readonly to: string | null;
-}
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',
@@ -105,7 +99,8 @@ test(
           // Both kinds of intervals cover the same time: the conversation's presence.
           expect(presence(status)).toEqual(presence(assignee));
           await expectDays(mirror, sightings, zone);
-          await expectUnassigned(mirror, sightings);
+          await expectWaits(mirror, sightings);
+          await expectFacts(mirror, status, assignee);
           await mirror.database.close();
         },
       ),
@@ -121,11 +116,12 @@ async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Prom
   const view = column === 'status' ? 'status_intervals' : 'assignee_intervals';
   const rows = await ask(mirror, `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`);
   return rows.map((row) => ({
-    key: `${String(row['inbox_id'])}/${String(row['conversation_id'])}`,
+    key: keyOf(row),
     value: row[column] as string | null,
     from: row['from_at'] as string,
     earliest: row['from_earliest'] as string | null,
     to: row['to_at'] as string | null,
+    isLowerBound: row['is_lower_bound'],
   }));
 }
 
@@ -182,12 +178,44 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[], zone: 
     ).toBe(flow.closing_backlog);
 }
 
-async function expectUnassigned(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
-  const rows = await ask(mirror, `SELECT * FROM unassigned_age`);
-  const found = rows.map((row) => [
-    `${String(row['inbox_id'])}/${String(row['conversation_id'])}`,
-    { since: syncOf(sightings, row['since']), isLowerBound: row['is_lower_bound'] },
-  ]);
-  const waits = lasting(sightings, ({ status, assignee }) => status !== 'closed' && assignee === null);
-  expect(new Map(found as [string, object][])).toEqual(waits);
+/** Checks the views of what waits, by the syncs that saw it begin. */
+async function expectWaits(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
+  const found = async (view: string): Promise<Map<string, object>> =>
+    new Map(
+      (await ask(mirror, `SELECT * FROM ${view}`)).map((row) => [
+        keyOf(row),
+        { since: syncOf(sightings, row['since']), isLowerBound: row['is_lower_bound'] },
+      ]),
+    );
+  expect(await found('unassigned_age')).toEqual(
+    lasting(sightings, ({ status, assignee }) => status !== 'closed' && assignee === null),
+  );
+  expect(await found('oldest_open')).toEqual(lasting(sightings, ({ status }) => status !== 'closed'));
+  for (const row of await ask(mirror, `SELECT * FROM oldest_open`))
+    expect(syncOf(sightings, row['unchanged_since']), keyOf(row)).toBe(lastChange(sightings, keyOf(row)));
+}
+
+/** Checks the views of one conversation's history, by its intervals. */
+async function expectFacts(
+  mirror: Mirror,
+  statuses: readonly Interval[],
+  assignees: readonly Interval[],
+): Promise<void> {
+  const expected = factsOf(statuses, assignees, iso(mirror.clock.now()));
+  const rows = await ask(mirror, `SELECT * FROM conversation_facts`);
+  expect(rows.length).toBe(expected.size);
+  for (const row of rows) expect(row, keyOf(row)).toMatchObject(expected.get(keyOf(row))!);
+  const handoffs = await ask(mirror, `SELECT * FROM handoffs`);
+  expect(
+    new Map(
+      handoffs.map((row) => [
+        ['inbox_id', 'from_assignee_id', 'to_assignee_id'].map((name) => row[name]).join(' '),
+        [row['handoffs'], row['conversations']],
+      ]),
+    ),
+  ).toEqual(handoffsOf(assignees));
+}
+
+function keyOf(row: Record<string, unknown>): string {
+  return `${String(row['inbox_id'])}/${String(row['conversation_id'])}`;
 }

@@ -74,6 +74,31 @@ function factsOfOne(stays: readonly Interval[], owners: readonly Interval[], now
   };
 }
 
+/** What `assignments` says of each conversation, without SQL. */
+export function assignmentsOf(assignees: readonly Interval[]): Map<string, object> {
+  return new Map(
+    [...Map.groupBy(assignees, ({ key }) => key)].map(([key, stays]) => {
+      const first = stays.findIndex(({ value }) => value !== null);
+      const people = stays.flatMap(({ value }) => (value === null ? [] : [value]));
+      const owned = stays.filter(({ value }) => value !== null);
+      const before = stays.slice(0, Math.max(first, 0));
+      const waited = before.reduce((sum, { from, to }) => sum + Date.parse(to!) - Date.parse(from), 0);
+      const isLowerBound = stays.some((one) => one.isLowerBound === 1);
+      const facts = {
+        first_assigned_at: owned[0]?.from ?? null,
+        seconds_to_first: first < 0 || (first === 0 && isLowerBound) ? null : Math.floor(waited / 1000),
+        reassignments: people.filter((one, nth) => nth > 0 && one !== people[nth - 1]).length,
+        distinct_assignees: new Set(people).size,
+        is_lower_bound: isLowerBound ? 1 : 0,
+        first_assignee_id: people[0] ?? null,
+        last_assigned_at: owned.at(-1)?.from ?? null,
+        last_assignee_id: people.at(-1) ?? null,
+      };
+      return [key, facts] as const;
+    }),
+  );
+}
+
 function valueAt(all: readonly Interval[], at: string): string | null {
   return all.find(({ from, to }) => from <= at && (to === null || to > at))?.value ?? null;
 }

@@ -321,3 +321,30 @@ test('freshness has how late the changes of each inbox were seen, as `status` me
   );
   expect((await delays())[1]).toEqual({ changes: 1, median: 5400, p95: 5400 });
 });
+
+test('reads has each complete sweep of a list, and how long after the one before', async () => {
+  const mirror = await plainMirror([2]);
+  const { id, display_name } = firstInbox(mirror.sandbox);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  // A sweep that is not complete is no reading.
+  await mirror.database.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
+     SELECT list, inbox_id, reason, 'failed', started_at, heartbeat_at FROM sweeps WHERE list = 'users'`,
+  );
+  const rows = await ask(mirror, `SELECT * FROM reads WHERE list = 'users' ORDER BY sweep_id`);
+  expect(
+    rows.map((row) => [
+      row['inbox_id'],
+      row['inbox'],
+      minute(row['finished_at']),
+      row['items'],
+      row['gap_seconds'] === null ? null : Math.round(Number(row['gap_seconds']) / 60),
+    ]),
+  ).toEqual([
+    [id, display_name, '08:00', 3, null],
+    [id, display_name, '09:00', 3, 60],
+  ]);
+});

@@ -9,7 +9,7 @@ import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
-import { factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
+import { assignmentsOf, factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
 import { flows } from './evaluate-flow.ts';
 import { lastChange, lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
 import { ask } from './support.ts';
@@ -205,6 +205,10 @@ async function expectFacts(
   const rows = await ask(mirror, `SELECT * FROM conversation_facts`);
   expect(rows.length).toBe(expected.size);
   for (const row of rows) expect(row, keyOf(row)).toMatchObject(expected.get(keyOf(row))!);
+  const assigned = assignmentsOf(assignees);
+  const assignments = await ask(mirror, `SELECT * FROM assignments`);
+  expect(assignments.length).toBe(assigned.size);
+  for (const row of assignments) expect(row, keyOf(row)).toMatchObject(assigned.get(keyOf(row))!);
   const handoffs = await ask(mirror, `SELECT * FROM handoffs`);
   expect(
     new Map(

@@ -94,6 +94,20 @@ describe('status_intervals', () => {
     ]);
   });
 
+  test('of a return with another status begin after the conversation went', async () => {
+    const { mirror, inboxId, ids } = await lived(1);
+    const { world } = mirror.sandbox;
+    world.removeConversation(inboxId, ids[0]!);
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    world.restoreConversation(inboxId, ids[0]!);
+    world.setStatus(inboxId, ids[0]!, 'closed');
+    await mirror.sync();
+    const rows = await ask(mirror, `SELECT * FROM status_intervals ORDER BY from_at`);
+    expect(rows.map(({ status }) => status)).toEqual(['open', 'closed']);
+    expect(rows[1]?.['from_earliest']).toBe(rows[0]?.['to_at']);
+  });
+
   test("end with their inbox's tombstone and begin again with its return", async () => {
     const { mirror, ids } = await lived(
       2,

@@ -92,6 +92,9 @@ test(
               if (before === undefined || before.key !== one.key) continue;
               expect(before.to).not.toBeNull();
               expect((before.to ?? '') <= one.from).toBe(true);
+              // After an absence, the next interval began after the one before had ended.
+              if (before.to !== one.from && one.earliest !== null)
+                expect(one.earliest >= (before.to ?? '')).toBe(true);
               // Without an absence between them, adjacent intervals differ in value.
               if (before.to === one.from) expect(before.value).not.toBe(one.value);
             }

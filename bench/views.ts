@@ -23,13 +23,20 @@ const AIMS: Readonly<Record<string, number>> = {
   backlog_now: 1,
   assignee_workload: 1,
   unassigned_age: 1,
+  oldest_open: 1,
   tag_volume: 1,
   backlog_daily: 5,
   flow_daily: 5,
 };
 
 /** The views that are also measured for one conversation. */
-const OF_ONE = ['status_intervals', 'assignee_intervals', 'time_in_status', 'assignments'];
+const OF_ONE = [
+  'status_intervals',
+  'assignee_intervals',
+  'time_in_status',
+  'assignments',
+  'conversation_facts',
+];
 /** Seconds. */
 const AIM_OF_ONE = 0.02;
 

@@ -127,7 +127,7 @@ function readSql(dialect: Dialect, name: string): string {
 }
 
 /**
- * Expands the words in capitals of the views' files: expressions that differ between databases, and two that
+ * Expands the words in capitals of the views' files: expressions that differ between databases, and some that
  * all views share (docs/decisions/0013).
  */
 function expand(
@@ -142,6 +142,7 @@ function expand(
         scope(inboxId, id),
       )
       .replaceAll(/\bSTATUS_OF\(([\w.]+)\)/g, (_call, status: string) => statusSql(status))
+      .replaceAll(/\bNAME_OF\((\w+)\)/g, (_call, users: string) => nameSql(users))
       // An empty text stands for no id: in SQL, null does not equal null.
       .replaceAll(/\bID_OF\(([\w.]+)\)/g, (_call, id: string) => `coalesce(${id}, '')`)
       .replaceAll(/\bNOTHING_OF\(([\w.]+)\)/g, `''`)
@@ -159,4 +160,10 @@ function expand(
 export function statusSql(status: string): string {
   const words = CLOSED_WORDS.map((word) => `'${word}'`).join(', ');
   return `(CASE WHEN ${status} IN (${words}) THEN '${CLOSED}' ELSE coalesce(${status}, '${NO_STATUS}') END)`;
+}
+
+/** An expression: what a row of `inbox_users` is called; null for a user whom the mirror has not seen. */
+function nameSql(users: string): string {
+  const name = `coalesce(${users}.first_name, '') || ' ' || coalesce(${users}.last_name, '')`;
+  return `coalesce(nullif(trim(${name}), ''), ${users}.email)`;
 }

@@ -186,7 +186,8 @@ test.runIf(ON_SQLITE)('a mirror whose instants end in `Z` keeps each of them, in
     ),
   );
   const database = new Sqlite(path);
-  database.exec(VIEWS_INDEXES);
+  // That release has no table of stored intervals.
+  database.exec(VIEWS_INDEXES.replaceAll(/^CREATE INDEX .* ON status_spans .*$/gm, ''));
   database.close();
   const before = dump(path);
   expect(Object.keys(before.rows).length).toBe(17);

@@ -213,13 +213,29 @@ test.runIf(ON_SQLITE)(
         stat,
       );
     await database.execute(`ANALYZE sqlite_schema`);
+    const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM flow_daily`);
+    const searches = plan
+      .map(({ detail }) => detail)
+      .filter((detail) => detail.startsWith('SEARCH changes USING'));
+    expect(searches.length).toBeGreaterThan(4);
+    expect(searches.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
+  },
+);
+
+test.runIf(ON_SQLITE)(
+  'the daily views count the intervals of a day by indexes that hold all they need',
+  async () => {
+    const { database } = await mirrorOf({ path: await freshMirrorFile() });
     for (const view of ['flow_daily', 'backlog_daily']) {
       const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
-      const searches = plan
+      const reads = plan
         .map(({ detail }) => detail)
-        .filter((detail) => detail.startsWith('SEARCH changes USING'));
-      expect(searches.length).toBeGreaterThan(4);
-      expect(searches.filter((detail) => !detail.includes('changes_moves'))).toEqual([]);
+        .filter((detail) => /\b(begun|ended|lasting)\b/.test(detail));
+      expect(reads.length).toBeGreaterThan(2);
+      // Counted once, and not for each row of the view.
+      expect(plan.map(({ detail }) => detail)).toContain('MATERIALIZE present');
+      expect(plan.map(({ detail }) => detail)).toContain('MATERIALIZE differences');
+      for (const read of reads) expect(read).toMatch(/COVERING INDEX .*(from_at>\?|to_at[>=]\?)/);
     }
   },
 );

@@ -94,6 +94,20 @@ describe('status_intervals', () => {
     ]);
   });
 
+  test('of a return with another status begin after the conversation went', async () => {
+    const { mirror, inboxId, ids } = await lived(1);
+    const { world } = mirror.sandbox;
+    world.removeConversation(inboxId, ids[0]!);
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    world.restoreConversation(inboxId, ids[0]!);
+    world.setStatus(inboxId, ids[0]!, 'closed');
+    await mirror.sync();
+    const rows = await ask(mirror, `SELECT * FROM status_intervals ORDER BY from_at`);
+    expect(rows.map(({ status }) => status)).toEqual(['open', 'closed']);
+    expect(rows[1]?.['from_earliest']).toBe(rows[0]?.['to_at']);
+  });
+
   test("end with their inbox's tombstone and begin again with its return", async () => {
     const { mirror, ids } = await lived(
       2,
@@ -164,12 +178,18 @@ test('reopens count closings and reopenings, but not a change to another spellin
     setStatus('closed'),
     setStatus('pending', 1),
   );
-  expect(await ask(mirror, `SELECT * FROM reopens`)).toEqual([
-    { inbox_id: inboxId, conversation_id: ids[0], closes: 2, reopens: 1 },
-  ]);
-  expect(await ask(mirror, `SELECT * FROM flow_daily`)).toEqual([
-    { day: '2026-03-02', inbox_id: inboxId, appeared: 0, closed: 2, reopened: 1, removed: 0 },
-  ]);
+  const [row, ...others] = await ask(mirror, `SELECT * FROM reopens`);
+  expect(others).toEqual([]);
+  expect({ ...row, last_reopened_at: minute(row?.['last_reopened_at']) }).toEqual({
+    inbox_id: inboxId,
+    conversation_id: ids[0],
+    closes: 2,
+    reopens: 1,
+    last_reopened_at: '11:00',
+  });
+  expect(
+    await ask(mirror, `SELECT closed, reopened, opening_backlog, closing_backlog FROM flow_daily`),
+  ).toEqual([{ closed: 2, reopened: 1, opening_backlog: 2, closing_backlog: 1 }]);
 });
 
 test('assignments show first assignment and hand-overs, with a lower bound for baseline rows', async () => {

@@ -123,6 +123,37 @@ test('unassigned_age counts from unassignment, arrival, or first sighting as a l
   expect(now).toEqual({ unassigned: rows.length });
 });
 
+test('unassigned_age counts from the reopening of a conversation that nobody had while it was closed', async () => {
+  const mirror = await plainMirror([3]);
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const [old, freed, pending] = firstIds(inbox.conversations, 3);
+  world.setStatus(inbox.id, old!, 'close');
+  world.setStatus(inbox.id, freed!, 'closed');
+  world.assign(inbox.id, freed!, inbox.users.order[0]!);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  world.setStatus(inbox.id, old!, 'closed');
+  world.setStatus(inbox.id, freed!, 'open');
+  world.setStatus(inbox.id, pending!, 'pending');
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  world.setStatus(inbox.id, old!, 'open');
+  world.assign(inbox.id, freed!, null);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  // Neither another status that is not closed, nor a closed word that became the other, begins a wait.
+  world.setStatus(inbox.id, old!, 'pending');
+  await mirror.sync();
+  const rows = await ask(mirror, `SELECT * FROM unassigned_age`);
+  const found = rows.map((row) => [row['conversation_id'], [minute(row['since']), row['is_lower_bound']]]);
+  expect(Object.fromEntries(found)).toEqual({
+    [old!]: ['10:00', 0],
+    [freed!]: ['10:00', 0],
+    [pending!]: ['08:00', 1],
+  });
+});
+
 test('unassigned_age restarts when the inbox returns', async () => {
   const mirror = await plainMirror([1]);
   const { world } = mirror.sandbox;
@@ -289,4 +320,31 @@ test('freshness has how late the changes of each inbox were seen, as `status` me
     quiet.id,
   );
   expect((await delays())[1]).toEqual({ changes: 1, median: 5400, p95: 5400 });
+});
+
+test('reads has each complete sweep of a list, and how long after the one before', async () => {
+  const mirror = await plainMirror([2]);
+  const { id, display_name } = firstInbox(mirror.sandbox);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  // A sweep that is not complete is no reading.
+  await mirror.database.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
+     SELECT list, inbox_id, reason, 'failed', started_at, heartbeat_at FROM sweeps WHERE list = 'users'`,
+  );
+  const rows = await ask(mirror, `SELECT * FROM reads WHERE list = 'users' ORDER BY sweep_id`);
+  expect(
+    rows.map((row) => [
+      row['inbox_id'],
+      row['inbox'],
+      minute(row['finished_at']),
+      row['items'],
+      row['gap_seconds'] === null ? null : Math.round(Number(row['gap_seconds']) / 60),
+    ]),
+  ).toEqual([
+    [id, display_name, '08:00', 3, null],
+    [id, display_name, '09:00', 3, 60],
+  ]);
 });

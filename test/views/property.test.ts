@@ -3,42 +3,39 @@ import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
+import { TestClock } from '../support/clock.ts';
 import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
+import { assignmentsOf, factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
+import { flows } from './evaluate-flow.ts';
+import { lastChange, lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
 import { ask } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
-function stateOf(world: World): Map<string, { status: string; assignee: string | null }> {
-  const seen = new Map<string, { status: string; assignee: string | null }>();
+function stateOf(world: World): Map<string, Seen> {
+  const seen = new Map<string, Seen>();
   for (const inbox of world.inboxes.values())
-    for (const { id, status, assignee } of inbox.conversations.values())
-      seen.set(`${inbox.id}/${id}`, {
-        status: status === 'close' ? 'closed' : status,
-        assignee: assignee?.assignee_id === undefined ? null : assignee.assignee_id,
+    for (const row of inbox.conversations.values())
+      seen.set(`${inbox.id}/${row.id}`, {
+        status: row.status === 'close' ? 'closed' : row.status,
+        assignee: row.assignee?.assignee_id === undefined ? null : row.assignee.assignee_id,
+        content: JSON.stringify({ ...row, tag_ids: [...row.tag_ids].sort() }),
       });
   return seen;
 }
 
+/** Time zones, and a day before a change of their clocks. */
+const ZONES = [
+  ['UTC', '2026-03-02T08:00:00.000Z'],
+  ['Europe/Berlin', '2026-03-28T08:00:00.000Z'],
+  ['America/New_York', '2026-10-31T08:00:00.000Z'],
+] as const;
+
 /** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
 const HISTORIES = histories(ON_SQLITE ? 15 : 4);
-
-/** The state of the service at an instant after a sync. */
-interface Sighting {
-  readonly at: string;
-  readonly inboxes: readonly string[];
-  readonly seen: ReturnType<typeof stateOf>;
-}
-
-interface Interval {
-  readonly key: string;
-  readonly value: string | null;
-  readonly from: string;
-  readonly earliest: string | null;
-  readonly to: string | null;
-}
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',
@@ -46,6 +43,7 @@ test(
     await fc.assert(
       fc.asyncProperty(
         fc.nat(1000),
+        fc.constantFrom(...ZONES),
         fc.array(
           fc.record({
             hours: fc.integer({ min: 1, max: 40 }),
@@ -56,8 +54,9 @@ test(
             maxLength: 6,
           },
         ),
-        async (seed, history) => {
+        async (seed, [zone, start], history) => {
           const mirror = await quickMirror({
+            clock: new TestClock(Date.parse(start)),
             sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 },
           });
           const { world } = mirror.sandbox;
@@ -93,13 +92,18 @@ test(
               if (before === undefined || before.key !== one.key) continue;
               expect(before.to).not.toBeNull();
               expect((before.to ?? '') <= one.from).toBe(true);
+              // After an absence, the next interval began after the one before had ended.
+              if (before.to !== one.from && one.earliest !== null)
+                expect(one.earliest >= (before.to ?? '')).toBe(true);
               // Without an absence between them, adjacent intervals differ in value.
               if (before.to === one.from) expect(before.value).not.toBe(one.value);
             }
           }
           // Both kinds of intervals cover the same time: the conversation's presence.
           expect(presence(status)).toEqual(presence(assignee));
-          await expectDays(mirror, sightings);
+          await expectDays(mirror, sightings, zone);
+          await expectWaits(mirror, sightings);
+          await expectFacts(mirror, status, assignee);
           await mirror.database.close();
         },
       ),
@@ -115,11 +119,12 @@ async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Prom
   const view = column === 'status' ? 'status_intervals' : 'assignee_intervals';
   const rows = await ask(mirror, `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`);
   return rows.map((row) => ({
-    key: `${String(row['inbox_id'])}/${String(row['conversation_id'])}`,
+    key: keyOf(row),
     value: row[column] as string | null,
     from: row['from_at'] as string,
     earliest: row['from_earliest'] as string | null,
     to: row['to_at'] as string | null,
+    isLowerBound: row['is_lower_bound'],
   }));
 }
 
@@ -143,47 +148,81 @@ function presence(all: readonly Interval[]): string[] {
 
 /**
  * Checks the daily views. The backlog of a day is the state at the last sync of that day or before.
- * The flow is the difference from the day before. For a new inbox it is the difference from its first sweep,
- * a baseline whose conversations did not appear (docs/sql.md).
+ * The flow is what happened between the syncs of that day, and it explains each day's backlog.
  */
-async function expectDays(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
+async function expectDays(mirror: Mirror, sightings: readonly Sighting[], zone: string): Promise<void> {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
+  const dayOf = (at: string): string => format.format(new Date(at));
   const backlog = new Map<string, Map<string, number>>();
-  for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`)) {
+  for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`, zone)) {
     const day = backlog.get(String(row['day'])) ?? new Map<string, number>();
     backlog.set(
       String(row['day']),
       day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])),
     );
   }
-  const flows = await ask(
-    mirror,
-    `SELECT day, inbox_id, appeared - removed AS net FROM flow_daily ORDER BY day`,
-  );
-  const baselines = new Map<string, Sighting>();
-  for (const sighting of sightings)
-    for (const inbox of sighting.inboxes) if (!baselines.has(inbox)) baselines.set(inbox, sighting);
-  const expectedFlows = [...new Set(flows.map(({ day }) => String(day)))].flatMap((day) => {
-    const last = sightings.findLast(({ at }) => at.slice(0, 10) <= day);
+  const rows = await ask(mirror, `SELECT * FROM flow_daily`, zone);
+  const days = [...new Set(rows.map(({ day }) => String(day)))];
+  for (const day of days) {
     const expected = new Map<string, number>();
-    for (const [key, { status }] of last?.seen ?? []) {
+    for (const [key, { status }] of sightings.findLast(({ at }) => dayOf(at) <= day)?.seen ?? []) {
       const cell = `${key.split('/')[0]} ${status}`;
       expected.set(cell, (expected.get(cell) ?? 0) + 1);
     }
     expect(new Map(backlog.get(day) ?? [])).toEqual(expected);
-    const yesterday = sightings.findLast(({ at }) => at.slice(0, 10) < day);
-    return [...baselines]
-      .filter(([, first]) => first.at.slice(0, 10) <= day)
-      .map(([inbox_id, first]) => {
-        const before = yesterday !== undefined && yesterday.at >= first.at ? yesterday : first;
-        return { day, inbox_id, net: conversationsOf(inbox_id, last) - conversationsOf(inbox_id, before) };
-      });
-  });
-  const inOrder = (rows: readonly object[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
-  expect(inOrder(flows.map(({ day, inbox_id, net }) => ({ day, inbox_id, net: Number(net) })))).toEqual(
-    inOrder(expectedFlows),
-  );
+  }
+  const found = rows.map(({ day, inbox_id, ...flow }) => [`${String(day)} ${String(inbox_id)}`, flow]);
+  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(flows(sightings, dayOf, days)));
+  for (const flow of flows(sightings, dayOf, days).values())
+    expect(
+      flow.opening_backlog +
+        (flow.came_open + flow.reopened + flow.returned_open + flow.open_back_with_inbox) -
+        (flow.closed + flow.went_open + flow.open_lost_with_inbox),
+    ).toBe(flow.closing_backlog);
 }
 
-function conversationsOf(inbox: string, sighting: Sighting | undefined): number {
-  return [...(sighting?.seen.keys() ?? [])].filter((key) => key.startsWith(`${inbox}/`)).length;
+/** Checks the views of what waits, by the syncs that saw it begin. */
+async function expectWaits(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
+  const found = async (view: string): Promise<Map<string, object>> =>
+    new Map(
+      (await ask(mirror, `SELECT * FROM ${view}`)).map((row) => [
+        keyOf(row),
+        { since: syncOf(sightings, row['since']), isLowerBound: row['is_lower_bound'] },
+      ]),
+    );
+  expect(await found('unassigned_age')).toEqual(
+    lasting(sightings, ({ status, assignee }) => status !== 'closed' && assignee === null),
+  );
+  expect(await found('oldest_open')).toEqual(lasting(sightings, ({ status }) => status !== 'closed'));
+  for (const row of await ask(mirror, `SELECT * FROM oldest_open`))
+    expect(syncOf(sightings, row['unchanged_since']), keyOf(row)).toBe(lastChange(sightings, keyOf(row)));
+}
+
+/** Checks the views of one conversation's history, by its intervals. */
+async function expectFacts(
+  mirror: Mirror,
+  statuses: readonly Interval[],
+  assignees: readonly Interval[],
+): Promise<void> {
+  const expected = factsOf(statuses, assignees, iso(mirror.clock.now()));
+  const rows = await ask(mirror, `SELECT * FROM conversation_facts`);
+  expect(rows.length).toBe(expected.size);
+  for (const row of rows) expect(row, keyOf(row)).toMatchObject(expected.get(keyOf(row))!);
+  const assigned = assignmentsOf(assignees);
+  const assignments = await ask(mirror, `SELECT * FROM assignments`);
+  expect(assignments.length).toBe(assigned.size);
+  for (const row of assignments) expect(row, keyOf(row)).toMatchObject(assigned.get(keyOf(row))!);
+  const handoffs = await ask(mirror, `SELECT * FROM handoffs`);
+  expect(
+    new Map(
+      handoffs.map((row) => [
+        ['inbox_id', 'from_assignee_id', 'to_assignee_id'].map((name) => row[name]).join(' '),
+        [row['handoffs'], row['conversations']],
+      ]),
+    ),
+  ).toEqual(handoffsOf(assignees));
+}
+
+function keyOf(row: Record<string, unknown>): string {
+  return `${String(row['inbox_id'])}/${String(row['conversation_id'])}`;
 }

@@ -8,10 +8,7 @@ WITH counted AS (
   GROUP BY inbox_id, assignee_id
 )
 SELECT counted.inbox_id, inboxes.display_name AS inbox, counted.assignee_id,
-  coalesce(
-    nullif(trim(coalesce(users.first_name, '') || ' ' || coalesce(users.last_name, '')), ''),
-    users.email) AS assignee,
-  counted.open, counted.pending
+  NAME_OF(users) AS assignee, counted.open, counted.pending
 FROM counted
 JOIN inboxes ON inboxes.id = counted.inbox_id
 LEFT JOIN inbox_users AS users ON users.inbox_id = counted.inbox_id AND users.id = counted.assignee_id

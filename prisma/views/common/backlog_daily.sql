@@ -1,31 +1,28 @@
 CREATE VIEW backlog_daily AS
 WITH RECURSIVE
   -- Starts from today's counts. An earlier day has today's counts minus all differences after that day.
-  PART(moved),
-  PART(came),
-  differences AS (
-    SELECT day, inbox_id, status, sum(n) AS n FROM (
-      SELECT day, inbox_id, new_status AS status, n FROM moved WHERE n <> 0
-      UNION ALL SELECT day, inbox_id, old_status, -n FROM moved WHERE n <> 0
-      UNION ALL SELECT day, inbox_id, status, n FROM came
-    ) AS all_moves
-    GROUP BY inbox_id, status, day
+  PART(statuses),
+  differences AS MATERIALIZED (
+    SELECT days.day, statuses.inbox_id, statuses.status,
+      (SELECT count(*) FROM status_spans AS begun
+       WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
+         AND begun.from_at >= days.starts_at AND begun.from_at < days.ends_at)
+      - (SELECT count(*) FROM status_spans AS ended
+         WHERE ended.inbox_id = statuses.inbox_id
+           AND ended.to_at >= days.starts_at AND ended.to_at < days.ends_at
+           -- NOT <> instead of =, so that the database uses the index on the instant.
+           AND NOT (ended.status <> statuses.status)) AS n
+    FROM statuses
+    CROSS JOIN report_days AS days
+    WHERE statuses.status IS NOT NULL
   ),
-  -- Counts the conversations of a deleted inbox as if it were there; its days are left out below.
-  present AS (
-    SELECT inbox_id, STATUS_OF(status) AS status, sum(n) AS n FROM (
-      SELECT inbox_id, status, count(*) AS n FROM conversations
-      WHERE deleted_at IS NULL GROUP BY inbox_id, status
-      UNION ALL
-      SELECT inboxes.id, conversations.status, 1
-      FROM inboxes
-      CROSS JOIN conversations
-      WHERE inboxes.deleted_at IS NOT NULL AND conversations.inbox_id = inboxes.id
-        AND conversations.deleted_at = inboxes.deleted_at
-    ) AS as_it_came
-    GROUP BY inbox_id, STATUS_OF(status)
+  present AS MATERIALIZED (
+    SELECT statuses.inbox_id, statuses.status,
+      (SELECT count(*) FROM status_spans AS lasting
+       WHERE lasting.inbox_id = statuses.inbox_id AND lasting.to_at IS NULL
+         AND NOT (lasting.status <> statuses.status)) AS n
+    FROM statuses WHERE statuses.status IS NOT NULL
   ),
-  statuses AS (SELECT inbox_id, status FROM present UNION SELECT inbox_id, status FROM differences),
   known AS (
     SELECT inbox_id, min(finished_at) AS since FROM sweeps
     WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
@@ -43,12 +40,12 @@ WITH RECURSIVE
   ),
   counted AS (
     SELECT ends.day, ends.starts_at, ends.inbox_id, ends.presence, statuses.status,
-      coalesce(present.n, 0) - CASE WHEN ends.has_all THEN 0 ELSE coalesce(sum(differences.n) OVER (
+      present.n - CASE WHEN ends.has_all THEN 0 ELSE coalesce(sum(differences.n) OVER (
         PARTITION BY ends.inbox_id, statuses.status ORDER BY ends.day DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) END AS n
     FROM ends
-    JOIN statuses ON statuses.inbox_id = ends.inbox_id
-    LEFT JOIN present ON present.inbox_id = statuses.inbox_id AND present.status = statuses.status
+    JOIN statuses ON statuses.inbox_id = ends.inbox_id AND statuses.status IS NOT NULL
+    JOIN present ON present.inbox_id = statuses.inbox_id AND present.status = statuses.status
     LEFT JOIN differences ON differences.inbox_id = statuses.inbox_id
       AND differences.status = statuses.status AND differences.day = ends.day
   )

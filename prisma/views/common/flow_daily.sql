@@ -1,6 +1,7 @@
 CREATE VIEW flow_daily AS
 WITH RECURSIVE
   PART(moved),
+  PART(statuses),
   turned AS (
     SELECT day, inbox_id,
       sum(CASE WHEN new_status = 'closed' AND old_status <> 'closed' THEN n ELSE 0 END) AS closed,
@@ -12,23 +13,66 @@ WITH RECURSIVE
     WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
   ),
   -- A deleted inbox removes its conversations without writing changes for them, and a restored inbox brings
-  -- them back. Their number at that instant: those that are there now (or were deleted with the inbox),
-  -- minus those that appeared since, plus those that were removed since.
+  -- them back. Their intervals end, or begin, at that instant.
   swept AS (
-    SELECT seen.item_id AS inbox_id, seen.observed_at, seen.new_value,
-      (SELECT count(*) FROM inboxes JOIN conversations ON conversations.inbox_id = inboxes.id
-       WHERE inboxes.id = seen.item_id
-         AND (conversations.deleted_at IS NULL OR conversations.deleted_at = inboxes.deleted_at))
-      - (SELECT coalesce(sum(CASE WHEN changes.new_value = 'present' THEN 1 ELSE -1 END), 0) FROM changes
-         WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
-           AND changes.field = 'presence'
-           AND changes.inbox_id = seen.item_id AND changes.observed_at > seen.observed_at) AS n
+    SELECT seen.item_id AS inbox_id, seen.observed_at, seen.new_value, statuses.status,
+      CASE WHEN seen.new_value = 'missing'
+        THEN (SELECT count(*) FROM status_spans AS spans
+          -- NOT <> instead of =, so that the database uses the index on the instant.
+          WHERE spans.inbox_id = seen.item_id AND spans.to_at = seen.observed_at
+            AND NOT (spans.status <> statuses.status))
+        ELSE (SELECT count(*) FROM status_spans AS spans
+          WHERE spans.inbox_id = seen.item_id AND spans.status = statuses.status
+            AND spans.from_at = seen.observed_at) END AS n
     FROM changes AS seen
+    JOIN known ON known.inbox_id = seen.item_id AND known.since <= seen.observed_at
+    JOIN statuses ON statuses.inbox_id = seen.item_id AND statuses.status IS NOT NULL
     WHERE seen.list = 'inboxes' AND seen.inbox_id IS NULL AND seen.field = 'presence'
-      AND (seen.new_value = 'missing' OR EXISTS (
-        SELECT 1 FROM changes AS gone
-        WHERE gone.list = 'inboxes' AND gone.inbox_id IS NULL AND gone.item_id = seen.item_id
-          AND gone.field = 'presence' AND gone.new_value = 'missing' AND gone.id < seen.id))
+  ),
+  -- Each conversation that went, when it returned, and its status between: the one that its next change of
+  -- status names as the old one, or the present one.
+  absences AS (
+    SELECT gone.inbox_id, gone.observed_at AS gone_at,
+      (SELECT back.observed_at FROM changes AS back
+       WHERE back.list = 'conversations' AND back.inbox_id = gone.inbox_id
+         AND back.item_id = gone.item_id AND back.id > gone.id
+         AND back.field IN ('assignee_id', 'presence', 'status') AND back.field = 'presence'
+       ORDER BY back.id LIMIT 1) AS back_at,
+      coalesce(
+        (SELECT STATUS_OF(later.old_value) FROM changes AS later
+         WHERE later.list = 'conversations' AND later.inbox_id = gone.inbox_id
+           AND later.item_id = gone.item_id AND later.id > gone.id
+           AND later.field IN ('assignee_id', 'presence', 'status') AND later.field = 'status'
+         ORDER BY later.id LIMIT 1),
+        (SELECT STATUS_OF(conversations.status) FROM conversations
+         WHERE conversations.inbox_id = gone.inbox_id AND conversations.id = gone.item_id)) AS status
+    FROM inboxes
+    CROSS JOIN changes AS gone
+    WHERE gone.list = 'conversations' AND gone.field IN ('presence', 'status')
+      AND gone.field = 'presence' AND gone.inbox_id = inboxes.id
+      AND gone.old_value = 'present' AND gone.new_value = 'missing'
+  ),
+  moments AS (
+    SELECT inbox_id, gone_at AS at, 1 AS went, 0 AS returned, 0 AS lost, 0 AS back
+    FROM absences WHERE status <> 'closed'
+    UNION ALL
+    SELECT inbox_id, back_at, 0, 1, 0, 0 FROM absences WHERE status <> 'closed' AND back_at IS NOT NULL
+    UNION ALL
+    SELECT inbox_id, observed_at, 0, 0, CASE WHEN new_value = 'missing' THEN n ELSE 0 END,
+      CASE WHEN new_value = 'missing' THEN 0 ELSE n END
+    FROM swept WHERE status <> 'closed'
+  ),
+  dated AS (
+    SELECT day, inbox_id, sum(went) AS went, sum(returned) AS returned, sum(lost) AS lost, sum(back) AS back
+    FROM (
+      SELECT moments.*, (SELECT days.day FROM report_days AS days WHERE days.starts_at <= moments.at
+        ORDER BY days.starts_at DESC LIMIT 1) AS day
+      FROM moments) AS on_days
+    GROUP BY day, inbox_id
+  ),
+  backlog AS (
+    SELECT day, inbox_id, sum(conversations) AS n FROM backlog_daily WHERE status <> 'closed'
+    GROUP BY day, inbox_id
   ),
   counted AS (
     SELECT days.day, known.inbox_id,
@@ -39,7 +83,6 @@ WITH RECURSIVE
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'present'
-         AND swept.observed_at >= known.since
          AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS appeared,
       (SELECT count(*) FROM changes
        WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
@@ -48,13 +91,40 @@ WITH RECURSIVE
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'missing'
-         AND swept.observed_at >= known.since
-         AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed
+         AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed,
+      -- The first sweep of an inbox ends during its first day: what was open then is the opening backlog.
+      CASE WHEN days.starts_at <= known.since THEN (
+        SELECT coalesce(sum(
+          (SELECT count(*) FROM status_spans AS begun
+           WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
+             AND begun.from_at > known.since AND begun.from_at < days.ends_at)
+          - (SELECT count(*) FROM status_spans AS ended
+             WHERE ended.inbox_id = statuses.inbox_id AND NOT (ended.status <> statuses.status)
+               AND ended.to_at > known.since AND ended.to_at < days.ends_at)), 0)
+        FROM statuses
+        WHERE statuses.inbox_id = known.inbox_id AND statuses.status <> 'closed') END AS gained_on_first
     FROM known
     JOIN report_days AS days ON days.ends_at > known.since AND days.starts_at <= NOW()
+  ),
+  joined AS (
+    SELECT counted.day, counted.inbox_id, counted.appeared, counted.removed,
+      coalesce(turned.closed, 0) AS closed, coalesce(turned.reopened, 0) AS reopened,
+      coalesce(dated.went, 0) AS went, coalesce(dated.returned, 0) AS returned,
+      coalesce(dated.lost, 0) AS lost, coalesce(dated.back, 0) AS back, coalesce(backlog.n, 0) AS closing,
+      CASE WHEN counted.gained_on_first IS NOT NULL THEN coalesce(backlog.n, 0) - counted.gained_on_first
+        ELSE lag(coalesce(backlog.n, 0)) OVER (PARTITION BY counted.inbox_id ORDER BY counted.day)
+        END AS opening
+    FROM counted
+    LEFT JOIN turned ON turned.day = counted.day AND turned.inbox_id = counted.inbox_id
+    LEFT JOIN dated ON dated.day = counted.day AND dated.inbox_id = counted.inbox_id
+    LEFT JOIN backlog ON backlog.day = counted.day AND backlog.inbox_id = counted.inbox_id
   )
-SELECT counted.day, counted.inbox_id, CAST(counted.appeared AS INTEGER) AS appeared,
-  CAST(coalesce(turned.closed, 0) AS INTEGER) AS closed,
-  CAST(coalesce(turned.reopened, 0) AS INTEGER) AS reopened, CAST(counted.removed AS INTEGER) AS removed
-FROM counted
-LEFT JOIN turned ON turned.day = counted.day AND turned.inbox_id = counted.inbox_id
+SELECT day, inbox_id, CAST(appeared AS INTEGER) AS appeared, CAST(closed AS INTEGER) AS closed,
+  CAST(reopened AS INTEGER) AS reopened, CAST(removed AS INTEGER) AS removed,
+  CAST(opening AS INTEGER) AS opening_backlog,
+  -- `changes` do not say with which status a conversation appeared; the other figures do.
+  CAST(closing - opening - reopened - returned - back + closed + went + lost AS INTEGER) AS came_open,
+  CAST(returned AS INTEGER) AS returned_open, CAST(went AS INTEGER) AS went_open,
+  CAST(back AS INTEGER) AS open_back_with_inbox, CAST(lost AS INTEGER) AS open_lost_with_inbox,
+  CAST(closing AS INTEGER) AS closing_backlog
+FROM joined

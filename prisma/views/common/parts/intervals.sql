@@ -31,7 +31,8 @@
   events AS (
     SELECT inbox_id, item_id, id, field, new_value, observed_at,
       lead(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS next_at,
-      lag(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS before_at
+      lag(observed_at) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS before_at,
+      lag(observed_at, 2) OVER (PARTITION BY inbox_id, item_id ORDER BY id) AS second_before_at
     FROM changes
     WHERE list = 'conversations' AND field IN ('assignee_id', 'presence', 'status') AND field <> '$2'
       AND (field = 'presence' OR $3(old_value) <> $3(new_value)) AND IN_SCOPE(inbox_id, item_id)
@@ -40,6 +41,9 @@
     -- Intervals that begin with a change or with an appearance. An appearance records no value: the value is
     -- the old value of the next change, or the present value.
     SELECT events.inbox_id, events.item_id, events.id AS change_id, events.field, events.before_at,
+      -- A return with another value writes two changes with one instant; the one before them is the removal.
+      CASE WHEN events.before_at = events.observed_at THEN events.second_before_at ELSE events.before_at END
+        AS gone_at,
       events.observed_at AS from_at,
       CASE WHEN events.next_at IS NULL
         THEN (SELECT deleted_at FROM conversations
@@ -58,7 +62,7 @@
     UNION ALL
     -- First intervals of conversations from before the first complete sweep: no change records their
     -- appearance.
-    SELECT first.inbox_id, first.id, NULL, NULL, NULL, first.first_seen_at,
+    SELECT first.inbox_id, first.id, NULL, NULL, NULL, NULL, first.first_seen_at,
       coalesce(
         (SELECT later.observed_at FROM changes AS later
          WHERE later.list = 'conversations' AND later.inbox_id = first.inbox_id AND later.item_id = first.id
@@ -91,13 +95,12 @@
         -- A conversation that appeared was missing when the previous complete sweep began, and when it was
         -- last seen to be gone. The later of the two counts.
         WHEN own.change_id IS NOT NULL THEN coalesce(
-          (SELECT CASE WHEN own.field = 'presence' AND sweeps.started_at < own.before_at THEN own.before_at
-            ELSE sweeps.started_at END
+          (SELECT CASE WHEN sweeps.started_at < own.gone_at THEN own.gone_at ELSE sweeps.started_at END
            FROM changes AS begun
            JOIN sweeps ON sweeps.list = 'conversations' AND sweeps.inbox_id = begun.inbox_id
              AND sweeps.state = 'complete' AND sweeps.id < begun.sweep_id
            WHERE begun.id = own.change_id ORDER BY sweeps.id DESC LIMIT 1),
-          CASE WHEN own.field = 'presence' THEN own.before_at END)
+          own.gone_at)
       END AS from_earliest,
       -- `changes` alone do not tell from_earliest: housekeeping deletes sweeps, a set clock shifts them.
       (own.change_id IS NOT NULL AND (stays.from_at IS NULL OR stays.from_at <= own.from_at)

@@ -29,6 +29,13 @@ export async function syncTwice(mirror: TestMirror, apartMs = GONE_AFTER_MS): Pr
   return await mirror.sync({ acceptAccount: true });
 }
 
+/** Two syncs a second apart, whose deletions a person accepts: in a small world nothing else confirms them. */
+export async function syncAccepted(mirror: TestMirror): Promise<PassReport> {
+  await mirror.sync({ acceptAccount: true });
+  mirror.clock.advance(1000);
+  return await mirror.sync({ acceptAccount: true, acceptDeletes: true });
+}
+
 /**
  * Syncs until no row is a suspect: once more if there are any. A person accepts deletions that are held, or
  * that nothing can confirm because the service lists no other row of their kind.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
-import { syncTwice } from '../support/settle.ts';
+import { syncAccepted } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { ask, minute } from './support.ts';
 
@@ -25,7 +25,7 @@ async function lived(
   for (const [nth, one] of happen.entries()) {
     mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + nth * HOUR - mirror.clock.now());
     one(mirror, inbox, ids);
-    await syncTwice(mirror, 1000);
+    await syncAccepted(mirror);
   }
   mirror.clock.advance(Date.parse('2026-03-02T09:00:00Z') + happen.length * HOUR - mirror.clock.now());
   return { mirror, inboxId: inbox.id, ids };
@@ -98,7 +98,7 @@ describe('status_intervals', () => {
     const { mirror, inboxId, ids } = await lived(1);
     const { world } = mirror.sandbox;
     world.removeConversation(inboxId, ids[0]!);
-    await mirror.sync();
+    await syncAccepted(mirror);
     mirror.clock.advance(HOUR);
     world.restoreConversation(inboxId, ids[0]!);
     world.setStatus(inboxId, ids[0]!, 'closed');
@@ -129,7 +129,7 @@ describe('status_intervals', () => {
       { appeared: 2, removed: 2 },
     ]);
     mirror.sandbox.world.removeInbox([...mirror.sandbox.world.inboxes.keys()][0]!);
-    await syncTwice(mirror, 1000);
+    await syncAccepted(mirror);
     expect((await stretches(mirror, 'status_intervals', 'status', ids[0]!)).at(-1)).toEqual([
       'open',
       '10:00',

@@ -199,7 +199,7 @@ test('`tables` prints every table and view with its columns and description, as 
   expect(one.stdout).toMatch(/^conversations \(table\) {2}The conversations of each inbox\./);
   expect(one.stdout).toMatch(/\nassignee_id +text\n/);
   expect(JSON.parse((await program.run('tables', 'reopens', '--json')).stdout)).toMatchObject([
-    { name: 'reopens', columns: ['inbox_id', 'conversation_id', 'closes', 'reopens'] },
+    { name: 'reopens', columns: ['inbox_id', 'conversation_id', 'closes', 'reopens', 'last_reopened_at'] },
   ]);
   expect(await program.run('tables', 'conversation')).toMatchObject({
     exitCode: 2,

@@ -5,7 +5,7 @@ import { iso } from '../../src/database/instants.ts';
 import { measuredDelay } from '../../src/status/delay.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
-import { syncTwice } from '../support/settle.ts';
+import { syncAccepted } from '../support/settle.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ask, minute } from './support.ts';
 
@@ -56,7 +56,7 @@ test('backlog_now counts by status, close as closed, and every unknown status as
     },
   ]);
   world.removeInbox(other.id);
-  await syncTwice(mirror, 1000);
+  await syncAccepted(mirror);
   expect((await ask(mirror, `SELECT inbox_id FROM backlog_now`)).map((row) => row['inbox_id'])).toEqual([
     inbox.id,
   ]);
@@ -161,7 +161,7 @@ test('unassigned_age restarts when the inbox returns', async () => {
   await mirror.sync();
   mirror.clock.advance(HOUR);
   world.removeInbox(id);
-  await syncTwice(mirror, 1000);
+  await syncAccepted(mirror);
   expect(await ask(mirror, `SELECT * FROM unassigned_age`)).toEqual([]);
   mirror.clock.advance(HOUR);
   world.restoreInbox(id);
@@ -182,7 +182,7 @@ test('tag_volume counts live and not closed conversations of used, unused and go
   await mirror.sync();
   world.removeConversation(inbox.id, c!);
   world.removeTag(inbox.id, bug!);
-  await syncTwice(mirror, 1000);
+  await syncAccepted(mirror);
   const rows = await ask(
     mirror,
     `SELECT tag_id, conversations, not_closed FROM tag_volume ORDER BY conversations DESC, not_closed DESC`,

@@ -1,12 +1,12 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, isMirrorError } from '../core/errors.ts';
 import { harmless, type Io, paint, printLine, withClockTimes, wrapped } from '../session/terminal.ts';
-import { addChanges } from './commands/changes.ts';
+import { addChanges } from './commands/read/changes.ts';
 import { addDemo } from './commands/demo.ts';
-import { addExport } from './commands/export.ts';
+import { addExport } from './commands/read/export.ts';
 import { addLookup } from './commands/lookup.ts';
-import { addMcp } from './commands/mcp.ts';
-import { addQuery } from './commands/query.ts';
+import { addMcp } from './commands/read/mcp.ts';
+import { addQuery } from './commands/read/query.ts';
 import { addResync } from './commands/resync.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addCompletion } from './commands/setup/completion.ts';
@@ -17,7 +17,7 @@ import { addStart } from './commands/start.ts';
 import { addPlan } from './commands/plan.ts';
 import { addStatus } from './commands/status.ts';
 import { addSync } from './commands/sync.ts';
-import { addTables } from './commands/tables.ts';
+import { addTables } from './commands/read/tables.ts';
 import type { Runner } from './options.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.ts';
 /** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma');
 
-/** What a column of the mirror holds. A `day` is a text such as `2026-03-02`. */
+/** The kind of values in a column of the mirror. A `day` is a text such as `2026-03-02`. */
 export type ValueKind = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'day' | 'json';
 
 const KINDS: Readonly<Record<string, ValueKind>> = {

@@ -16,7 +16,7 @@ export type Control = 'returned' | 'not-returned' | 'no-other-row';
 /** For how many ms an answer counts. */
 const VALID_MS = { returned: HOUR, 'not-returned': 10 * MINUTE };
 
-/** What is known of a mirror's service: lists are swept side by side, and one answer serves them all. */
+/** The answers of a mirror's service: lists are swept side by side, and one answer serves them all. */
 interface Known {
   readonly answers: Map<ListName, { readonly control: Control; readonly until: number }>;
   readonly underWay: Map<ListName, Promise<Control>>;

@@ -140,7 +140,7 @@ function spentLine(spent: readonly SpentKind[]): string {
   return `spent     requests of the last 24 h: ${spentWords(spentParts(spent))}`;
 }
 
-/** What requests were for, for people. */
+/** The requests by their purpose, in words. */
 export function spentWords({ wholeLists, singlePages, lookups, commands }: SpentParts): string {
   const parts = [
     `whole lists ${thousands(wholeLists)}`,

@@ -17,7 +17,7 @@ export function outlineOf(program: Command, parent = ''): Outlined[] {
   });
 }
 
-/** What the program's help says of a command in one line. */
+/** A command's line in the program's help. */
 export function summaryOf({ command }: Outlined): string {
   return command.summary() || command.description();
 }

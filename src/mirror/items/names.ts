@@ -16,7 +16,7 @@ export interface NamedChange extends ChangeRecord {
   readonly permalink: string | null;
 }
 
-/** What is shown of an item of each list: `inbox_id`, `id` and `name`. */
+/** The name of each item of a list, with its ids: `inbox_id`, `id` and `name`. */
 const SOURCES: Readonly<Record<ListName, string>> = {
   inboxes: `SELECT id AS inbox_id, id, display_name AS name FROM inboxes`,
   users: `

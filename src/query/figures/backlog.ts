@@ -80,7 +80,7 @@ export async function readBacklogDays(
   );
 }
 
-/** What came and what was closed on each day, the oldest first. */
+/** New and closed conversations of each day, the oldest day first. */
 export async function readFlowDays(read: Read, inboxId: string | null, since: string): Promise<FlowDay[]> {
   const [ofDays, values] = ofDaysSince(since, inboxId);
   return await read<FlowDay>(

@@ -5,7 +5,7 @@ import { sqlitePath } from '../../database/sqlite/file.ts';
 import { openReadOnly } from '../open.ts';
 import { type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from '../result.ts';
 
-/** What one statement may cost. */
+/** The limits of one statement. */
 export interface Bounds {
   /** At most this many rows are returned. */
   readonly rows: number;

@@ -2,7 +2,7 @@ import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../../database/views.ts';
 
-/** What the first intervals of conversations have in common; instants in the stored form (`iso`). */
+/** The values that the first intervals of a page's conversations share; instants as stored (`iso`). */
 interface Beginning {
   readonly fromAt: string;
   readonly fromEarliest: string | null;

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
-import type { Clock } from '../../core/clock.ts';
-import { EXIT, MirrorError } from '../../core/errors.ts';
-import { LIST_NAMES } from '../../core/lists.ts';
-import type { Cursor } from '../../mirror/history/cursor.ts';
-import type { ChangeFilter } from '../../mirror/history/read.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
-import type { Io } from '../../session/terminal.ts';
-import { refuseTwoFormats, wholeNumber } from '../arguments.ts';
-import { checkFilter, type FilterOptions, parseFilter } from '../change-filter.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { EXIT, MirrorError } from '../../../core/errors.ts';
+import { LIST_NAMES } from '../../../core/lists.ts';
+import type { Cursor } from '../../../mirror/history/cursor.ts';
+import type { ChangeFilter } from '../../../mirror/history/read.ts';
+import type { Mirror } from '../../../mirror/mirror.ts';
+import type { Io } from '../../../session/terminal.ts';
+import { refuseTwoFormats, wholeNumber } from '../../arguments.ts';
+import { checkFilter, type FilterOptions, parseFilter } from '../../change-filter.ts';
 import {
   type Format,
   formatOption,
@@ -16,8 +16,8 @@ import {
   notEmpty,
   rawOption,
   type Runner,
-} from '../options.ts';
-import type { ChangePrinter } from '../output/changes.ts';
+} from '../../options.ts';
+import type { ChangePrinter } from '../../output/changes.ts';
 
 /** At most 100 changes in a table, if neither a beginning nor a limit is given. */
 const TABLE_ROWS = 100;
@@ -77,11 +77,11 @@ export function addChanges(program: Command, run: Runner): void {
 
 async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   refuseTwoFormats(options);
-  const { systemClock } = await import('../../session/clock.ts');
-  const { openReader } = await import('../../session/reader.ts');
-  const { changePrinter } = await import('../output/changes.ts');
+  const { systemClock } = await import('../../../session/clock.ts');
+  const { openReader } = await import('../../../session/reader.ts');
+  const { changePrinter } = await import('../../output/changes.ts');
   const clock = systemClock();
-  const { readCursor } = await import('../../mirror/mirror.ts');
+  const { readCursor } = await import('../../../mirror/mirror.ts');
   const filter = await parseFilter(options, clock.now());
   const request = parseOptions(options, filter, readCursor);
   const { mirror } = await openReader(io);
@@ -144,7 +144,7 @@ async function printStored(
   { filter, after: first, limit, onlyNew, inTable }: Request,
   printer: ChangePrinter,
 ): Promise<Cursor> {
-  const { placeAfter } = await import('../../mirror/mirror.ts');
+  const { placeAfter } = await import('../../../mirror/mirror.ts');
   // Read the last place first, so that `--follow` also prints the changes that arrive meanwhile.
   const last = await history.newestCursor();
   if (onlyNew) return last;
@@ -169,7 +169,7 @@ async function printNew(
   first: Cursor,
   printer: ChangePrinter,
 ): Promise<void> {
-  const { placeAfter } = await import('../../mirror/mirror.ts');
+  const { placeAfter } = await import('../../../mirror/mirror.ts');
   let after = first;
   while (!signal.aborted) {
     for await (const changes of mirror.history.batchesAfter(after, filter)) {

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { EXIT, MirrorError } from '../../core/errors.ts';
-import { plural, thousands } from '../../core/humanize.ts';
-import type { ExportRun } from '../../export/manifest.ts';
-import type { Format } from '../../export/encoder.ts';
-import { type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
-import { jsonOption, notEmpty, rawOption, type Runner } from '../options.ts';
+import { EXIT, MirrorError } from '../../../core/errors.ts';
+import { plural, thousands } from '../../../core/humanize.ts';
+import type { ExportRun } from '../../../export/manifest.ts';
+import type { Format } from '../../../export/encoder.ts';
+import { type Io, printJson, printLine, printWarning } from '../../../session/terminal.ts';
+import { jsonOption, notEmpty, rawOption, type Runner } from '../../options.ts';
 
 /** The folder of an export without `--out`, below the working directory. */
 const FOLDER = 'inbox-mirror-export';
@@ -48,10 +48,10 @@ export function addExport(program: Command, run: Runner): void {
 }
 
 async function runExport(io: Io, tables: string[], options: Options): Promise<number> {
-  const { exportTables } = await import('../../export/export.ts');
-  const { openReadOnly } = await import('../../query/open.ts');
-  const { systemClock } = await import('../../session/clock.ts');
-  const { readerConfig } = await import('../../session/reader.ts');
+  const { exportTables } = await import('../../../export/export.ts');
+  const { openReadOnly } = await import('../../../query/open.ts');
+  const { systemClock } = await import('../../../session/clock.ts');
+  const { readerConfig } = await import('../../../session/reader.ts');
   const sinceId = options.sinceId === undefined ? null : await placeIn(io, options.sinceId);
   const mirror = await openReadOnly(readerConfig(io).databaseUrl, io.signal);
   const progress = await progressOn(io);
@@ -81,8 +81,8 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
  * @throws MirrorError `USAGE`, or `CURSOR_AHEAD` or `OTHER_EPOCH` for a cursor of another history
  */
 async function placeIn(io: Io, text: string): Promise<number> {
-  const { readCursor } = await import('../../mirror/mirror.ts');
-  const { openReader } = await import('../../session/reader.ts');
+  const { readCursor } = await import('../../../mirror/mirror.ts');
+  const { openReader } = await import('../../../session/reader.ts');
   const place = readCursor(text);
   if (place === null)
     throw new MirrorError(
@@ -126,8 +126,8 @@ async function progressOn({ stderr }: Io): Promise<Progress> {
 }
 
 async function printRun(io: Io, run: ExportRun, { json, out, sinceId }: Options): Promise<void> {
-  const { isBehind, sentenceOf } = await import('../../query/reads/ages.ts');
-  const { renderTable } = await import('../output/table.ts');
+  const { isBehind, sentenceOf } = await import('../../../query/reads/ages.ts');
+  const { renderTable } = await import('../../output/table.ts');
   if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
   if (json) {
     printJson(io.stdout, JSON.stringify(run, null, 2));

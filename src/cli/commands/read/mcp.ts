@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { EXIT } from '../../core/errors.ts';
-import { type Io, printLine } from '../../session/terminal.ts';
-import { parseTimeout } from '../arguments.ts';
-import type { Runner } from '../options.ts';
+import { EXIT } from '../../../core/errors.ts';
+import { type Io, printLine } from '../../../session/terminal.ts';
+import { parseTimeout } from '../../arguments.ts';
+import type { Runner } from '../../options.ts';
 
 export function addMcp(program: Command, run: Runner): void {
   program
@@ -18,10 +18,10 @@ export function addMcp(program: Command, run: Runner): void {
 
 async function runMcp(io: Io, timeout: string): Promise<number> {
   const limitMs = parseTimeout(timeout);
-  const { serveAssistant } = await import('../../assistant/server.ts');
-  const { openReadOnly } = await import('../../query/open.ts');
-  const { keyToMask } = await import('../../session/config/secrets.ts');
-  const { readerConfig } = await import('../../session/reader.ts');
+  const { serveAssistant } = await import('../../../assistant/server.ts');
+  const { openReadOnly } = await import('../../../query/open.ts');
+  const { keyToMask } = await import('../../../session/config/secrets.ts');
+  const { readerConfig } = await import('../../../session/reader.ts');
   const { databaseUrl } = readerConfig(io);
   // An assistant shows a server that does not start better than one that fails at each question.
   await (await openReadOnly(databaseUrl)).close();

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { EXIT, MirrorError } from '../../core/errors.ts';
-import type { TableDescription } from '../../query/tables.ts';
-import { asCell, type Io, paint, printJson, printLine, wrapped } from '../../session/terminal.ts';
-import { jsonOption, type Runner } from '../options.ts';
+import { EXIT, MirrorError } from '../../../core/errors.ts';
+import type { TableDescription } from '../../../query/tables.ts';
+import { asCell, type Io, paint, printJson, printLine, wrapped } from '../../../session/terminal.ts';
+import { jsonOption, type Runner } from '../../options.ts';
 
 export function addTables(program: Command, run: Runner): void {
   program
@@ -21,8 +21,8 @@ export function addTables(program: Command, run: Runner): void {
 }
 
 async function printTables(io: Io, name: string | undefined, json: boolean): Promise<number> {
-  const { describe } = await import('../../query/tables.ts');
-  const { readerConfig } = await import('../../session/reader.ts');
+  const { describe } = await import('../../../query/tables.ts');
+  const { readerConfig } = await import('../../../session/reader.ts');
   const described = await describe(readerConfig(io).databaseUrl);
   const shown = name === undefined ? described : [await tableOf(described, name)];
   const [only] = shown;
@@ -38,7 +38,7 @@ async function tableOf(described: readonly TableDescription[], name: string): Pr
   const found =
     described.find((one) => one.name === name) ?? described.find((one) => one.name === name.toLowerCase());
   if (found !== undefined) return found;
-  const { nearest } = await import('../../query/nearest.ts');
+  const { nearest } = await import('../../../query/nearest.ts');
   const names = described.map((one) => one.name);
   const near = nearest(name, names);
   const advice =
@@ -50,7 +50,7 @@ async function tableOf(described: readonly TableDescription[], name: string): Pr
 
 /** The views, which answer questions, then the tables: a line for each. */
 async function overviewOf(io: Io, described: readonly TableDescription[]): Promise<string> {
-  const { renderTable } = await import('../output/table.ts');
+  const { renderTable } = await import('../../output/table.ts');
   const sorted = [
     ...described.filter(({ kind }) => kind === 'view'),
     ...described.filter(({ kind }) => kind === 'table'),
@@ -65,7 +65,7 @@ async function columnsOf(
   io: Io,
   { name, kind, description, columns, types }: TableDescription,
 ): Promise<string> {
-  const { renderTable } = await import('../output/table.ts');
+  const { renderTable } = await import('../../output/table.ts');
   const title = `${paint(io.stdout, 'bold', asCell(name))} (${kind})  ${description}`.trimEnd();
   const titles = [{ title: 'column' }, { title: 'type' }];
   const rows = columns.map((column, index) => [asCell(column), asCell(types[index] ?? '')]);

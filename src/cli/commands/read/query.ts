@@ -1,11 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
-import { unlessAborted } from '../../core/abortable.ts';
-import { EXIT, MirrorError } from '../../core/errors.ts';
-import type { Io } from '../../session/terminal.ts';
-import { parseLimit, parseTimeout, refuseTwoFormats } from '../arguments.ts';
-import { type Format, formatOption, jsonFormatOption, rawOption, type Runner } from '../options.ts';
+import { unlessAborted } from '../../../core/abortable.ts';
+import { EXIT, MirrorError } from '../../../core/errors.ts';
+import type { Io } from '../../../session/terminal.ts';
+import { parseLimit, parseTimeout, refuseTwoFormats } from '../../arguments.ts';
+import { type Format, formatOption, jsonFormatOption, rawOption, type Runner } from '../../options.ts';
 
 interface QueryOptions {
   readonly json?: boolean;
@@ -50,8 +50,8 @@ async function runQuery(
   refuseTwoFormats({ json, format });
   const limit = most === undefined ? undefined : parseLimit(most, format);
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
-  const { openReadOnly } = await import('../../query/open.ts');
-  const { readerConfig } = await import('../../session/reader.ts');
+  const { openReadOnly } = await import('../../../query/open.ts');
+  const { readerConfig } = await import('../../../session/reader.ts');
   const config = readerConfig(io);
   const sql = argument === '-' ? await unlessAborted(text(process.stdin), io.signal) : argument;
   const late = new AbortController();
@@ -62,7 +62,7 @@ async function runQuery(
     try {
       const querying = mirror.query(sql);
       // Loads while the database runs the query.
-      const [{ printRows }, result] = await Promise.all([import('../output/rows.ts'), querying]);
+      const [{ printRows }, result] = await Promise.all([import('../../output/rows.ts'), querying]);
       // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
       await printRows(io, result, { format, raw, limit }, signal);

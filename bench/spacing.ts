@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { IN_FLIGHT } from '../src/core/budget.ts';
 import { type Random, randomStream } from '../src/sandbox/world/random.ts';
 import { type Launch, spaceByArrival } from '../src/service/gate/spacing.ts';
 import { aligned } from './figures.ts';
@@ -17,9 +18,6 @@ const { values } = parseArgs({
 });
 const requests = Number(values.requests);
 const gapMs = 1000 / Number(values.rate);
-
-/** At most 4 requests in flight, as in the gate. */
-const IN_FLIGHT = 4;
 
 /**
  * A network. `latencyMs`: shortest round trip. `jitterMs`: the largest random addition, half of it each way.

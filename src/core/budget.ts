@@ -19,6 +19,9 @@ export interface Budget {
   readonly isUsedUp?: boolean;
 }
 
+/** At most this many requests are under way at a time. */
+export const IN_FLIGHT = 4;
+
 /** A request without an answer is given up after this many ms. It can arrive at the service until then. */
 export const REQUEST_TIMEOUT_MS = 30 * SECOND;
 

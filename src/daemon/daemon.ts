@@ -9,9 +9,9 @@ import type { Log } from '../session/log.ts';
 import { AccountCheck } from '../sync/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
-import { SIDE_BY_SIDE } from '../sync/pass.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
+import { PLACES } from '../sync/planning/planner.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
 import type { ReadPages } from './sweeps/pages.ts';
@@ -153,7 +153,7 @@ export class Daemon {
       if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
-      if (ordered) await this.#orders.beginNext(trouble, this.#outage === null ? SIDE_BY_SIDE : 1);
+      if (ordered) await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
       if (trouble === null) await this.#sweeps.beginDue();
     } catch (error) {
       this.#handleError(error);

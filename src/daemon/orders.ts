@@ -52,9 +52,9 @@ export class OrderRunner {
   /**
    * Begins or resumes the oldest order. A new order begins even in trouble, as a person's command would; one
    * that stopped short waits until the trouble is over.
-   * @param sideBySide lists to sweep at once; in an outage one is enough to test the service
+   * @param places lists to sweep side by side; in an outage one is enough to test the service
    */
-  async beginNext(trouble: Trouble | null, sideBySide: number): Promise<void> {
+  async beginNext(trouble: Trouble | null, places: number): Promise<void> {
     if (this.#current !== null) return;
     const { mirror, clock } = this.#deps;
     const order = await mirror.orders.next();
@@ -62,7 +62,7 @@ export class OrderRunner {
     if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#notBefore)) return;
     this.#logOnce(order, order.startedAt === null ? 'order started' : 'resuming an order');
     this.#current = { order, stop: new AbortController(), ended: Promise.resolve() };
-    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, sideBySide);
+    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, places);
   }
 
   /** Stops the current order after its current pages. The next daemon resumes it. */
@@ -71,14 +71,14 @@ export class OrderRunner {
     await this.#current?.ended;
   }
 
-  async #carryOut(order: Order, signal: AbortSignal, sideBySide: number): Promise<void> {
+  async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {
     const { client, mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const report = await runPass(deps, order, sideBySide);
+      const report = await runPass(deps, order, places);
       await this.#reportEnd(order, report);
       problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
     } catch (error) {

@@ -5,17 +5,11 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import { IN_FLIGHT } from '../service/gate/turnstile.ts';
 import type { SweepDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
+import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
 import { reachIn, sweepList } from './sweep.ts';
-
-/**
- * At most this many lists are swept at a time: one for each request in flight, so that slow answers do not
- * lower the rate.
- */
-export const SIDE_BY_SIDE = IN_FLIGHT;
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
 export interface PassReport {
@@ -27,18 +21,14 @@ export interface PassReport {
 /**
  * Sweeps the lists of the spec: inboxes first, then every other list of every live inbox, several at a time.
  * Errors of the service do not throw: the report has them, list by list.
- * @param sideBySide at most this many lists at a time
+ * @param places at most this many lists at a time
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function runPass(
-  deps: SweepDeps,
-  spec: PassSpec,
-  sideBySide = SIDE_BY_SIDE,
-): Promise<PassReport> {
+export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES): Promise<PassReport> {
   const { mirror, clock, onEvent } = deps;
   const pass = await mirror.passes.begin(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
-  const run = new PassRun(deps, spec, pass, sideBySide);
+  const run = new PassRun(deps, spec, pass, places);
   try {
     await run.sweepAll();
   } catch (error) {

@@ -1,6 +1,6 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
-import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { type Budget, IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
 import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
@@ -14,9 +14,6 @@ import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7, page: 7 } as const;
-
-/** At most this many requests are under way at a time. */
-export const IN_FLIGHT = 4;
 
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;

@@ -1,4 +1,4 @@
-import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { type Budget, hourlyShare, IN_FLIGHT } from '../../core/budget.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 
 /** The changes that one complete sweep found: rows that were new, different or gone. */
@@ -38,8 +38,11 @@ const PRIOR: Record<ListName, { changes: number; hours: number }> = {
 /** The weight of a stale row, by kind of list. Inboxes count double: an unknown inbox hides all its lists. */
 const WEIGHT: Record<ListName, number> = { inboxes: 2, users: 1, tags: 1, conversations: 1 };
 
-/** At most this many lists are swept side by side: as many as the gate lets be in flight. */
-export const PLACES = 4;
+/**
+ * At most this many lists are swept side by side: one for each request in flight, so that slow answers do not
+ * lower the rate.
+ */
+export const PLACES = IN_FLIGHT;
 
 /** Two more places are only for small lists, so that larger ones never keep them waiting. */
 const PLACES_FOR_SMALL = 2;

@@ -36,6 +36,12 @@ export interface Boot {
 /** A difference of up to this many ms does not count as a set clock. */
 export const CLOCK_TOLERANCE_MS = 1000;
 
+/**
+ * The ledger follows the clock at least this often (ms). After a boot, requests are as old as they were at
+ * the last time.
+ */
+export const FOLLOW_CLOCK_MS = 10 * MINUTE;
+
 /** True if the wall clock was set between two readings of the same run of a machine. */
 export function wasSet(boot: Pick<Boot, 'at'>, last: Pick<Boot, 'at'>): boolean {
   return Math.abs(boot.at - last.at) > CLOCK_TOLERANCE_MS;

@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, MINUTE, SECOND, wasSet } from '../core/clock.ts';
+import { type Clock, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access, OtherAccount } from '../mirror/gate/account.ts';
@@ -36,9 +36,6 @@ export interface DaemonDeps {
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
 }
-
-/** The ledger follows the clock at least this often (ms), also while no request is sent. */
-const FOLLOW_CLOCK_MS = 10 * MINUTE;
 
 /** Milliseconds between two ticks. An order begins within two ticks. */
 const POLL_MS = SECOND;
@@ -160,6 +157,7 @@ export class Daemon {
     }
   }
 
+  /** Lets the ledger follow the clock, also while no request is sent. */
   async #followClock(): Promise<void> {
     const { clock, mirror } = this.#deps;
     const monotonic = clock.monotonic();

@@ -1,7 +1,15 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Budget, IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
-import { type Clock, HOUR, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import {
+  type Clock,
+  FOLLOW_CLOCK_MS,
+  HOUR,
+  type LedgerTime,
+  MINUTE,
+  SECOND,
+  wasSet,
+} from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
@@ -29,12 +37,6 @@ const FILL_MS = { least: 10 * MINUTE, most: HOUR };
  * wall clock and rounds to whole milliseconds.
  */
 const LEDGER_MARGIN_MS = 50;
-
-/**
- * The ledger follows the clock at least this often (ms). After a boot, requests are as old as they were at
- * the last time.
- */
-const FOLLOW_CLOCK_MS = 10 * MINUTE;
 
 /** A call stops at its third slot in a row that comes too late. */
 const MOST_LATE = 3;

@@ -107,6 +107,17 @@ function numberAsText(_key: string, value: unknown): unknown {
   return isExactNumber(value) ? value.rawJSON : value;
 }
 
+/** A number of digits as JSON writes it: an {@link ExactNumber} if JavaScript would round it. */
+export function exactNumber(digits: string): number | ExactNumber {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) ? number : exact.rawJSON(digits);
+}
+
+/** True for an object of JSON: not null, no array, and no {@link ExactNumber}. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
+}
+
 /** True for an {@link ExactNumber}; false for a number that JavaScript holds exactly. */
 export function isExactNumber(value: unknown): value is ExactNumber {
   return exact.isRawJSON(value);
@@ -114,11 +125,7 @@ export function isExactNumber(value: unknown): value is ExactNumber {
 
 /** JSON text with the keys of every object sorted, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part) && !isExactNumber(part)
-      ? sortKeys(part)
-      : part,
-  );
+  return JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sortKeys(part) : part));
 }
 
 function sortKeys(object: object): object {

@@ -1,6 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
 import { onOneLine, plural } from '../core/humanize.ts';
-import { isExactNumber, parseExact } from '../core/json.ts';
+import { isExactNumber, isObject, parseExact } from '../core/json.ts';
 
 /** The rows of one list answer and the token of the next page; null on the last page. */
 export interface ListAnswer {
@@ -108,9 +108,7 @@ function wordsOf(text: string): string {
 }
 
 function asObject(value: unknown): Record<string, unknown> | null {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) && !isExactNumber(value)
-    ? (value as Record<string, unknown>)
-    : null;
+  return isObject(value) ? value : null;
 }
 
 /** Describes a value by its keys or its type, never by its content. */

@@ -1,4 +1,4 @@
-import { isExactNumber, parseExact } from '../../core/json.ts';
+import { isExactNumber, isObject, parseExact } from '../../core/json.ts';
 import { headerOf, Refusal, type SandboxRequest } from './messages.ts';
 
 /**
@@ -52,10 +52,6 @@ async function readForm({ body = '' }: SandboxRequest, type: string): Promise<It
   } catch {
     throw new Refusal(400, 'the body is not multipart/form-data');
   }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
 }
 
 /** Returns text as it is and a number as text with all its digits; undefined for anything else. */

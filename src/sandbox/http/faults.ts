@@ -1,5 +1,4 @@
-import { parseExact } from '../../core/json.ts';
-import { isObject } from './bodies.ts';
+import { isObject, parseExact } from '../../core/json.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
 
 /**

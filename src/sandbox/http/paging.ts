@@ -1,9 +1,8 @@
-import { parseExact } from '../../core/json.ts';
+import { exactNumber, isObject, parseExact } from '../../core/json.ts';
 import type { SandboxOptions } from '../options.ts';
 import { lowerBound } from '../world/ids.ts';
-import { idAsText, isObject } from './bodies.ts';
+import { idAsText } from './bodies.ts';
 import { Refusal } from './messages.ts';
-import { exactNumber } from './wire.ts';
 
 /** The order of a list's rows: by their ids, or one that has nothing to do with the ids. */
 type Order = 'asc' | 'desc' | 'mixed';

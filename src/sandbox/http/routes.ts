@@ -1,3 +1,4 @@
+import { exactNumber } from '../../core/json.ts';
 import { IdMap } from '../world/ids.ts';
 import { messageIds } from '../world/messages.ts';
 import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
@@ -5,7 +6,6 @@ import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
 import { createNote } from './notes.ts';
 import { pageOf, readPageRequest } from './paging.ts';
-import { exactNumber } from './wire.ts';
 import { createDraft, createTag, updateConversation } from './writes.ts';
 
 /**

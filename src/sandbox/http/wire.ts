@@ -1,24 +1,8 @@
-import type { ExactNumber } from '../../core/json.ts';
+import { type ExactNumber, exactNumber } from '../../core/json.ts';
 import type { SandboxOptions } from '../options.ts';
 import type { SandboxConversation, SandboxInbox, SandboxTag, SandboxUser } from '../world/rows.ts';
 
 type WireId = string | number | ExactNumber;
-
-/** Converts an id to a JSON number that keeps every digit, even past 2^53. */
-export function exactNumber(id: string): number | ExactNumber {
-  const number = Number(id);
-  return Number.isSafeInteger(number) ? number : rawNumber(JSON, id);
-}
-
-// `JSON.rawJSON` is ES2025; TypeScript's library does not declare it yet.
-function rawNumber(json: object, digits: string): ExactNumber {
-  if (!knowsRawJson(json)) throw new TypeError('JSON.rawJSON is missing: the sandbox needs Node 22 or later');
-  return json.rawJSON(digits);
-}
-
-function knowsRawJson(json: object): json is { rawJSON(text: string): ExactNumber } {
-  return 'rawJSON' in json;
-}
 
 /** Converts epoch seconds to the form of the option `timestamps`. */
 function instantOf(form: SandboxOptions['timestamps'], seconds: number): number | string {

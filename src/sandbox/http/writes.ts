@@ -1,9 +1,9 @@
+import { exactNumber, isObject } from '../../core/json.ts';
 import { findMessage } from '../world/messages.ts';
 import type { SandboxConversation, SandboxInbox } from '../world/rows.ts';
-import { readFields, idAsText, isObject, readJsonBody } from './bodies.ts';
+import { idAsText, readFields, readJsonBody } from './bodies.ts';
 import type { Context } from './context.ts';
 import { jsonAnswer, Refusal, type SandboxAnswer, type SandboxRequest } from './messages.ts';
-import { exactNumber } from './wire.ts';
 
 // The operations of spec §4.4, with the bodies of docs/service.md; notes are in notes.ts. Each checks the
 // whole request first.

@@ -46,14 +46,17 @@ export interface SlotLimits {
 /** A slot, or the reason for none and the milliseconds to wait before the next attempt. */
 export type Grant =
   /**
-   * `probe`: a pause has expired but not ended. A good answer to this request ends it. `slowdown`: as in
+   * `isTrial`: a pause has expired but not ended. A good answer to this request ends it. `slowdown`: as in
    * `GateState`.
    */
-  | { readonly granted: true; readonly id: number; readonly probe: boolean; readonly slowdown: number }
+  | { readonly granted: true; readonly id: number; readonly isTrial: boolean; readonly slowdown: number }
   | {
       readonly granted: false;
-      /** `clock`: another process has followed another clock since. The ledger must follow again. */
-      readonly because: 'spacing' | 'pause' | 'probe' | 'budget' | 'key' | 'clock';
+      /**
+       * `trial`: the request after a pause is under way. `clock`: another process has followed another clock
+       * since; the ledger must follow again.
+       */
+      readonly because: 'spacing' | 'pause' | 'trial' | 'budget' | 'key' | 'clock';
       readonly waitMs: number;
     };
 

@@ -44,8 +44,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
     AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${texts(':own', 'own')}) AND ${blockedFor} > 0`;
   const othersTurn = `SELECT 1 FROM leases
     WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
-  // After a pause one request leaves alone: the half-open probe.
-  const probeOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
+  // After a pause one request leaves alone: the trial of a half-open breaker.
+  const trialOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
   // The ledger's instants belong to another setting of the clock. Null without a boot, which refuses nothing.
   const otherClock = `SELECT 1 FROM gate_state
@@ -58,9 +58,9 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
         AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
-        AND NOT EXISTS (${probeOut})
+        AND NOT EXISTS (${trialOut})
         AND NOT EXISTS (${otherClock})
-      RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS probe,
+      RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS is_trial,
         (SELECT slowdown FROM gate_state) AS slowdown`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
@@ -68,7 +68,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
          WHERE paused_until > :now) AS pause,
         EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
-        EXISTS (${probeOut}) AS probe_out,
+        EXISTS (${trialOut}) AS trial_out,
         EXISTS (${otherClock}) AS other_clock,
         (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
          WHERE sent_at > :windowStart ORDER BY sent_at DESC LIMIT 1 OFFSET :cap - 1) AS frees`,
@@ -122,7 +122,7 @@ export class Slots {
     );
     if (row !== undefined) {
       await this.#dropClaim();
-      return { granted: true, id: row.id, probe: Boolean(row.probe), slowdown: row.slowdown ?? 1 };
+      return { granted: true, id: row.id, isTrial: Boolean(row.is_trial), slowdown: row.slowdown ?? 1 };
     }
     const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
     const refusal = refusalOf(explanation);
@@ -152,7 +152,7 @@ export class Slots {
 
 interface Granted {
   readonly id: number;
-  readonly probe: boolean | number;
+  readonly is_trial: boolean | number;
   readonly slowdown: number | null;
 }
 
@@ -162,7 +162,7 @@ interface Explanation {
   readonly pause: number | null;
   readonly key_refused: boolean | number;
   readonly others_turn: boolean | number;
-  readonly probe_out: boolean | number;
+  readonly trial_out: boolean | number;
   readonly other_clock: boolean | number;
   /** Ms from now to the sending of the request that must leave the window first; negative. */
   readonly frees: number | null;
@@ -174,7 +174,7 @@ function refusalOf(limits: Explanation | undefined): Grant & { granted: false } 
   if (limits?.pause) return { granted: false, because: 'pause', waitMs: limits.pause };
   if (typeof limits?.frees === 'number')
     return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + limits.frees + 1 };
-  if (limits?.probe_out) return { granted: false, because: 'probe', waitMs: POLL_MS };
+  if (limits?.trial_out) return { granted: false, because: 'trial', waitMs: POLL_MS };
   // The gate retries soon, even if a long wait is expected, because an answer can shorten it.
   const waitMs = Math.min(limits?.spacing ?? (limits?.others_turn ? POLL_MS : 1), POLL_MS);
   return { granted: false, because: 'spacing', waitMs: Math.max(1, waitMs) };

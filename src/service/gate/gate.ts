@@ -132,7 +132,7 @@ class LedgerGate implements Gate {
   ): Promise<void> {
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
-    if (kind === 'throttled') await this.#turnstile.refuseLongPause(clock.now());
+    if (kind === 'throttled') await this.#turnstile.throwIfLongPause(clock.now());
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
     const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;
@@ -168,7 +168,7 @@ class LedgerGate implements Gate {
 
     if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {
-      await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.wallClock());
+      await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.ledgerNow());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
     }
     const status = ended.kind === 'lost' ? null : ended.answer.status;
@@ -183,7 +183,7 @@ class LedgerGate implements Gate {
     onEnded?.({ status, waitedMs, durationMs: at - slot.start });
     if (wasServed(ended)) {
       this.#lastGoodAt = at;
-      if (slot.probe && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
+      if (slot.isTrial && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
       await this.#turnstile.ease();
     }
     return ended;
@@ -202,7 +202,7 @@ class LedgerGate implements Gate {
   /** Pauses the gate after a 429. @returns whether the service refuses this path alone */
   async #strike(requestId: number, answer: Answer): Promise<boolean> {
     const { ledger, onEvent, budget } = this.#options;
-    const now = await this.#turnstile.wallClock();
+    const now = await this.#turnstile.ledgerNow();
     const hint = retryAfter(answer.retryAfter, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const words = readErrorMessage(answer.body);

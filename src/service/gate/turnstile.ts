@@ -65,7 +65,7 @@ export interface SlotRequest {
 export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
-  readonly probe: boolean;
+  readonly isTrial: boolean;
   /** The fingerprint of the key in use. */
   readonly fingerprint: string;
   readonly start: number;
@@ -137,11 +137,11 @@ export class Turnstile {
   }
 
   /** Reads the ledger's clock. If the clock was set, the ledger follows first (docs/decisions/0003). */
-  async wallClock(): Promise<number> {
+  async ledgerNow(): Promise<number> {
     return (await this.#readClock()).now;
   }
 
-  /** Like {@link wallClock}. `asked`: when it asked for the time (monotonic ms), which is no later. */
+  /** Like {@link ledgerNow}. `asked`: when it asked for the time (monotonic ms), which is no later. */
   async #readClock(): Promise<{ now: number; asked: number }> {
     const { clock, ledger } = this.#options;
     for (;;) {
@@ -165,7 +165,7 @@ export class Turnstile {
    */
   async confirmClock(requestId: number): Promise<Confirmation | null> {
     if (!this.#isDoubted) return null;
-    const confirmation = await this.#options.ledger.confirmClock(requestId, await this.wallClock());
+    const confirmation = await this.#options.ledger.confirmClock(requestId, await this.ledgerNow());
     this.#isDoubted = confirmation?.confirmedMs === null;
     // Requests may have left the window.
     this.#fillAt = 0;
@@ -174,11 +174,11 @@ export class Turnstile {
 
   /** Shortens the gap after a good answer, if 429s have lengthened it. */
   async ease(): Promise<void> {
-    if (this.#slowdown > 1) this.#slowdown = await this.#options.ledger.ease(await this.wallClock());
+    if (this.#slowdown > 1) this.#slowdown = await this.#options.ledger.ease(await this.ledgerNow());
   }
 
   /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
-  async refuseLongPause(now: number): Promise<void> {
+  async throwIfLongPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
     const state = await ledger.gateState();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
@@ -219,7 +219,7 @@ export class Turnstile {
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;
         this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
-        return { slot: { id: grant.id, probe: grant.probe, fingerprint, start, recordedAt }, end };
+        return { slot: { id: grant.id, isTrial: grant.isTrial, fingerprint, start, recordedAt }, end };
       }
       if (grant.because === 'budget') {
         this.#fillAt = 0;
@@ -230,7 +230,7 @@ export class Turnstile {
         continue;
       }
       if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
-      if (grant.because === 'pause') await this.refuseLongPause(now);
+      if (grant.because === 'pause') await this.throwIfLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
   }
@@ -260,14 +260,14 @@ export class Turnstile {
     if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
     // Another process may have followed a clock that was set for a moment.
     this.#followed = null;
-    const now = await this.wallClock();
+    const now = await this.ledgerNow();
     const { left, freesInMs } = await ledger.budgetLeft(cap, now);
     this.#throttle.fill(left + reserve);
     this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
     if (left > 0) return;
     const { refusedKey, cause } = await ledger.gateState();
     if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
-    await this.refuseLongPause(now);
+    await this.throwIfLongPause(now);
     throw this.#budgetSpent(cap, freesInMs, now);
   }
 

@@ -82,7 +82,7 @@ test('a database that grants three slots in a row too late stops the call, which
   expect(await count(database, 'requests')).toBe(3);
 });
 
-test('a probe whose slot comes too late lets another probe leave', async () => {
+test('a trial whose slot comes too late lets another trial leave', async () => {
   const { start, sandbox, clock } = benchOf();
   const path = await freshMirrorFile();
   let grants = 0;

@@ -72,7 +72,7 @@ test('a request that always draws 429 opens the breaker, although others are ser
   expect(sandbox.arrivals.filter(({ path }) => path.startsWith('/v1/inboxes/1'))).toHaveLength(3);
 });
 
-test('after a pause has ended, requests leave side by side, not as probes', async () => {
+test('after a pause has ended, requests leave side by side, not as trials', async () => {
   const bench = benchOf();
   const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
   await times(10, () => process.ask());

@@ -160,7 +160,7 @@ test('requests under way together that all draw 429 count as one strike', async 
   expect(events.map(({ kind }) => kind)).toEqual(['paused', 'opened']);
 });
 
-test('after a pause the gate sends one probe, and releases the others on its good answer', async () => {
+test('after a pause the gate sends one trial, and releases the others on its good answer', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '10' } });
@@ -178,7 +178,7 @@ test('after a pause the gate sends one probe, and releases the others on its goo
   expect(sandbox.arrivals).toHaveLength(7);
 });
 
-test('a 429 for the probe keeps all other requests at the gate', async () => {
+test('a 429 for the trial keeps all other requests at the gate', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;
   answerWith(bench, TOO_MANY, TOO_MANY);
@@ -236,7 +236,7 @@ test('an answer already under way at the 429 does not end the pause', async () =
   expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil: null });
 });
 
-test('the answer of a probe does not end a pause that began after the probe had left', async () => {
+test('the answer of a trial does not end a pause that began after the trial had left', async () => {
   const bench = benchOf();
   const { clock, sandbox } = bench;
   const { ask, ledger, reported } = await bench.start(await freshMirrorFile());
@@ -244,9 +244,9 @@ test('the answer of a probe does not end a pause that began after the probe had 
   const answers = [TOO_MANY, OK, { ...TOO_MANY, headers: { 'retry-after': '60' } }];
   sandbox.script(() => answers[sandbox.arrivals.length - 11]);
 
-  const probe = ask({ way: () => (sandbox.arrivals.length === 10 ? [0, 0] : [0, 20_000]) });
+  const trial = ask({ way: () => (sandbox.arrivals.length === 10 ? [0, 0] : [0, 20_000]) });
   await bench.arrived(12);
-  // A person opens the gate while the probe is under way. The next request draws a new 429.
+  // A person opens the gate while the trial is under way. The next request draws a new 429.
   await ledger.openGate();
   const next = ask();
   await bench.arrived(13);
@@ -254,7 +254,7 @@ test('the answer of a probe does not end a pause that began after the probe had 
   const { pausedUntil } = await ledger.gateState();
   expect(pausedUntil?.getTime()).toBeGreaterThan(clock.now() + 30_000);
 
-  expect(await probe).toMatchObject({ ok: true });
+  expect(await trial).toMatchObject({ ok: true });
   expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil });
   await next;
   expect(await ledger.gateState()).toMatchObject({ strikes: 1, pausedUntil: null });

@@ -10,10 +10,6 @@ import { limitStopTime } from './stop.ts';
 import { watchKeyFile } from './watches/key-file.ts';
 import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 
-export interface RunOptions extends ServeOptions {
-  readonly version: string;
-}
-
 /**
  * The daemon's life, from the open session to the stop. Everything that it acquires is released in reverse
  * order when the caller closes the session.
@@ -23,7 +19,7 @@ export interface RunOptions extends ServeOptions {
 export async function runDaemon(
   io: Io,
   session: Session,
-  { version, metrics, onPlan }: RunOptions,
+  { metrics, onPlan }: ServeOptions,
 ): Promise<number> {
   const { config, log } = session;
   try {
@@ -34,7 +30,7 @@ export async function runDaemon(
     let damage: string | null = null;
     const endpoints = await openEndpoints(session, {
       metrics,
-      version,
+      version: io.version,
       role: () => role,
       damage: () => damage,
     });

@@ -21,20 +21,20 @@ export function addStart(program: Command, run: Runner): void {
         'See docs/deploy.md for systemd, Docker and Kubernetes, docs/http.md for the endpoints,\n' +
         'docs/logging.md for the log.',
     )
-    .action(() => run((io) => runStart(io, program.version() ?? '')));
+    .action(() => run(runStart));
 }
 
-async function runStart(io: Io, version: string): Promise<number> {
+async function runStart(io: Io): Promise<number> {
   const { createMetrics } = await import('../../daemon/http/metrics.ts');
   const { runDaemon } = await import('../../daemon/run.ts');
   const { systemClock } = await import('../../session/clock.ts');
   const { withSession } = await import('../../session/session.ts');
   const { printPlan } = await import('../output/plan.ts');
-  const metrics = createMetrics({ version, clock: systemClock() });
+  const metrics = createMetrics({ version: io.version, clock: systemClock() });
   const serve = async (session: Session): Promise<number> => {
     const { config, clock } = session;
     const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
-    return await runDaemon(io, session, { version, metrics, onPlan });
+    return await runDaemon(io, session, { metrics, onPlan });
   };
   return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
 }

@@ -18,7 +18,7 @@ const RETRY_MS = 10 * SECOND;
  */
 export async function openEndpoints(
   session: Session,
-  process: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
+  daemon: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
   const { config, clock, log, mirror, keyUse, defer } = session;
   let listening: Endpoints | null = null;
@@ -26,14 +26,14 @@ export async function openEndpoints(
   const open = async (): Promise<void> => {
     const endpoints = createEndpoints({
       ...config.http,
-      ...process,
+      ...daemon,
       databaseUrl: config.databaseUrl,
       reportTimezone: config.reportTimezone,
       clock,
       log,
       ping: () => mirror.leaseHolder(),
       status: () => {
-        const self = { ...thisProcess(), isWriter: process.role() === 'active' };
+        const self = { ...thisProcess(), isWriter: daemon.role() === 'active' };
         return readJudgedStatus(mirror, { now: clock.now(), config, self, others: keyUse.others() });
       },
       details: (status) => readDetails(mirror, config, status),

@@ -181,13 +181,13 @@ function addRoutes(
   const ping = shareRead({ read: options.ping, patienceMs: PING_PATIENCE_MS, clock, log });
 
   server.get('/healthz', async (_request, reply) => {
-    const process = {
+    const facts = {
       role: role(),
       uptime_seconds: Math.floor((clock.monotonic() - startedAt) / SECOND),
       version,
     };
     const failed = (database: string): FastifyReply =>
-      reply.code(503).send({ status: 'failed', database, ...process });
+      reply.code(503).send({ status: 'failed', database, ...facts });
     const damage = options.damage();
     if (damage !== null) return await failed(damage);
     try {
@@ -196,7 +196,7 @@ function addRoutes(
       if (!isMirrorError(error, 'DATABASE')) throw error;
       return await failed(error.message);
     }
-    return await reply.send({ status: 'ok', database: 'ok', ...process });
+    return await reply.send({ status: 'ok', database: 'ok', ...facts });
   });
   server.get('/readyz', async (request, reply) => {
     const readiness = readinessOf(await status());

@@ -7,7 +7,7 @@ import type { Log } from '../../session/log.ts';
 const SHARED_MS = SECOND;
 
 export interface SharedReadOptions<Result, Given> {
-  /** Receives what the client has given whose request begins the read. */
+  /** Receives the value of the client whose request begins the read. */
   readonly read: (given: Given) => Promise<Result>;
   /** A client waits at most this many ms of real time, whatever `clock` shows. */
   readonly patienceMs: number;

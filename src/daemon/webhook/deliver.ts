@@ -6,6 +6,7 @@ import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { History } from '../../mirror/history/read.ts';
 import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
 import type { Names } from '../../mirror/items/names.ts';
+import type { Receiver } from '../../session/config/parsers.ts';
 import type { Log } from '../../session/log.ts';
 import { signedHeaders } from './sign.ts';
 
@@ -28,7 +29,7 @@ export interface WebhookDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly post: Post;
-  readonly webhook: { readonly url: string; readonly secret: string };
+  readonly webhook: Receiver;
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +46,7 @@ const ATTEMPTS_ALONE = 3;
 const POLL_MS = SECOND;
 const DATABASE_RETRY_MS = 30 * SECOND;
 
-/** What this process has learned about the receiver. */
+/** This process's findings about the receiver. */
 interface Learned {
   /** Changes in one delivery. It shrinks when the receiver refuses the content of several. */
   size: number;
@@ -96,7 +97,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   if (last === undefined) return POLL_MS;
 
   const answer = await send(deps, changes);
-  // We aborted the request while stopping: do not count it as a failed delivery.
+  // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   let after = afterAnswer(before, answer, last.id, clock.now());
   if (CONTENT_REFUSED.has(answer.status)) {

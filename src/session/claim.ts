@@ -4,6 +4,7 @@ import { type Clock, SECOND } from '../core/clock.ts';
 import { codeOf, isMirrorError } from '../core/errors.ts';
 import type { Claimant, Lease, ProcessOrigin } from '../mirror/lease.ts';
 import type { Mirror, Writer } from '../mirror/mirror.ts';
+import { bootId } from './clock.ts';
 import type { Log } from './log.ts';
 
 /** Milliseconds from one renewal of the lease to the next. */
@@ -51,7 +52,7 @@ function startOf(pid: number): string | null {
 
 /** This process's origin; undefined if the system is not Linux. */
 function ownOrigin(): ProcessOrigin | undefined {
-  const boot = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  const boot = bootId();
   const namespace = readOrNull(() => readlinkSync('/proc/self/ns/pid'));
   const started = startOf(process.pid);
   if (boot === null || namespace === null || started === null) return undefined;

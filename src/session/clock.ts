@@ -33,7 +33,7 @@ export function systemClock(): Clock {
 }
 
 /** The id of this run of the machine, the same in all its containers; null if the system provides none. */
-function bootId(): string | null {
+export function bootId(): string | null {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {

@@ -12,8 +12,7 @@ import { openExisting, openReadOnly } from '../query/open.ts';
 import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
-import type { OtherMirror } from './key/records.ts';
-import { keyScope } from './key/records.ts';
+import { keyScope, type OtherMirror } from './key/records.ts';
 import { openKeyUse } from './key/use.ts';
 import { type Io, printWarning } from './terminal.ts';
 

@@ -1,4 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
+import { CLOSED_WORDS } from '../../core/lists.ts';
 
 /**
  * The kinds of conversation that the planner tells apart: open or closed, and how long ago the mirror saw it
@@ -13,10 +14,7 @@ export const AGES = AGE_EDGES.length + 2;
 export const NEVER = AGES - 1;
 export const KINDS = 2 * AGES;
 
-/** Statuses of a conversation that needs no more work, in small letters (docs/service.md). */
-const FINAL = new Set(['close', 'closed']);
-
-/** What decides a conversation's kind. */
+/** The columns that decide a conversation's kind. */
 export interface SeenRow {
   readonly id: string;
   readonly status: string | null;
@@ -35,7 +33,7 @@ export function ageIndex(ageMs: number): number {
  * @param baselineAt a row that is as old as the first complete sweep was not seen to appear
  */
 export function kindOf(row: SeenRow, { at, baselineAt }: { at: number; baselineAt: number }): number {
-  const isClosed = FINAL.has((row.status ?? '').toLowerCase());
+  const isClosed = CLOSED_WORDS.includes((row.status ?? '').toLowerCase());
   const isEvent = row.changedAt > row.firstSeenAt || row.firstSeenAt > baselineAt;
   const age = isEvent ? ageIndex(at - row.changedAt) : NEVER;
   return (isClosed ? 0 : AGES) + age;

@@ -85,8 +85,8 @@ export class Suspects extends SuspectReader {
 
   /**
    * Closes the walk of a sweep that has every page: a live row that is on none of them becomes a suspect. A
-   * second call changes nothing. After a row without a readable id, which may
-   * be any of them, the sweep suspects no row.
+   * second call changes nothing. After a row without a readable id, which may be any of them, the sweep
+   * suspects no row.
    * @returns the sweep's suspects
    */
   async closeWalk(sweep: Sweep, now: number): Promise<Suspect[]> {

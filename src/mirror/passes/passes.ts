@@ -72,7 +72,7 @@ export class Passes {
         spec.acceptAccount,
       );
       if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
-      const startedAt = Math.max(now, (await lastHeartbeat(tx)) + 1);
+      const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists }, now));
       await tx.execute(
         `UPDATE sync_requests SET state = 'running', started_at = $2, heartbeat_at = $2 WHERE id = $1`,
@@ -131,7 +131,7 @@ async function insertPass(
  * When a sweep was last active, epoch ms; 0 if never. A pass begins later than that, even if the clock was
  * set back: sweeps of earlier passes must not count as sweeps of this one.
  */
-async function lastHeartbeat(tx: Sql): Promise<number> {
+async function lastSweepHeartbeat(tx: Sql): Promise<number> {
   const [last] = await tx.query<{ heartbeat_at: Date }>(
     `SELECT heartbeat_at FROM (SELECT heartbeat_at FROM sweeps ORDER BY id DESC LIMIT 1000) AS latest
      ORDER BY heartbeat_at DESC LIMIT 1`,

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import { codeOf, EXIT, MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
@@ -41,10 +42,7 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   if (options.activity === 0)
     printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
   printLine(io.stdout, 'Ctrl-C stops it and discards its data.');
-  await new Promise<void>((resolve) => {
-    if (io.signal.aborted) resolve();
-    else io.signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  if (!io.signal.aborted) await once(io.signal, 'abort');
   await server.close();
   printLine(io.stdout, `Stopped after ${plural(sandbox.arrivals.length, 'request')}.`);
   return EXIT.done;

@@ -9,7 +9,7 @@ import { delayRecord, readingRecord } from '../../status/json.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
 import { gateWords } from './status/gate.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
 
 /** All that `plan` prints. */
 export interface OutlookReport {
@@ -62,13 +62,13 @@ function nextTable(output: Output, { now, outlook, lost, names, readsPages }: Ou
   if (outlook.pages === 0 && lost.length > 0)
     return 'No page can be read singly now: the lines that begin with "whole" say why.';
   if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
-  const columns = [
+  const columns: Column[] = [
     { title: 'in' },
     { title: 'inbox' },
-    { title: 'page', align: 'right' as const },
+    { title: 'page', align: 'right' },
     { title: 'why' },
-    { title: 'age then', align: 'right' as const },
-    { title: 'rows to expect', align: 'right' as const },
+    { title: 'age then', align: 'right' },
+    { title: 'rows to expect', align: 'right' },
   ];
   const rows = outlook.next
     .slice(0, MOST_ROWS)

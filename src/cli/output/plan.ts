@@ -1,7 +1,7 @@
 import { thousands, duration } from '../../core/humanize.ts';
 import { type Output, paint, printLine, wrapped } from '../../session/terminal.ts';
 import type { KindLoad, Load } from '../../sync/planning/load.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
 
 /**
  * Prints each schedule with the requests that a pass costs and its next slots: three if the terminal is wide
@@ -9,13 +9,13 @@ import { renderTable } from './table.ts';
  * @param timezone of the schedules, and of the printed slots
  */
 export function printPlan(output: Output, load: Load, timezone: string, now: number): void {
-  const columns = [
+  const columns: Column[] = [
     { title: 'list' },
     { title: 'schedule' },
     { title: `next (${timezone})` },
-    { title: 'lists', align: 'right' as const },
-    { title: 'requests per run', align: 'right' as const },
-    { title: 'per day', align: 'right' as const },
+    { title: 'lists', align: 'right' },
+    { title: 'requests per run', align: 'right' },
+    { title: 'per day', align: 'right' },
   ];
   const tableOf = (slots: number): string =>
     renderTable(

@@ -5,7 +5,7 @@ import { asText } from '../../query/cells.ts';
 import type { QueryResult } from '../../query/result.ts';
 import { asCell, type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
 import { MOST_TABLE_ROWS } from '../arguments.ts';
-import { renderTable } from './table.ts';
+import { GAP, renderTable } from './table.ts';
 
 /** A table has this many rows without a `--limit`. */
 const USUAL_ROWS = 1000;
@@ -148,9 +148,6 @@ function asBlocks(output: Output, { titles, texts }: Content, width: number): La
   });
   return { pieces: blocks, isCut };
 }
-
-/** Spaces between two columns. */
-const GAP = 2;
 
 /** No column is cut to fewer characters than this. */
 const LEAST = 12;

@@ -11,6 +11,9 @@ export interface Column {
   readonly width?: number;
 }
 
+/** Columns between two cells. */
+export const GAP = 2;
+
 const NO_LINES = {
   top: '',
   'top-mid': '',
@@ -26,11 +29,8 @@ const NO_LINES = {
   'mid-mid': '',
   right: '',
   'right-mid': '',
-  middle: '  ',
+  middle: ' '.repeat(GAP),
 };
-
-/** Columns between two cells. */
-const GAP = 2;
 
 /** The last column is wrapped to no fewer columns than this; with less room its text goes below the row. */
 const LEAST_ROOM = 20;

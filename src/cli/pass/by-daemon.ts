@@ -5,7 +5,14 @@ import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
-import { type Io, printFailure, printLine, printWarning, type Streams } from '../../session/terminal.ts';
+import {
+  type Io,
+  printFailure,
+  printJson,
+  printLine,
+  printWarning,
+  type Streams,
+} from '../../session/terminal.ts';
 import { withDisplay } from './display.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
@@ -23,7 +30,7 @@ export async function orderPass(
   const { mirror, clock } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now());
   const daemon = await liveDaemon(session);
-  if (json) printLine(stdout, JSON.stringify({ order: id, joined }));
+  if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
   else if (daemon !== null)

@@ -3,7 +3,7 @@ import { clockTime, thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
-import { type Output, printLine, wrapped } from '../../session/terminal.ts';
+import { type Output, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import { unknownInbox } from '../../sync/pass.ts';
 import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 
@@ -24,12 +24,12 @@ export async function printForecast(
   const window = await mirror.budget.windowByHour(clock.now());
   const forecast = await forecastResync(mirror, scope, config.budget, window);
   const endsAt = new Date(clock.now() + forecast.lastsMs);
-  printLine(
-    output,
-    json
-      ? JSON.stringify(asJson(forecast, endsAt), null, 2)
-      : wrapped(output, asWords(forecast, clockTime(endsAt, clock.now(), config.reportTimezone))),
-  );
+  if (json) {
+    printJson(output, JSON.stringify(asJson(forecast, endsAt), null, 2));
+    return;
+  }
+  const end = clockTime(endsAt, clock.now(), config.reportTimezone);
+  printLine(output, wrapped(output, asWords(forecast, end)));
 }
 
 /** @param end the time of day at which the resync would end */

@@ -4,7 +4,7 @@ import { acceptCommand } from '../../../core/lists.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { renderTable } from '../table.ts';
+import { type Column, renderTable } from '../table.ts';
 
 /**
  * The status in one sentence: the lists, what is wrong with the rest, the requests used, what comes next.
@@ -73,11 +73,11 @@ export function listSections(output: Output, status: JudgedStatus, all: boolean)
 }
 
 function listTable(output: Output, shown: readonly JudgedList[], status: JudgedStatus): string {
-  const columns = [
+  const columns: Column[] = [
     { title: 'inbox' },
     { title: 'list' },
     { title: 'complete as of' },
-    { title: 'rows', align: 'right' as const },
+    { title: 'rows', align: 'right' },
     { title: 'state' },
   ];
   const rows = shown.map((list) => [

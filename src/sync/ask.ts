@@ -17,9 +17,14 @@ const OPEN: Answer = { kind: 'open' };
  * tag by the name that the mirror knows. Only an id proves that a row is gone: the others may have changed.
  * @throws MirrorError
  */
-export async function askFor(...question: Parameters<typeof ask>): Promise<Answer> {
+export async function askFor(
+  client: Client,
+  key: ListKey,
+  suspect: Suspect,
+  options: CallOptions,
+): Promise<Answer> {
   try {
-    return await ask(...question);
+    return await ask(client, key, suspect, options);
   } catch (error) {
     if (!isMirrorError(error, 'LIST_FORBIDDEN')) throw error;
     // Withdrawn access is no absence.

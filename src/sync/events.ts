@@ -1,13 +1,6 @@
 import type { ListKey } from '../core/lists.ts';
 
-/**
- * An event of a running pass, for a progress display or a log. `page-read`: a page was read by its
- * bookmark. `lacking`: rows without a field that
- * the specification promises. `asking`: the service is asked for suspects. `acquitted`: it still has one of a
- * sample of them, so that none of them is suspected any longer. `held`: so many rows would be marked as
- * deleted that a person must accept it. `withheld`: the service refuses to say whether a suspect exists.
- * `fault`: an unknown error has ended the list's sweep.
- */
+/** An event of a running pass, for a progress display or a log. */
 export type PassEvent =
   | { readonly kind: 'pass-begun'; readonly resumedFrom: Date | null }
   | { readonly kind: 'list-known'; readonly key: ListKey; readonly expectedItems: number | null }
@@ -20,15 +13,22 @@ export type PassEvent =
       readonly changed: number;
       readonly last: boolean;
     }
+  /** A page was read by its bookmark. */
   | { readonly kind: 'page-read'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'rows'; readonly key: ListKey; readonly rows: RowCounts }
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
+  /** Rows lack a field that the specification promises. */
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
+  /** The service is asked for suspects. */
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }
   | { readonly kind: 'asking-ended'; readonly key: ListKey; readonly cause: string }
+  /** The service still has one of a sample of suspects, so that none of them is suspected any longer. */
   | { readonly kind: 'acquitted'; readonly key: ListKey; readonly suspects: number }
+  /** The service's answer does not prove whether a suspect exists. */
   | { readonly kind: 'withheld'; readonly key: ListKey; readonly cause: string }
+  /** An unknown error has ended the list's sweep. */
   | { readonly kind: 'fault'; readonly key: ListKey; readonly error: unknown }
+  /** So many rows would be marked as deleted that a person must accept it. */
   | { readonly kind: 'held'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'list-done'; readonly report: ListReport };
 

@@ -176,12 +176,15 @@ class PassRun {
   }
 }
 
-/** The error for an inbox that the service does not have; its message names up to 10 of those that it has. */
+/** At most this many inboxes in the message. */
+const MOST_NAMED = 10;
+
+/** The error for an inbox that the service does not have; it names those that the service has. */
 export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
-  const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
   return new MirrorError(
     'USAGE',
     `The service has no inbox ${inboxId}. ` +
-      `It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
+      `It has: ${known.join(', ') || 'none'}${inboxes.length > MOST_NAMED ? ', …' : ''}.`,
   );
 }

@@ -7,7 +7,7 @@ import { readDatabaseUrl } from '../session/config/database-url.ts';
 import { configError, readEnvironment } from '../session/config/environment.ts';
 import { type Change, changesOf, type ChangesOptions } from './changes.ts';
 import { type ListFreshness, readFreshness } from './freshness.ts';
-import { type PassOptions, type PassResult, runPassFor } from './passes.ts';
+import { type PassOptions, type PassResult, type ResyncOptions, runPassFor } from './passes.ts';
 import { refuseOldNode } from './runtime.ts';
 
 export { type ErrorCode, isMirrorError, MirrorError } from '../core/errors.ts';
@@ -15,7 +15,7 @@ export type { ListName } from '../core/lists.ts';
 export { Prisma, type ReadOnlyClient } from '../database/read-only.ts';
 export type { Change, ChangesOptions } from './changes.ts';
 export type { ListFreshness } from './freshness.ts';
-export type { ListResult, PassOptions, PassResult } from './passes.ts';
+export type { ListResult, PassOptions, PassResult, ResyncOptions } from './passes.ts';
 
 export interface OpenOptions {
   /** `file:…` or `postgresql://…`. Default: `DATABASE_URL` of the environment or of `.env`. */
@@ -45,9 +45,7 @@ export interface OpenedMirror extends AsyncDisposable {
    */
   sync(options?: PassOptions): Promise<PassResult>;
   /** As `sync`, but reads each list again from its first page, even if sweeps of it are unfinished. */
-  resync(
-    options?: PassOptions & { readonly acceptDeletes?: boolean; readonly acceptAccount?: boolean },
-  ): Promise<PassResult>;
+  resync(options?: ResyncOptions): Promise<PassResult>;
   /** Closes the connection and ends the loops over changes. A pass under way continues. */
   close(): Promise<void>;
 }
@@ -68,7 +66,7 @@ export async function openMirror(options: string | OpenOptions = {}): Promise<Op
   const whileOpen = (): void => {
     if (closing.signal.aborted) throw new MirrorError('USAGE', 'This mirror is closed. Open it again.');
   };
-  const runPass = (kind: 'sync' | 'resync', pass: PassOptions = {}): Promise<PassResult> =>
+  const runPass = (kind: 'sync' | 'resync', pass: ResyncOptions = {}): Promise<PassResult> =>
     runPassFor({ env: env ?? process.env, cwd, databaseUrl }, kind, pass);
   const close = async (): Promise<void> => {
     closing.abort();

@@ -19,6 +19,13 @@ export interface PassOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface ResyncOptions extends PassOptions {
+  /** Deletes at once, without a second witness, rows that the service does not list. */
+  readonly acceptDeletes?: boolean;
+  /** The mirror changes to the account that the service shows. */
+  readonly acceptAccount?: boolean;
+}
+
 /** How one list of a pass ended. */
 export interface ListResult extends Omit<ListReport, 'key' | 'items' | 'error'> {
   readonly list: ListName;
@@ -51,7 +58,7 @@ const queues = new Map<string, ReturnType<typeof serialQueue>>();
 export async function runPassFor(
   { env, cwd, databaseUrl }: Pick<Io, 'env' | 'cwd'> & { readonly databaseUrl: string },
   kind: PassSpec['kind'],
-  options: PassOptions & { readonly acceptDeletes?: boolean; readonly acceptAccount?: boolean },
+  options: ResyncOptions,
 ): Promise<PassResult> {
   const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false, acceptAccount = false } = options;
   refuseUnknown(lists);

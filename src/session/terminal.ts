@@ -22,7 +22,7 @@ export interface Io {
   readonly version: string;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The input of a person who is asked; absent where nobody can be. */
+  /** The input of a person who answers questions; absent if no person can. */
   readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;

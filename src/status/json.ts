@@ -224,8 +224,8 @@ function freshnessRecord(
     inbox_id: inboxId,
     state: freshness,
     complete_as_of: instant(completeAsOf),
-    age_seconds: completeAsOf === null ? null : Math.round((now - completeAsOf.getTime()) / 1000),
-    promise_seconds: promiseMs / 1000,
+    age_seconds: completeAsOf === null ? null : seconds(now - completeAsOf.getTime()),
+    promise_seconds: promiseMs / SECOND,
     failure,
   };
 }

@@ -27,7 +27,7 @@ export function passExitCode({ lists, stopped }: PassReport): number {
   return lists.some(({ outcome }) => outcome === 'paused') ? EXIT.resumable : EXIT.done;
 }
 
-/** What a report shows besides its figures. */
+/** The words that a report shows beside its figures. */
 interface Words {
   readonly cost: string;
   readonly inboxName: (id: string) => string | null;

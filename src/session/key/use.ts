@@ -150,7 +150,7 @@ class RecordedUse implements KeyUse {
   }
 }
 
-/** What status, `doctor` and the log say of other mirrors with the key. */
+/** The words of `status`, `doctor` and the log about other mirrors with the key. */
 export function othersWords(mirrors: readonly OtherMirror[]): string {
   const sent = plural(
     mirrors.reduce((sum, mirror) => sum + mirror.sent, 0),
@@ -159,7 +159,7 @@ export function othersWords(mirrors: readonly OtherMirror[]): string {
   return `${whoUses(mirrors)} this key and sent ${sent} in the last day`;
 }
 
-/** How the warning about other mirrors ends. */
+/** The end of the warning about other mirrors. */
 export function othersAdvice(mirrors: readonly OtherMirror[]): string {
   const files = mirrors.map(({ record }) => record).join(' ');
   return (

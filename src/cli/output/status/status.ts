@@ -70,7 +70,7 @@ function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string
   );
 }
 
-/** What the status and `doctor` say of others who use the account. */
+/** The words of `status` and `doctor` about others who use the account. */
 export function foreignWords(
   use: ForeignUse,
   { budget, now }: { budget: Pick<Budget, 'perSecond'>; now: number },

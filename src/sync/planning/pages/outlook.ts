@@ -28,7 +28,7 @@ export interface PlannedReading {
   readonly expected: number;
 }
 
-/** What will be read, and what the budget is worth. */
+/** The next readings, and the worth of the budget. */
 export interface Outlook {
   readonly pages: number;
   readonly rows: number;
@@ -52,7 +52,7 @@ interface OutlookOptions {
   /** The time zone whose hours of the week the profile has learned. */
   readonly timezone: string;
   readonly now: number;
-  /** When the gate opens, epoch ms: no reading is planned before. It is Infinity if nobody knows. */
+  /** When the gate opens, epoch ms: no reading is planned before. Infinity: it waits for another key. */
   readonly opensAt?: number;
   /** At most this many readings. */
   readonly most?: number;
@@ -138,11 +138,10 @@ function nextReadings(
  */
 function delaysOf(
   pages: readonly PlannedPage[],
-  { rates, timeline, now }: Moment,
+  moment: Moment,
   { budget, coverADay }: { budget: Budget; coverADay: number },
 ): Outlook['delays'] {
-  const hour = { rates, timeline, now };
-  const perHour = pages.map((page) => expectedChanges({ ...page, readAt: now - HOUR }, hour));
+  const perHour = pages.map((page) => expectedChanges({ ...page, readAt: moment.now - HOUR }, moment));
   const [roots, sum] = perHour.reduce(([a, b], rate) => [a + Math.sqrt(rate), b + rate], [0, 0]);
   return FACTORS.map((factor) => {
     const requests = (factor * scheduledCap(budget) - coverADay) / 24;

@@ -9,7 +9,7 @@ export interface PlannedPage extends PageView {
   readonly bookmark: StoredBookmark;
 }
 
-/** The schedule of conversations: what it asks of the pages. */
+/** The readings that the schedule of conversations demands. */
 export interface Cover {
   /** Every page that was read before this is due, and is read by `deadline`; epoch ms. */
   readonly since: number;
@@ -18,7 +18,7 @@ export interface Cover {
   readonly roundSince: number;
 }
 
-/** The cover of so many pages, and over how many days it is spread; null before the first slot. */
+/** The cover of a number of pages, null before the first slot, and the days over which it is spread. */
 export function coverOf(
   schedules: readonly Pick<Schedule, 'list' | 'dueSince' | 'nextAt'>[],
   pages: number,
@@ -85,7 +85,7 @@ export class PagePlan {
     return [...this.#pages.values()].flat();
   }
 
-  /** Takes a page for read at an instant (epoch ms), to look further ahead. */
+  /** Treats a page as read at an instant (epoch ms), to look further ahead. */
   touch(page: PlannedPage, readAt: number): void {
     const list = this.#pages.get(page.inboxId) ?? [];
     this.#pages.set(

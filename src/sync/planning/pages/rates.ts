@@ -39,7 +39,7 @@ interface Learned {
   at: number;
 }
 
-/** What the planner has learned: how often rows of each kind change, and how often new ones arrive. */
+/** The planner's knowledge: how often rows of each kind change, and how often new ones arrive. */
 export class Rates {
   readonly #learned: Map<string, Learned>;
   #unsaved = new Set<string>();
@@ -74,7 +74,7 @@ export class Rates {
     this.#learn(`arrivals/${inboxId}`, seen, now);
   }
 
-  /** What was learned since the last call. */
+  /** The rates learned since the last call. */
   unsaved(): StoredRate[] {
     const rows = [...this.#unsaved].map((name) => {
       const { events, hours, at } = this.#learned.get(name) ?? { events: 0, hours: 0, at: 0 };

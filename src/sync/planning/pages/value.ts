@@ -88,7 +88,7 @@ function partsOf(
   }
 }
 
-/** What a reading of a page has shown. */
+/** The findings of one reading of a page. */
 export interface Observed {
   readonly view: PageView;
   readonly baselineAt: number;

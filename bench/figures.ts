@@ -1,3 +1,11 @@
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+export function mean(values: readonly number[]): number {
+  return sum(values) / values.length;
+}
+
 /** The median; for an even number of values, the mean of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -30,4 +38,11 @@ export function aligned(rows: readonly (readonly string[])[]): string {
       )
       .join('   ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
+}
+
+/** The same table in Markdown. */
+export function markdown(rows: readonly (readonly string[])[]): string {
+  const [head, ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
+  const rule = `|${rows[0]!.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`;
+  return [head, rule, ...body].join('\n');
 }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { MINUTE } from '../src/core/clock.ts';
+import { thousands } from '../src/core/humanize.ts';
 import { iso } from '../src/database/instants.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { aligned, show } from './figures.ts';
@@ -24,7 +26,6 @@ const { values } = parseArgs({
 const size = { conversations: Number(values.conversations), inboxes: Number(values.inboxes) };
 /** The start of a daemon, its first readings included, does not count: minutes. */
 const WARM_UP = 2;
-const MINUTE_MS = 60_000;
 
 /** The aims: per cent of a core, and MB more than without single pages. */
 const AIMS = { cpu: 1, moreMb: 30 };
@@ -52,7 +53,7 @@ try {
 async function seed(): Promise<string> {
   const file = values.file ?? join(folder, 'seed.db');
   if (!existsSync(file)) {
-    logProgress(`filling a mirror of ${service.rows.toLocaleString('en-US')} rows`);
+    logProgress(`filling a mirror of ${thousands(service.rows)} rows`);
     const spec = { way: 'mirror', url: service.url, file, fewestPages: 0, sampleEvery: 0 } as const;
     await runPhase(spec, { profileTo: undefined });
   }
@@ -70,7 +71,7 @@ async function measure(file: string): Promise<Cost[]> {
   const used: Usage[][] = [];
   try {
     for (const minutes of [WARM_UP, Number(values.minutes)]) {
-      await sleep(minutes * MINUTE_MS);
+      await sleep(minutes * MINUTE);
       used.push(await Promise.all(daemons.map(({ child }) => usageOf(child))));
     }
   } finally {

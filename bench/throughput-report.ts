@@ -1,3 +1,4 @@
+import { thousands } from '../src/core/humanize.ts';
 import { aligned, show } from './figures.ts';
 import type { Sample } from './processes.ts';
 
@@ -80,7 +81,7 @@ export function aimsOf({ mirror, usual }: Report['figures'], endurance: Enduranc
 /** The report as text. */
 export function render({ machine, rows, pages, runs, figures, endurance, aims }: Report): string {
   const parts = [
-    `${rows.toLocaleString('en-US')} rows on ${pages} pages; ` +
+    `${thousands(rows)} rows on ${pages} pages; ` +
       `medians of ${runs} runs, a process for each phase\n${machine}`,
     aligned([
       ['', 'mirror', 'usual way', 'ratio', 'fetch only'],
@@ -127,7 +128,6 @@ function phaseRows(ours: Figures | null, theirs: Figures | null, fetched: Figure
     row('  of it main thread', (figures) => figures.mainThreadMsPerPage, less),
     row('peak RSS MB', (figures) => figures.peakRssMb, less),
   ];
-  if (ours?.written != null)
-    rows.push(['  rows written', ours.written.toLocaleString('en-US'), 'all', '', '']);
+  if (ours?.written != null) rows.push(['  rows written', thousands(ours.written), 'all', '', '']);
   return rows;
 }

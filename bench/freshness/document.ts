@@ -1,5 +1,6 @@
+import { plural, thousands } from '../../src/core/humanize.ts';
 import { COLUMNS, percent, PLANNER, type Report } from './report.ts';
-import { show } from '../figures.ts';
+import { markdown, show } from '../figures.ts';
 
 /** What the proof wants of an account, in minutes; null: no aim. */
 const AIMS: Readonly<Record<string, { mean: number; median: number | null; p95: number | null }>> = {
@@ -31,12 +32,12 @@ function sectionOf(report: Report): string {
   const columns = COLUMNS.filter(({ title }) => title !== 'unread');
   return [
     `## Account ${account.name}\n`,
-    `- ${account.inboxes} inboxes, ${count(account.conversations)} conversations, ` +
+    `- ${account.inboxes} inboxes, ${thousands(account.conversations)} conversations, ` +
       `${account.newADay} new on a working day`,
-    `- ${numbered(days, 'measured day')} after ${numbered(warm, 'day')} that do not count; ` +
-      `${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}; ${count(changes)} changes`,
+    `- ${plural(days, 'measured day')} after ${plural(warm, 'day')} that do not count; ` +
+      `${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}; ${thousands(changes)} changes`,
     `- the bound D\\*: ${show(bound)} minutes\n`,
-    tableOf([
+    markdown([
       columns.map(({ title }) => title),
       ...results.map((result) => columns.map((column) => column.of(result))),
     ]),
@@ -64,31 +65,17 @@ function verdict(name: string, is: number, atMost: number, unit: string): string
 
 function factsTable(reports: readonly Report[]): string {
   const rows: readonly (readonly [string, string, (report: Report) => string])[] = [
-    ['changes on a working day', '-', ({ facts }) => count(Math.round(facts.changesADay))],
+    ['changes on a working day', '-', ({ facts }) => thousands(Math.round(facts.changesADay))],
     ['gaps in a conversation under 15 min', '57 %', ({ facts }) => percent(facts.shortGaps)],
     ['changes in the newest 100 rows', '39 %', ({ facts }) => percent(facts.newest100)],
     ['changes in the newest 5 %', '88 %', ({ facts }) => percent(facts.newest5Percent)],
     ['a day of the weekend / a working day', '2 %', ({ facts }) => percent(facts.weekend)],
     ['Fano factor of the hourly counts', '14.7', ({ facts }) => facts.fano.toFixed(1)],
   ];
-  return tableOf([
+  return markdown([
     ['Measured from the trace', 'Aim', ...reports.map(({ account }) => account.name)],
     ...rows.map(([name, aim, of]) => [name, aim, ...reports.map(of)]),
   ]);
-}
-
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const [head, ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
-  const rule = `|${rows[0]!.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`;
-  return [head, rule, ...body].join('\n');
-}
-
-function numbered(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en-US');
 }
 
 const HEAD = `# How far the mirror lies behind

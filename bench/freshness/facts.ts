@@ -1,4 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { mean, sum } from '../figures.ts';
 import { isWeekend, START } from './account.ts';
 import { type Trace, TRACE_DAYS, withPlaces } from './trace.ts';
 
@@ -60,12 +61,4 @@ function fanoOf(days: readonly (readonly number[])[]): number {
       total += middle;
     }
   return variance / total;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length;
 }

@@ -1,3 +1,4 @@
+import { thousands } from '../../src/core/humanize.ts';
 import { PLANNER, type Report, type Result } from './report.ts';
 import { show } from '../figures.ts';
 
@@ -77,7 +78,7 @@ function heightOf({ results }: Report): number {
 function panelOf({ account, results, bound }: Report, top: number): string {
   const first = top + PANEL_HEAD;
   const bottom = first + LINE * results.length - 8;
-  const conversations = account.conversations.toLocaleString('en-US');
+  const conversations = thousands(account.conversations);
   const title = `${account.name}: ${account.inboxes} inboxes, ${conversations} conversations`;
   const grid = TICKS.flatMap(([minutes, label]) => [
     line('grid', x(minutes), first - 14, x(minutes), bottom),

@@ -2,7 +2,7 @@ import { MINUTE } from '../../src/core/clock.ts';
 import type { Account } from './account.ts';
 import type { Facts } from './facts.ts';
 import type { Outcome } from './staleness.ts';
-import { aligned, median, quantile, show } from '../figures.ts';
+import { aligned, mean, median, quantile, show } from '../figures.ts';
 
 /** The name of the policy that is not simulated: the daemon itself. */
 export const PLANNER = 'the planner (the daemon)';
@@ -71,10 +71,6 @@ export function meanFacts(facts: readonly Facts[]): Facts {
   return Object.fromEntries(
     Object.keys(first).map((name) => [name, mean(facts.map((one) => one[name as keyof Facts]))]),
   ) as unknown as Facts;
-}
-
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Shares as percentages, with enough digits for those near 100 %. */

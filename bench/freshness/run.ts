@@ -17,6 +17,7 @@ import { createLog } from '../../src/session/log.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { TestClock } from '../../test/support/clock.ts';
 import { KillSwitch } from '../../test/support/kill-switch.ts';
+import { memoryHttp } from '../../test/support/memory-http.ts';
 import { type Account, START } from './account.ts';
 import { People } from './people.ts';
 import { type Measured, type Outcome, Staleness } from './staleness.ts';
@@ -59,7 +60,15 @@ export async function measure(options: RunOptions): Promise<Outcome> {
   const onRead = (inboxId: string | null, ids: readonly string[], now: number): void => {
     for (const id of ids) staleness.read(`${inboxId}/${id}`, now);
   };
-  const http = inMemory(sandbox, catchUp);
+  const http = memoryHttp(
+    {
+      handle: (request) => {
+        catchUp();
+        return sandbox.handle(request);
+      },
+    },
+    () => KEY,
+  );
   const daemon = await startDaemon({ clock, http, schedules, readPages, onRead });
   await clock.sleep(measured.until - START);
   for (let hours = 0; hours < DAYS_AFTER * 24 && staleness.unread > 0; hours += 1) await clock.sleep(HOUR);
@@ -88,28 +97,6 @@ function violationsIn({ arrivals }: Sandbox): { refused: number; overCap: number
     return before !== undefined && at - before.at < DAY;
   });
   return { refused: arrivals.filter(({ status }) => status === 429).length, overCap: overCap.length };
-}
-
-/** HTTP to the sandbox without a socket. */
-function inMemory(sandbox: Sandbox, before: () => void): Http {
-  return {
-    async get(path, query) {
-      before();
-      const { status, headers, body } = await sandbox.handle({
-        method: 'GET',
-        path: `/v1${path}?${new URLSearchParams(query).toString()}`,
-        headers: { authorization: `Bearer ${KEY}` },
-      });
-      return {
-        status,
-        body,
-        retryAfter: headers['retry-after'],
-        location: headers['location'],
-        date: headers['date'],
-      };
-    },
-    close: () => undefined,
-  };
 }
 
 interface DaemonOptions {

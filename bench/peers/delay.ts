@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MINUTE } from '../../src/core/clock.ts';
 import type { Lane, Run, Running } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Observed, Observer } from './observer.ts';
-
-const MINUTE = 60_000;
 
 /** At most this long a process may take to make up the time in which it did not run. */
 const LONGEST_WARM_UP_MS = 10 * MINUTE;

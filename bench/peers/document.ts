@@ -1,4 +1,5 @@
-import { aligned, show } from '../figures.ts';
+import { thousands } from '../../src/core/humanize.ts';
+import { aligned, markdown, show, sum } from '../figures.ts';
 import type { Delay, DelayPlan } from './delay.ts';
 import { description, HEAD, PEERS } from './texts.ts';
 import type { First, Killed, Truncated } from './trials.ts';
@@ -31,9 +32,9 @@ type Line = readonly [title: string, of: (result: Result) => string];
 
 const FIRST: readonly Line[] = [
   ['time to a full copy, s', ({ first }) => show(first.run.seconds)],
-  ['requests that arrived', ({ first }) => count(first.requests)],
-  ['of them refused with 429', ({ first }) => count(first.refused)],
-  ['rows missing or wrong', ({ first }) => count(first.wrong)],
+  ['requests that arrived', ({ first }) => thousands(first.requests)],
+  ['of them refused with 429', ({ first }) => thousands(first.refused)],
+  ['rows missing or wrong', ({ first }) => thousands(first.wrong)],
   ['CPU, s', ({ first }) => show(first.run.cpuSeconds)],
   ['peak memory, MB', ({ first }) => show(first.run.peakRssMb)],
 ];
@@ -42,18 +43,18 @@ const DELAY: readonly Line[] = [
   ['mean delay of a change, s', ({ delay }) => secondsOf(delay.meanSeconds)],
   ['longest delay, s', ({ delay }) => secondsOf(delay.longestSeconds)],
   ['changes that reached the copy', ({ delay }) => `${delay.seen} of ${delay.changes}`],
-  ['requests that arrived', ({ delay }) => count(delay.requests)],
-  ['of them refused with 429', ({ delay }) => count(delay.refused)],
+  ['requests that arrived', ({ delay }) => thousands(delay.requests)],
+  ['of them refused with 429', ({ delay }) => thousands(delay.refused)],
   ['fewest rows that a reader found', ({ delay }) => `${Math.round(delay.leastShare * 100)} %`],
   ['CPU, s', ({ delay }) => show(delay.cpuSeconds)],
   ['peak memory, MB', ({ delay }) => show(delay.peakRssMb)],
 ];
 
 const KILLED: readonly Line[] = [
-  ['pages read before the kill', ({ killed }) => count(killed.answeredBefore)],
-  ['requests of the second run', ({ killed }) => count(killed.requestsAfter)],
-  ['rows lost', ({ killed }) => count(killed.lost)],
-  ['rows doubled', ({ killed }) => count(killed.doubled)],
+  ['pages read before the kill', ({ killed }) => thousands(killed.answeredBefore)],
+  ['requests of the second run', ({ killed }) => thousands(killed.requestsAfter)],
+  ['rows lost', ({ killed }) => thousands(killed.lost)],
+  ['rows doubled', ({ killed }) => thousands(killed.doubled)],
 ];
 
 /** The tables for a terminal. */
@@ -65,7 +66,7 @@ export function tablesOf(report: Report): string {
 /** `docs/comparison.md`. */
 export function documentOf(report: Report): string {
   const { plan, pages, conversations, date, machine, minutes, results } = report;
-  const total = conversations.reduce((sum, each) => sum + each, 0);
+  const total = sum(conversations);
   const facts = { ...plan, pages, conversations: total, inboxes: conversations.length };
   return [
     HEAD,
@@ -105,8 +106,8 @@ function truncatedCells({ results }: Report): string[][] {
     ...results.flatMap(({ truncated }) =>
       truncated.map(({ name, wrong, wrongLater, noticed, removed }) => [
         name,
-        count(wrong),
-        count(wrongLater),
+        thousands(wrong),
+        thousands(wrongLater),
         `${noticed} of ${removed}`,
       ]),
     ),
@@ -122,17 +123,7 @@ function failuresOf({ results }: Report): string[] {
   });
 }
 
-function markdown(rows: readonly (readonly string[])[]): string {
-  const [head, ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
-  const rule = `|${rows[0]!.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`;
-  return [head, rule, ...body].join('\n');
-}
-
 /** No change may have been seen. */
 function secondsOf(value: number): string {
   return Number.isFinite(value) ? show(value) : '-';
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en-US');
 }

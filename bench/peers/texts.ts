@@ -1,3 +1,5 @@
+import { thousands } from '../../src/core/humanize.ts';
+
 /** The fixed sentences of docs/comparison.md. */
 
 export const HEAD = `# Compared with other programs
@@ -73,13 +75,13 @@ export function description(facts: Facts): string {
   const aDay = ((24 * 60) / everyMinutes) * pages;
   return `## How it was measured
 
-- **The account**: ${inboxes} inboxes, ${count(conversations)} conversations, invented by the sandbox. A
+- **The account**: ${inboxes} inboxes, ${thousands(conversations)} conversations, invented by the sandbox. A
   reading of all lists takes ${pages} requests of 100 rows. Every peer has a sandbox of its own, with the
   same seed and the same changes. The sandbox refuses a request that arrives less than a second after the
   one before, whether or not that one was refused.
 - **A first copy**: one peer after another, into an empty folder. CPU and peak memory are those of all its
   processes, as they report them at their end; the sandbox's are not in them.
-- **Changes**: ${pages} requests every ${everyMinutes} minutes are ${count(aDay)} a day, the most that
+- **Changes**: ${pages} requests every ${everyMinutes} minutes are ${thousands(aDay)} a day, the most that
   5,000 allow in whole minutes. The trial cuts ${everyMinutes * periods} minutes out of such a day. All
   peers run side by side on full copies: node-cron in the script, a grid like cron's for the others, at
   minutes ${gridOf(everyMinutes, periods)}. The daemon of inbox-mirror has its default settings, so it
@@ -112,8 +114,4 @@ the refusals most of all: they depend on milliseconds.
 function gridOf(everyMinutes: number, periods: number): string {
   const minutes = Array.from({ length: periods + 1 }, (_, nth) => nth * everyMinutes);
   return `${minutes.slice(0, -1).join(', ')} and ${minutes.at(-1)}`;
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en-US');
 }

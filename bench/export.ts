@@ -21,7 +21,7 @@ const FORMATS = ['parquet', 'csv', 'ndjson'] as const;
 const PROGRAM = join(import.meta.dirname, '../dist/cli/program.js');
 const MEMORY = join(import.meta.dirname, '../bin/memory.cjs');
 
-/** What a child process does: it builds the mirror, or exports one table. */
+/** The work of a child process: it builds the mirror, or exports one table. */
 type Task = { readonly build: number } | { readonly table: string; readonly format: string };
 
 const { values } = parseArgs({

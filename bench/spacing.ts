@@ -1,13 +1,13 @@
+/**
+ * `node bench/spacing.ts`: compares the gate's spacing (the real `spaceByArrival`) with simpler rules, on a
+ * simulated network in front of a service with a strict sliding window. README.md explains the tables.
+ */
 import { parseArgs } from 'node:util';
 import { IN_FLIGHT } from '../src/core/budget.ts';
 import { type Random, randomStream } from '../src/sandbox/world/random.ts';
 import { type Launch, spaceByArrival } from '../src/service/gate/spacing.ts';
 import { aligned } from './figures.ts';
 
-/**
- * `node bench/spacing.ts`: compares the gate's spacing (the real `spaceByArrival`) with simpler rules, on a
- * simulated network in front of a service with a strict sliding window. README.md explains the tables.
- */
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '20000' },

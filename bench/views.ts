@@ -1,3 +1,10 @@
+/**
+ * Measures how long the views take on a large mirror:
+ *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH]
+ *     [--runs 3] [--only VIEW,…] [--plans] [--json]
+ * `--database postgresql` also measures the same mirror on a private PostgreSQL server. `--file` keeps the
+ * mirror, and the server's folder in PATH-postgresql, and reuses them. README.md explains all options.
+ */
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +16,6 @@ import { aligned, median, show } from './figures.ts';
 import { type QueriedMirror, openPostgresql, openSqlite } from './views-databases.ts';
 import { buildMirror } from './views-mirror.ts';
 
-/**
- * Measures how long the views take on a large mirror:
- *   node bench/views.ts [--database sqlite|postgresql] [--conversations 1000000] [--file PATH]
- *     [--runs 3] [--only VIEW,…] [--plans] [--json]
- * `--database postgresql` also measures the same mirror on a private PostgreSQL server. `--file` keeps the
- * mirror, and the server's folder in PATH-postgresql, and reuses them. README.md explains all options.
- */
 /** Aims in seconds; the other views have none. */
 const AIMS: Readonly<Record<string, number>> = {
   freshness: 1,

@@ -47,7 +47,8 @@ async function migrate(
   if (exitCode === 0) console.log(`${provider}: models and migrations agree`);
   else if (wanted === '--check') {
     console.error(
-      `${provider}: models.prisma and the migrations differ; run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
+      `${provider}: models.prisma and the migrations differ; ` +
+        `run \`node prisma/migrate.ts NAME\`. Missing:\n${stdout ?? ''}`,
     );
     process.exitCode = 1;
   } else {

@@ -2,7 +2,7 @@ import { plural, thousands } from '../../src/core/humanize.ts';
 import { COLUMNS, percent, PLANNER, type Report } from './report.ts';
 import { markdown, show } from '../figures.ts';
 
-/** What the proof wants of an account, in minutes; null: no aim. */
+/** The aims of an account in minutes; null: no aim. */
 const AIMS: Readonly<Record<string, { mean: number; median: number | null; p95: number | null }>> = {
   S: { mean: 3, median: null, p95: 8 },
   M: { mean: 30, median: 12, p95: null },
@@ -111,8 +111,8 @@ const POLICIES_TEXT = `## The policies
 
 All run on the same trace. The planner is the daemon with its planner, pacer, gate and an SQLite mirror,
 against the sandbox. It also reads the lists of inboxes, users and tags, first fills its mirror, and begins
-without anything learned. The other policies are simulated at the level of requests: they begin with a complete mirror,
-and each of their 4,750 requests a day reads conversations.
+without anything learned. The other policies are simulated at the level of requests: they begin with a
+complete mirror, and each of their 4,750 requests a day reads conversations.
 
 - *Whole lists, as fast as allowed*: all lists every 15 minutes, one page a second, until the day's budget
   is gone.

@@ -5,7 +5,7 @@ import { type Trace, TRACE_DAYS, withPlaces } from './trace.ts';
 
 const WORKING_DAYS = 5;
 
-/** What a trace is like. Shares are of 1. */
+/** The properties of a trace. Shares are of 1. */
 export interface Facts {
   readonly changesADay: number;
   /** Gaps between two changes of a conversation that are shorter than 15 minutes. */

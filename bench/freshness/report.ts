@@ -7,7 +7,7 @@ import { aligned, mean, median, quantile, show } from '../figures.ts';
 /** The name of the policy that is not simulated: the daemon itself. */
 export const PLANNER = 'the planner (the daemon)';
 
-/** What a policy reached on all seeds together; delays in minutes. */
+/** The results of a policy on all seeds together; delays in minutes. */
 export interface Result {
   readonly policy: string;
   readonly changes: number;

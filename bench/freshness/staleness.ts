@@ -67,7 +67,7 @@ export class Staleness {
   }
 }
 
-/** What a policy reached on one trace. */
+/** The results of a policy on one trace. */
 export interface Outcome {
   /** Milliseconds from each measured change until its row is next read. */
   readonly delays: readonly number[];

@@ -13,7 +13,7 @@ import {
   workingTime,
 } from './account.ts';
 
-/** What a change does: `open` adds the conversation, the others change it. */
+/** The kinds of a change: `open` adds the conversation, the others change it. */
 export type ChangeKind = 'open' | 'assign' | 'tag' | 'close' | 'reopen';
 
 /** A change of a conversation at the service. */
@@ -140,7 +140,7 @@ function endOf({ at, offsets }: Session): number {
   return at + offsets.at(-1)!;
 }
 
-/** Moves sessions forward to moments in which somebody works through what waits in an inbox. */
+/** Moves sessions forward to moments in which a person works through an inbox. */
 function bringForward(conversations: readonly Conversation[], random: Random): void {
   const later = conversations.flatMap(({ sessions }) => sessions.slice(1)).sort((a, b) => a.at - b.at);
   const byInbox = Map.groupBy(later, ({ conversation }) => conversation.inbox);

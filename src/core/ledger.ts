@@ -128,7 +128,7 @@ export interface Ledger {
   confirmClock(requestId: number, now: number): Promise<Confirmation | null>;
 }
 
-/** What the service's clock says about the time that the machine was off. */
+/** The service's clock on the time that the machine was off. */
 export interface Confirmation {
   /** The time off in ms, by the machine's clock. */
   readonly claimedMs: number;

@@ -29,7 +29,7 @@ export interface SandboxOptions {
   lastPage: 'null' | 'missing' | 'empty';
   /** The order of a list without `sort_order`; `mixed` has nothing to do with the ids (docs/service.md). */
   listOrder: 'asc' | 'desc' | 'mixed';
-  /** What a page token says: the id before the page, or how many rows lie before it. */
+  /** The content of a page token: the id before the page, or how many rows lie before it. */
   pageTokens: 'ids' | 'positions';
   /** A token is refused this many ms after it was given; 0: never. */
   tokenLifeMs: number;

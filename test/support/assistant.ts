@@ -12,7 +12,7 @@ export interface TestAssistant {
   readonly pid: number;
   /** Calls a tool. Checks that the answer does not hold the API key. */
   ask(tool: string, input?: Record<string, unknown>): Promise<Answer>;
-  /** What the server has printed to stderr. */
+  /** All that the server has printed to stderr. */
   readonly errors: () => string;
 }
 

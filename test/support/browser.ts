@@ -28,7 +28,7 @@ export async function startBrowser(): Promise<Browser | string> {
 }
 
 /**
- * What axe finds on a page: each rule, with the elements that break it.
+ * The findings of axe on a page: each rule, with the elements that break it.
  * @param rules only these rules; by default all
  */
 export async function findings(page: Page, rules: string[] = []): Promise<string[]> {

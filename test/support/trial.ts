@@ -19,7 +19,7 @@ const LISTS = ['', '/users', '/tags', '/conversations'];
 /** At most this many days until a mirror that lacks budget equals the service. */
 const DAYS_TO_REST = 7;
 
-/** What stays while the mirror is closed and opened again. */
+/** The things that stay while the mirror is closed and opened again. */
 interface Surroundings {
   readonly clock: TestClock;
   readonly cap: number;

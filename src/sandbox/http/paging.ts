@@ -14,7 +14,7 @@ interface PageRequest {
   after: string | number | null;
 }
 
-/** What the service does beyond the specification. */
+/** The options of lists that the specification leaves open. */
 export type PagingOptions = Pick<SandboxOptions, 'listOrder' | 'pageTokens' | 'tokenLifeMs' | 'now'>;
 
 /**

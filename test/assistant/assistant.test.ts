@@ -75,7 +75,7 @@ test('the tools and resources are listed, all of them as reading only', async ()
 
 test('changes, a conversation and freshness are answered by name and by id', async () => {
   const place = await freshMirrorFile();
-  const mirror = await livelyMirror(place);
+  const mirror = await livelyMirror(place, 1);
   const inbox = firstInbox(mirror.sandbox);
   const [newest] = await mirror.database.query<{ id: number; item_id: string; new_value: string | null }>(
     `SELECT id, item_id, new_value FROM changes WHERE list = 'conversations' AND inbox_id = $1
@@ -115,7 +115,7 @@ test('changes, a conversation and freshness are answered by name and by id', asy
 
 test('a stale list and one that was never read are named, in results that are made from them only', async () => {
   const place = await freshMirrorFile();
-  const mirror = await livelyMirror(place);
+  const mirror = await livelyMirror(place, 1);
   await ask(mirror, 'SELECT 1 AS one');
   await mirror.database.execute(`DELETE FROM sweeps WHERE list = 'tags'`);
   const assistant = await startAssistant(urlOf(place));

@@ -1,12 +1,15 @@
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 
-/** A working week of a small account, read every three hours. */
-export async function livelyMirror(path?: string): Promise<TestMirror> {
+/**
+ * A working week of a small account, read every three hours.
+ * @param days 5 for the whole week
+ */
+export async function livelyMirror(path?: string, days = 5): Promise<TestMirror> {
   const mirror = await quickMirror({
     ...(path === undefined ? {} : { path }),
     sandbox: { seed: 11, conversations: [24, 10], usersPerInbox: 4, tagsPerInbox: 4, idType: 'string' },
@@ -19,7 +22,7 @@ export async function livelyMirror(path?: string): Promise<TestMirror> {
     for (const id of inbox.conversations.order)
       if (next(4) === 0) Object.assign(world.conversation(inbox.id, id), { status: 'open', assignee: null });
   await mirror.sync();
-  const end = Date.parse('2026-03-06T18:00:00.000Z');
+  const end = Date.parse('2026-03-01T18:00:00.000Z') + days * DAY;
   for (let at = Date.parse('2026-03-02T09:00:00.000Z'); at <= end; at += 3 * HOUR) {
     mirror.clock.advance(Math.max(0, at - 10_000 - mirror.clock.now()));
     const night = at % (24 * HOUR) < 8 * HOUR;

@@ -17,14 +17,16 @@ const CONTRACT = [
   'test/assistant/{assistant,hostile}.test.ts',
   'test/library/{docs,library}.test.ts',
   'test/daemon/http/changes.test.ts',
-  'test/daemon/webhook/deliver.test.ts',
   'test/web/{engine,feed,items,pages,people}.test.ts',
 ];
 /**
- * Rules above the statements. On PostgreSQL they run in the soak: the properties of `trust`, `pages` and
- * `equality` drive the same statements there in `npm test`.
+ * Rules above the statements. On PostgreSQL they run in the soak: in `npm test` the properties of `trust`,
+ * `pages` and `equality`, and the killed consumers of `flow`, drive the same statements there.
  */
-const RULES = 'test/sync/{account,brake,suspects,unreadable,walks,witnesses}.test.ts';
+const RULES = [
+  'test/sync/{account,brake,suspects,unreadable,walks,witnesses}.test.ts',
+  'test/daemon/webhook/deliver.test.ts',
+];
 const SOAK = 'test/**/*.soak.test.ts';
 
 const ON_SQLITE = ['test/**/*.test.ts'];
@@ -63,7 +65,7 @@ export default defineConfig(({ mode }) => {
           extends: true,
           test: {
             name: 'postgresql',
-            include: [...filesOf(ON_POSTGRESQL, isSoak), ...(isSoak ? [RULES] : [])],
+            include: [...filesOf(ON_POSTGRESQL, isSoak), ...(isSoak ? RULES : [])],
             exclude: isSoak ? [] : [SOAK],
             env: { SOAK: isSoak ? '1' : '', TEST_PROVIDER: 'postgresql' },
             globalSetup: ['test/support/template-file.ts', 'test/support/postgres-server.ts'],

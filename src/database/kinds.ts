@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.ts';
 /** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma');
 
-/** The kind of values in a column of the mirror. A `day` is a text such as `2026-03-02`. */
+/** The kind of values in a column of the mirror. A `day` is read as a text such as `2026-03-02`. */
 export type ValueKind = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'day' | 'json';
 
 const KINDS: Readonly<Record<string, ValueKind>> = {
@@ -17,11 +17,10 @@ const KINDS: Readonly<Record<string, ValueKind>> = {
   Json: 'json',
 };
 
-/**
- * The kinds of the columns of each table and view, from the schema in the package. On SQLite the columns of a
- * view have no types of their own.
- */
-export function valueKinds({ provider }: Dialect): ReadonlyMap<string, ReadonlyMap<string, ValueKind>> {
+/** The kinds of the columns of each table and view, from the schema in the package. */
+export function valueKinds({
+  provider,
+}: Pick<Dialect, 'provider'>): ReadonlyMap<string, ReadonlyMap<string, ValueKind>> {
   const schema = readFileSync(join(FOLDER, provider, 'schema.prisma'), 'utf8');
   const blocks = schema.matchAll(/^(?:model|view) (\w+) \{\n([^}]*)^\}/gm);
   return new Map(Array.from(blocks, ([, name = '', body = '']) => [name, kindsIn(body)]));

@@ -1,5 +1,5 @@
 import type { ColumnKind } from '../core/lists.ts';
-import type { ValueKind } from './kinds.ts';
+import type { CatalogueEntry, ValueKind } from './columns.ts';
 
 /**
  * All that differs between the SQL of the databases. All other SQL of the program is written once, with `$1`
@@ -60,6 +60,8 @@ export interface Dialect {
    * `view`), `column_name`, `type` (empty for an expression of a person's view on SQLite).
    */
   readonly allColumns: string;
+  /** A statement that stores the catalogue's texts; null for a database without comments. */
+  readonly comments: ((catalogue: readonly CatalogueEntry[]) => string) | null;
   /** Statements that make the database tidy its files. */
   readonly maintenance: readonly string[];
 }

@@ -5,7 +5,7 @@ import { CLOSED, CLOSED_WORDS, NO_STATUS } from '../core/lists.ts';
 import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
-import { valueKinds } from './kinds.ts';
+import { catalogueText, readCatalogue, VALUE_KINDS, valueKinds } from './columns.ts';
 
 /** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma/views');
@@ -22,7 +22,7 @@ interface CreatedViews {
 
 /**
  * Creates the views and the indexes that only they need. Replaces them if this program's SQL differs from
- * that of the existing ones. If they are up to date, this costs one query.
+ * that of the existing ones, and writes the comments. If they are up to date, this costs one query.
  */
 export async function ensureViews(database: Database): Promise<void> {
   const statements = viewStatements(database.dialect, null);
@@ -39,6 +39,8 @@ export async function ensureViews(database: Database): Promise<void> {
     if (before?.hash === hash) return;
     await drop(tx, before?.names ?? []);
     await create(tx, database.dialect, statements);
+    const comments = database.dialect.comments?.(readCatalogue(database.dialect));
+    if (comments !== undefined) await tx.execute(comments);
     await recordCreated(tx, { hash, names: VIEW_NAMES });
   });
 }
@@ -68,15 +70,11 @@ export async function stopViewsAt(database: Database, now: string): Promise<void
   );
 }
 
-/** Differs between two releases whose views differ, in their SQL or in the declared types of their columns. */
+/** Differs between two releases whose views, declared types or comments differ. */
 function hashOf(dialect: Dialect, statements: readonly string[]): string {
-  const types = [...valueKinds(dialect)].map(([name, columns]) => [
-    name,
-    [...columns].map(([column, kind]) => dialect.declared?.(column, kind, '')),
-  ]);
-  return createHash('sha256')
-    .update(JSON.stringify([statements, types]))
-    .digest('hex');
+  const declared = VALUE_KINDS.map((kind) => dialect.declared?.('', kind, ''));
+  const parts = JSON.stringify([statements, declared, catalogueText(dialect)]);
+  return createHash('sha256').update(parts).digest('hex');
 }
 
 async function readCreated(sql: Sql): Promise<CreatedViews | null> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { asJson } from '../../src/query/cells.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
-import { valueKinds, type ValueKind } from '../../src/database/kinds.ts';
+import { valueKinds, type ValueKind } from '../../src/database/columns.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { dropViews } from '../../src/database/views.ts';
 import { openMirror } from '../../src/library/library.ts';

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 import { UTC } from '../instants.ts';
-import type { ValueKind } from '../kinds.ts';
+import type { ValueKind } from '../columns.ts';
 
 const TYPES: Readonly<Record<ValueKind, string>> = {
   text: 'TEXT',
@@ -60,5 +60,6 @@ export const sqlite: Dialect = {
       info.type AS type
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info
     WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
+  comments: null,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

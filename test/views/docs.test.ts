@@ -13,6 +13,10 @@ import {
 } from '../support/catalogue-docs.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
+import { AGENT } from './cookbook/agent.ts';
+import { type History, readHistory, type Row } from './cookbook/history.ts';
+import { LEAD } from './cookbook/lead.ts';
+import { ENGINEER, OPERATOR } from './cookbook/machine.ts';
 import { followJoins } from './joins.ts';
 import { livelyMirror } from './lively.ts';
 import { ask } from './support.ts';
@@ -83,29 +87,51 @@ test('each relation of the typed client is a join of the catalogue', () => {
     );
 });
 
-const EXAMPLE = /^###? (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
+const EXAMPLE = /^### (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
-test('the cookbook has sixteen questions; each of them and each example of a view returns the documented rows', async () => {
+test('the cookbook has twenty-five questions, and each answer is that of a program on the raw rows', async () => {
   const mirror = await livelyMirror();
   expect(await followJoins(mirror.database, catalogue)).toBeGreaterThan(50);
+  const history = await readHistory(mirror.database, mirror.clock.now());
   const examples = [...sqlDoc.matchAll(EXAMPLE)];
-  const counts = ['## ', '### '].map((level) => examples.filter(([block]) => block.startsWith(level)).length);
-  expect(counts).toEqual([16, VIEW_NAMES.length]);
+  const questions = examples.flatMap(([, title]) => (title!.startsWith('`') ? [] : [title!]));
+  expect(questions).toHaveLength(25);
+  expect(questions).toEqual(Object.keys(ANSWERS));
+  expect(examples).toHaveLength(25 + VIEW_NAMES.length);
+  const found: Record<string, unknown> = {};
+  const evaluated: Record<string, unknown> = {};
   let written = sqlDoc;
   for (const [block, title, sql, answer] of examples) {
     const rows = await ask(mirror, sql!);
     expect(rows.length, title).toBeGreaterThan(0);
+    const evaluate = ANSWERS[title!];
+    if (evaluate !== undefined) {
+      found[title!] = rows.map((row) => Object.values(row).map(plain));
+      evaluated[title!] = evaluate(history);
+    }
     const got = asTable(rows);
     // UPDATE_DOCS=1 writes the answers into the document, for review before a commit.
     if (process.env['UPDATE_DOCS'] === '1')
-      written = written.replace(
-        block,
-        block.replace(`\`\`\`\n${answer}\`\`\`\n`, `\`\`\`\n${got}\n\`\`\`\n`),
+      written = written.replace(block, () =>
+        block.replace(`\`\`\`\n${answer}\`\`\`\n`, () => `\`\`\`\n${got}\n\`\`\`\n`),
       );
     else expect(`${title}\n${answer}`).toBe(`${title}\n${got}\n`);
   }
   if (written !== sqlDoc) writeFileSync(join(DOCS, 'sql.md'), written);
+  expect(found).toEqual(evaluated);
 });
+
+const ANSWERS: Readonly<Record<string, (history: History) => Row[]>> = {
+  ...LEAD,
+  ...AGENT,
+  ...OPERATOR,
+  ...ENGINEER,
+};
+
+/** An instant as epoch ms, which the programs use. */
+function plain(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*\+00:00$/.test(value) ? Date.parse(value) : value;
+}
 
 function asTable(rows: readonly Record<string, unknown>[]): string {
   const names = Object.keys(rows[0] ?? {});

@@ -19,9 +19,13 @@ export function shippedSchema(provider: Provider): string {
   );
 }
 
-/** The schema that the migrations lead to. The databases have no foreign keys. */
+/**
+ * The schema that the migrations lead to. The databases have no foreign keys. PostgreSQL stores days as dates;
+ * in the clients they are texts on both databases, because Prisma has no type for a day without a time.
+ */
 export function migrationSchema(provider: Provider): string {
-  return schemaOf(provider, { datasource: ['relationMode = "prisma"'] });
+  const schema = schemaOf(provider, { datasource: ['relationMode = "prisma"'] });
+  return provider === 'sqlite' ? schema : schema.replaceAll(/^( +day +)String/gm, '$1DateTime @db.Date');
 }
 
 /** The shared models and views, each with its sentence, and the given further lines of the two blocks. */

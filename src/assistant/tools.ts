@@ -60,14 +60,18 @@ function addTables(server: McpServer, deps: ToolDeps): void {
     {
       description:
         'The tables and views of the mirror, each with a sentence and its columns. Ask this before a ' +
-        'query. Prefer a view: it already has the right rules for deleted rows, statuses and days.',
+        'query. Prefer a view: it already has the right rules for deleted rows, statuses and days. With a ' +
+        'name: also the meaning of each column, and the columns by which it joins other tables.',
       inputSchema: z.object({ name: z.string().optional().describe('only this table or view') }),
       annotations: READS,
     },
     ({ name }) =>
       settled(deps, async () => {
         const all = await deps.describe();
-        const found = name === undefined ? all : all.filter((one) => one.name === name);
+        const found = all.filter((one) => one.name === name);
+        // All of them with their meanings would take some 20,000 tokens.
+        if (name === undefined)
+          return JSON.stringify(all.map(({ meanings: _meanings, joins: _joins, ...rest }) => rest));
         if (found.length > 0) return JSON.stringify(found);
         return `There is no table or view ${JSON.stringify(name)}: ${all.map((one) => one.name).join(', ')}.`;
       }),

@@ -1,4 +1,5 @@
 import type { ColumnKind } from '../core/lists.ts';
+import type { CatalogueEntry, ValueKind } from './columns.ts';
 
 /**
  * All that differs between the SQL of the databases. All other SQL of the program is written once, with `$1`
@@ -13,10 +14,14 @@ export interface Dialect {
   /**
    * A FROM item, named `alias`, that reads a JSON array of objects as rows.
    * @param parameter `$n`, the array
-   * @param columns the columns of the rows; in the array, the value of a `json` column is a text that holds
+   * @param columns the columns of the rows; in the array, a day is a text such as `2026-03-02`, the value of a `json` column is a text that holds
    *   JSON, and an instant ends in `Z` or `+00:00`. The rows have instants in their stored form.
    */
-  records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
+  records(
+    parameter: string,
+    columns: Readonly<Record<string, ColumnKind | 'day' | 'json'>>,
+    alias: string,
+  ): string;
   /** A FROM item, named `alias`, that reads a JSON array of texts as rows with one column, `value`. */
   texts(json: string, alias: string): string;
   /**
@@ -46,10 +51,17 @@ export interface Dialect {
    */
   readBy(index: string): string;
   /**
+   * An expression: `column` with the declared type of its kind, where `type` is what it has without. Null for a
+   * database in which every expression has a type.
+   */
+  readonly declared: ((column: string, kind: ValueKind, type: string) => string) | null;
+  /**
    * A query for the columns of all tables and views, in order: `name` (of the table), `kind` (`table` or
-   * `view`), `column_name`, `type` (empty for an expression of a view on SQLite).
+   * `view`), `column_name`, `type` (empty for an expression of a person's view on SQLite).
    */
   readonly allColumns: string;
+  /** A statement that stores the catalogue's texts; null for a database without comments. */
+  readonly comments: ((catalogue: readonly CatalogueEntry[]) => string) | null;
   /** Statements that make the database tidy its files. */
   readonly maintenance: readonly string[];
 }

@@ -5,6 +5,7 @@ import { CLOSED, CLOSED_WORDS, NO_STATUS } from '../core/lists.ts';
 import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
+import { catalogueText, readCatalogue, VALUE_KINDS, valueKinds } from './columns.ts';
 
 /** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma/views');
@@ -21,11 +22,11 @@ interface CreatedViews {
 
 /**
  * Creates the views and the indexes that only they need. Replaces them if this program's SQL differs from
- * that of the existing ones. If they are up to date, this costs one query.
+ * that of the existing ones, and writes the comments. If they are up to date, this costs one query.
  */
 export async function ensureViews(database: Database): Promise<void> {
   const statements = viewStatements(database.dialect, null);
-  const hash = createHash('sha256').update(statements.join('\n')).digest('hex');
+  const hash = hashOf(database.dialect, statements);
   if ((await readCreated(database))?.hash === hash) return;
   await database.transaction(async (tx) => {
     // Two processes may start at once: the second waits at this write, then finds the views up to date.
@@ -37,7 +38,9 @@ export async function ensureViews(database: Database): Promise<void> {
     const before = await readCreated(tx);
     if (before?.hash === hash) return;
     await drop(tx, before?.names ?? []);
-    for (const statement of statements) await tx.execute(statement);
+    await create(tx, database.dialect, statements);
+    const comments = database.dialect.comments?.(readCatalogue(database.dialect));
+    if (comments !== undefined) await tx.execute(comments);
     await recordCreated(tx, { hash, names: VIEW_NAMES });
   });
 }
@@ -59,12 +62,19 @@ export async function dropViews(database: Database): Promise<void> {
  */
 export async function stopViewsAt(database: Database, now: string): Promise<void> {
   await dropViews(database);
-  for (const statement of viewStatements(database.dialect, now)) await database.execute(statement);
+  await create(database, database.dialect, viewStatements(database.dialect, now));
   await database.execute(
     `INSERT INTO settings (name, value) VALUES ($1, $2)`,
     SETTING,
     JSON.stringify({ hash: `stopped at ${now}`, names: VIEW_NAMES }),
   );
+}
+
+/** Differs between two releases whose views, declared types or comments differ. */
+function hashOf(dialect: Dialect, statements: readonly string[]): string {
+  const declared = VALUE_KINDS.map((kind) => dialect.declared?.('', kind, ''));
+  const parts = JSON.stringify([statements, declared, catalogueText(dialect)]);
+  return createHash('sha256').update(parts).digest('hex');
 }
 
 async function readCreated(sql: Sql): Promise<CreatedViews | null> {
@@ -74,6 +84,28 @@ async function readCreated(sql: Sql): Promise<CreatedViews | null> {
 
 async function recordCreated(tx: Sql, views: CreatedViews): Promise<void> {
   await tx.execute(`UPDATE settings SET value = $2 WHERE name = $1`, SETTING, JSON.stringify(views));
+}
+
+/** Runs the statements, and creates a view again whose columns lack a declared type. */
+async function create(sql: Sql, dialect: Dialect, statements: readonly string[]): Promise<void> {
+  const kinds = valueKinds(dialect);
+  for (const statement of statements) {
+    await sql.execute(statement);
+    const [head = '', name] = /^CREATE VIEW (\w+) AS\n/.exec(statement) ?? [];
+    if (name === undefined || dialect.declared === null) continue;
+    const columns = await sql.query<{ column_name: string; type: string }>(
+      `SELECT column_name, type FROM (${dialect.allColumns}) WHERE name = $1`,
+      name,
+    );
+    const declared = columns.map(({ column_name: column, type }) => {
+      const kind = kinds.get(name)?.get(column) ?? 'text';
+      return `${dialect.declared?.(`body."${column}"`, kind, type)} AS "${column}"`;
+    });
+    await sql.execute(`DROP VIEW ${name}`);
+    await sql.execute(
+      `${head}SELECT ${declared.join(', ')}\nFROM (\n${statement.slice(head.length)}) AS body`,
+    );
+  }
 }
 
 async function drop(tx: Sql, names: readonly string[]): Promise<void> {

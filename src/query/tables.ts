@@ -1,4 +1,4 @@
-import { TABLE_SENTENCES, VIEW_SENTENCES } from '../database/catalogue.ts';
+import { describeColumn, type Join, readCatalogue } from '../database/columns.ts';
 import { openReadOnly } from './open.ts';
 import type { ReadOnlyMirror } from './result.ts';
 
@@ -7,8 +7,13 @@ export interface TableDescription {
   readonly kind: 'table' | 'view';
   readonly description: string;
   readonly columns: readonly string[];
-  /** The type of each column in the database; empty for an expression of a view on SQLite. */
+  /** The type of each column in the database; empty for an expression of a person's view on SQLite. */
   readonly types: readonly string[];
+  /** The meaning of each column; empty for a table or view that is not the mirror's. */
+  readonly meanings: readonly string[];
+  /** The columns that identify a row. */
+  readonly key: readonly string[];
+  readonly joins: readonly Pick<Join, 'columns' | 'table' | 'to'>[];
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */
@@ -31,17 +36,25 @@ export async function describeIn(mirror: ReadOnlyMirror): Promise<TableDescripti
     const known = columns.get(String(name)) ?? [];
     columns.set(String(name), [...known, { name: String(column), type: String(type).toLowerCase() }]);
   }
-  const sentences = { ...TABLE_SENTENCES, ...VIEW_SENTENCES };
-  const others = [...columns.keys()].filter(
-    (name) => !(name in sentences) && !/^(sqlite_|_prisma_)/.test(name),
-  );
-  return [...Object.keys(sentences), ...others]
+  const known = new Map(readCatalogue(mirror.dialect).map((entry) => [entry.name, entry]));
+  const others = [...columns.keys()].filter((name) => !known.has(name) && !/^(sqlite_|_prisma_)/.test(name));
+  return [...known.keys(), ...others]
     .filter((name) => columns.has(name))
-    .map((name) => ({
-      name,
-      kind: kinds.get(name) ?? 'table',
-      description: sentences[name] ?? '',
-      columns: (columns.get(name) ?? []).map((column) => column.name),
-      types: (columns.get(name) ?? []).map(({ type }) => type),
-    }));
+    .map((name) => {
+      const entry = known.get(name);
+      const found = columns.get(name) ?? [];
+      return {
+        name,
+        kind: kinds.get(name) ?? 'table',
+        description: entry?.sentence ?? '',
+        columns: found.map((column) => column.name),
+        types: found.map(({ type }) => type),
+        meanings: found.map((column) => {
+          const described = entry?.columns.find((one) => one.name === column.name);
+          return entry === undefined || described === undefined ? '' : describeColumn(entry, described);
+        }),
+        key: entry?.key ?? [],
+        joins: (entry?.joins ?? []).map(({ columns: from, table, to }) => ({ columns: from, table, to })),
+      };
+    });
 }

@@ -3,8 +3,21 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../src/cli/output/table.ts';
 import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
+import { readCatalogue } from '../../src/database/columns.ts';
+import {
+  columnsTable,
+  tableSection,
+  withJoins,
+  withTableSections,
+  withViewColumns,
+} from '../support/catalogue-docs.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
+import { AGENT } from './cookbook/agent.ts';
+import { type History, readHistory, type Row } from './cookbook/history.ts';
+import { LEAD } from './cookbook/lead.ts';
+import { ENGINEER, OPERATOR } from './cookbook/machine.ts';
+import { followJoins } from './joins.ts';
 import { livelyMirror } from './lively.ts';
 import { ask } from './support.ts';
 
@@ -12,96 +25,113 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');
 const tablesDoc = readFileSync(join(DOCS, 'tables.md'), 'utf8');
 
-async function columns(): Promise<Map<string, string[]>> {
+const catalogue = readCatalogue({ provider: 'sqlite' });
+
+test('the catalogue has every table and view, every column in order, and the meaning of each', async () => {
   const database = await temporaryDatabase(await freshMirrorFile());
   const rows = await database.query<{ name: string; kind: string; column_name: string }>(
     database.dialect.allColumns,
   );
-  const named = rows.filter(({ name }) => !/^(sqlite_|_prisma_)/.test(name));
-  return new Map(
-    [...Map.groupBy(named, ({ name, kind }) => `${kind} ${name}`)].map(([name, of]) => [
-      name,
-      of.map((one) => one.column_name),
-    ]),
+  const found = Map.groupBy(
+    rows.filter(({ name }) => !/^(sqlite_|_prisma_)/.test(name)),
+    ({ name, kind }) => `${kind} ${name}`,
   );
-}
-
-test('docs/sql.md has every view with its sentence, an example and its columns in order', async () => {
-  const views = [...(await columns())].filter(([name]) => name.startsWith('view '));
-  const documented = new Map(
-    [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n```sql\n[\s\S]*?\n\| Column .*\n.*\n((?:\|.*\n)+)/gm)].map(
-      ([, name, sentence, rows]) => [
-        name!,
-        { sentence, columns: [...rows!.matchAll(/^\| `(\w+)`/gm)].map(([, column]) => column) },
-      ],
-    ),
-  );
-  expect(Object.fromEntries(documented)).toEqual(
-    Object.fromEntries(
-      views.map(([name, of]) => [name.slice(5), { sentence: VIEW_SENTENCES[name.slice(5)], columns: of }]),
-    ),
-  );
-});
-
-test('every table has a sentence, and docs/tables.md has every table with every column', async () => {
-  const tables = [...(await columns())].filter(([name]) => name.startsWith('table '));
-  expect(tables.map(([name]) => name.slice(6)).sort()).toEqual(Object.keys(TABLE_SENTENCES).sort());
-  // docs/tables.md describes the last columns of the mirrored tables once for all of them.
-  const shared = new Set([
-    'raw',
-    'content_hash',
-    'first_seen_at',
-    'changed_at',
-    'missing_since',
-    'deleted_at',
+  const described = catalogue.map(({ kind, name, columns }) => [
+    `${kind} ${name}`,
+    columns.map((column) => column.name),
   ]);
-  for (const [name, of] of tables) {
-    const described = tablesDoc
-      .split('\n')
-      .filter(
-        (line) => line.startsWith(`| \`${name.slice(6)}\` `) || line.startsWith(`\`${name.slice(6)}\`: `),
-      );
-    expect({ name, lines: described.length }).toEqual({ name, lines: 1 });
-    const paragraph = tablesDoc.slice(tablesDoc.indexOf(described[0]!)).split(/\n\n|\n\|/)[0]!;
-    for (const column of of.filter((one) => !shared.has(one))) expect(paragraph).toContain(`\`${column}\``);
-  }
+  expect(Object.fromEntries(described)).toEqual(
+    Object.fromEntries([...found].map(([name, of]) => [name, of.map((one) => one.column_name)])),
+  );
+  for (const { name, columns } of catalogue)
+    for (const column of columns)
+      expect(column.meaning, `${name}.${column.name}`).toMatch(/^\S.{0,400}[^.]$/);
 });
 
-test('docs/tables.md describes each table with the sentence that `tables` prints', () => {
-  const described = [...tablesDoc.matchAll(/^`(\w+)`: ((?:[^-\n].*\n)+)/gm)].map(
-    ([, name, text]) => [name!, text!.replaceAll('\n', ' ')] as const,
+test('docs/sql.md has every view with its sentence, an example and its columns, as the catalogue has them', () => {
+  const views = catalogue.filter(({ kind }) => kind === 'view');
+  const documented = [...sqlDoc.matchAll(/^### `(\w+)`\n\n(.*)\n\n```sql\n/gm)];
+  expect(Object.fromEntries(documented.map(([, name, sentence]) => [name, sentence]))).toEqual(
+    VIEW_SENTENCES,
   );
-  const sentences = Object.entries(TABLE_SENTENCES).map(
-    ([name, sentence]) => [name, sentence[0]!.toLowerCase() + sentence.slice(1)] as const,
-  );
-  expect(described.map(([name]) => name).sort()).toEqual(sentences.map(([name]) => name).sort());
-  const begins = new Map(described);
-  for (const [name, sentence] of sentences)
-    expect(begins.get(name)!.slice(0, sentence.length + 1), name).toBe(`${sentence} `);
+  const written = withViewColumns(sqlDoc, views);
+  if (process.env['UPDATE_DOCS'] === '1') writeFileSync(join(DOCS, 'sql.md'), written);
+  else expect(sqlDoc).toBe(written);
+  for (const view of views) expect(written).toContain(columnsTable(view));
 });
 
-const EXAMPLE = /^###? (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
+test('docs/tables.md has every table, its columns and its joins, as the catalogue has them', () => {
+  const tables = catalogue.filter(({ kind }) => kind === 'table');
+  expect(tables.map(({ name }) => name)).toEqual(Object.keys(TABLE_SENTENCES));
+  const written = withJoins(withTableSections(tablesDoc, tables), catalogue);
+  if (process.env['UPDATE_DOCS'] === '1') writeFileSync(join(DOCS, 'tables.md'), written);
+  else expect(tablesDoc).toBe(written);
+  for (const table of tables) expect(written).toContain(tableSection(table));
+});
 
-test('the cookbook has sixteen questions; each of them and each example of a view returns the documented rows', async () => {
+test('each relation of the typed client is a join of the catalogue', () => {
+  const models = ['models', 'views'].map((file) =>
+    readFileSync(join(DOCS, `../prisma/${file}.prisma`), 'utf8'),
+  );
+  const blocks = [...models.join('').matchAll(/^(?:model|view) (\w+) \{\n([^}]*)^\}/gm)];
+  const relations = blocks.flatMap(([, name, body]) =>
+    [...body!.matchAll(/ (\w+)\?? +@relation\(fields: \[(.*?)\]/g)].map(([, table, columns]) => ({
+      name,
+      join: { table, columns: columns!.split(', ') },
+    })),
+  );
+  expect(relations.length).toBeGreaterThan(15);
+  for (const relation of relations)
+    expect(catalogue.find(({ name }) => name === relation.name)!.joins, relation.name).toContainEqual(
+      expect.objectContaining(relation.join),
+    );
+});
+
+const EXAMPLE = /^### (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
+
+test('the cookbook has twenty-five questions, and each answer is that of a program on the raw rows', async () => {
   const mirror = await livelyMirror();
+  expect(await followJoins(mirror.database, catalogue)).toBeGreaterThan(50);
+  const history = await readHistory(mirror.database, mirror.clock.now());
   const examples = [...sqlDoc.matchAll(EXAMPLE)];
-  const counts = ['## ', '### '].map((level) => examples.filter(([block]) => block.startsWith(level)).length);
-  expect(counts).toEqual([16, VIEW_NAMES.length]);
+  const questions = examples.flatMap(([, title]) => (title!.startsWith('`') ? [] : [title!]));
+  expect(questions).toHaveLength(25);
+  expect(questions).toEqual(Object.keys(ANSWERS));
+  expect(examples).toHaveLength(25 + VIEW_NAMES.length);
+  const found: Record<string, unknown> = {};
+  const evaluated: Record<string, unknown> = {};
   let written = sqlDoc;
   for (const [block, title, sql, answer] of examples) {
     const rows = await ask(mirror, sql!);
     expect(rows.length, title).toBeGreaterThan(0);
+    const evaluate = ANSWERS[title!];
+    if (evaluate !== undefined) {
+      found[title!] = rows.map((row) => Object.values(row).map(plain));
+      evaluated[title!] = evaluate(history);
+    }
     const got = asTable(rows);
     // UPDATE_DOCS=1 writes the answers into the document, for review before a commit.
     if (process.env['UPDATE_DOCS'] === '1')
-      written = written.replace(
-        block,
-        block.replace(`\`\`\`\n${answer}\`\`\`\n`, `\`\`\`\n${got}\n\`\`\`\n`),
+      written = written.replace(block, () =>
+        block.replace(`\`\`\`\n${answer}\`\`\`\n`, () => `\`\`\`\n${got}\n\`\`\`\n`),
       );
     else expect(`${title}\n${answer}`).toBe(`${title}\n${got}\n`);
   }
   if (written !== sqlDoc) writeFileSync(join(DOCS, 'sql.md'), written);
+  expect(found).toEqual(evaluated);
 });
+
+const ANSWERS: Readonly<Record<string, (history: History) => Row[]>> = {
+  ...LEAD,
+  ...AGENT,
+  ...OPERATOR,
+  ...ENGINEER,
+};
+
+/** An instant as epoch ms, which the programs use. */
+function plain(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*\+00:00$/.test(value) ? Date.parse(value) : value;
+}
 
 function asTable(rows: readonly Record<string, unknown>[]): string {
   const names = Object.keys(rows[0] ?? {});

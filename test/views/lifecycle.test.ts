@@ -68,6 +68,38 @@ test.skipIf(ON_SQLITE)(
   },
 );
 
+test.skipIf(ON_SQLITE)('PostgreSQL has the text of every table, view and column as a comment', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  const commented = async (): Promise<Record<string, string | null>> => {
+    const rows = await database.query<{ name: string; comment: string | null }>(
+      `SELECT relname || coalesce('.' || attname, '') AS name, col_description(pg_class.oid, at) AS comment
+       FROM pg_class CROSS JOIN LATERAL (
+         SELECT 0 AS at, NULL AS attname UNION ALL SELECT attnum, attname FROM pg_attribute
+         WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped) AS columns
+       WHERE relkind IN ('r', 'v') AND relnamespace = CAST(current_schema() AS regnamespace)
+         AND relname <> '_prisma_migrations'`,
+    );
+    return Object.fromEntries(rows.map(({ name, comment }) => [name, comment]));
+  };
+  const comments = await commented();
+  expect(Object.keys(comments).length).toBeGreaterThan(300);
+  expect(Object.entries(comments).filter(([, comment]) => comment === null)).toEqual([]);
+  expect(comments).toMatchObject({
+    conversations:
+      'The conversations of each inbox. A conversation in two inboxes has a row in each. Key: `inbox_id`, `id`.',
+    'assignee_workload.assignee':
+      "first and last name, or the e-mail address; null: not in the inbox's list of users",
+    'reopens.conversation_id': expect.stringMatching(/; joins `conversations`$/) as string,
+  });
+  await database.execute(`COMMENT ON TABLE conversations IS 'of another release'`);
+  await database.execute(
+    `UPDATE settings SET value = replace(value, 'hash":"', 'hash":"other ') WHERE name = 'views'`,
+  );
+  await (await openDatabase(urlOf(path))).close();
+  expect(await commented()).toEqual(comments);
+});
+
 test('processes that create the views at the same time all succeed', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);
@@ -197,9 +229,21 @@ test('`tables` prints every table and view with its columns and description, as 
   expect(overview[VIEW_NAMES.length + 1]).toMatch(/^inboxes +table +The shared inboxes\./);
   const one = await program.run('tables', 'Conversations');
   expect(one.stdout).toMatch(/^conversations \(table\) {2}The conversations of each inbox\./);
-  expect(one.stdout).toMatch(/\nassignee_id +text\n/);
+  expect(one.stdout).toMatch(
+    /\nassignee_id +text +id of the assignee; null: unassigned; joins `inbox_users`\n/,
+  );
+  expect(one.stdout).toMatch(/\n\nkey: inbox_id, id\n$/);
   expect(JSON.parse((await program.run('tables', 'reopens', '--json')).stdout)).toMatchObject([
-    { name: 'reopens', columns: ['inbox_id', 'conversation_id', 'closes', 'reopens', 'last_reopened_at'] },
+    {
+      name: 'reopens',
+      columns: ['inbox_id', 'conversation_id', 'closes', 'reopens', 'last_reopened_at'],
+      meanings: expect.arrayContaining(['changes to `closed`']) as string[],
+      key: ['inbox_id', 'conversation_id'],
+      joins: [
+        { columns: ['inbox_id'], table: 'inboxes', to: ['id'] },
+        { columns: ['inbox_id', 'conversation_id'], table: 'conversations', to: ['inbox_id', 'id'] },
+      ],
+    },
   ]);
   expect(await program.run('tables', 'conversation')).toMatchObject({
     exitCode: 2,

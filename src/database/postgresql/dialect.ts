@@ -1,11 +1,13 @@
 import type { ColumnKind } from '../../core/lists.ts';
 import type { Dialect } from '../dialect.ts';
+import { commentsSql } from './comments.ts';
 import { BEGIN_MIGRATION } from './migrating.ts';
 
-const TYPES: Record<ColumnKind | 'json', string> = {
+const TYPES: Record<ColumnKind | 'day' | 'json', string> = {
   text: 'text',
   boolean: 'boolean',
   instant: 'timestamptz',
+  day: 'date',
   json: 'text',
 };
 
@@ -61,6 +63,8 @@ export const postgresql: Dialect = {
     return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;
   },
   readBy: () => '',
+  declared: null,
+  comments: commentsSql,
   allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind,
       attname AS column_name, format_type(atttypid, atttypmod) AS type
     FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace

@@ -1,5 +1,22 @@
 import type { Dialect } from '../dialect.ts';
 import { UTC } from '../instants.ts';
+import type { ValueKind } from '../columns.ts';
+
+const TYPES: Readonly<Record<ValueKind, string>> = {
+  text: 'TEXT',
+  day: 'TEXT',
+  integer: 'INTEGER',
+  number: 'REAL',
+  boolean: 'BOOLEAN',
+  instant: 'DATETIME',
+  json: 'JSONB',
+};
+
+/** Columns whose declared type no CAST gives. */
+const OF_TYPE: Partial<Record<ValueKind, string>> = {
+  boolean: 'is_lower_bound FROM status_spans',
+  instant: 'from_at FROM status_spans',
+};
 
 export const sqlite: Dialect = {
   provider: 'sqlite',
@@ -31,9 +48,18 @@ export const sqlite: Dialect = {
   instantAgo: (seconds, now) =>
     `strftime('%Y-%m-%dT%H:%M:%f${UTC}', '${now ?? 'now'}', '-${seconds} seconds')`,
   readBy: (index) => `INDEXED BY ${index}`,
+  // A column that has its type stays as it is: no index serves a condition on a CAST. The second SELECT of a
+  // scalar subquery, which finds no row, lends the first its declared type.
+  declared: (column, kind, type) => {
+    if (type === TYPES[kind]) return column;
+    const lender = OF_TYPE[kind];
+    if (lender === undefined) return `CAST(${column} AS ${TYPES[kind]})`;
+    return `(SELECT ${column} UNION ALL SELECT ${lender} WHERE FALSE)`;
+  },
   allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name,
       info.type AS type
     FROM sqlite_master AS master, pragma_table_info(master.name) AS info
     WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
+  comments: null,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

@@ -75,7 +75,7 @@ async function writeDays(
     starts_at: iso(startsAt),
     ends_at: iso(endsAt),
   }));
-  const columns = { day: 'text', starts_at: 'instant', ends_at: 'instant' } as const;
+  const columns = { day: 'day', starts_at: 'instant', ends_at: 'instant' } as const;
   await tx.execute(
     `INSERT INTO report_days (day, starts_at, ends_at)
      SELECT day, starts_at, ends_at FROM ${dialect.records('$1', columns, 'days')} WHERE TRUE

@@ -1,10 +1,10 @@
 import { MirrorError } from '../../core/errors.ts';
-import { type ValueKind, valueKinds } from '../../database/kinds.ts';
+import { type ValueKind, valueKinds } from '../../database/columns.ts';
 import { nearest } from '../nearest.ts';
 import type { QueryResult, ReadOnlyMirror } from '../result.ts';
 import { readRows } from './rows.ts';
 
-export type { ValueKind } from '../../database/kinds.ts';
+export type { ValueKind } from '../../database/columns.ts';
 
 /** A table or a view. */
 export interface Relation {

@@ -12,7 +12,7 @@ export function addTables(program: Command, run: Runner): void {
       'Prints the views and tables of the mirror, each with its meaning; with a name, the columns of one. ' +
         'Tables and views of your own have no description. See also docs/tables.md and docs/sql.md.',
     )
-    .argument('[name]', 'a table or a view: print its columns with their types')
+    .argument('[name]', 'a table or a view: print its columns with their types and meanings')
     .addOption(jsonOption())
     .addHelpText('after', '\nExamples:\n  inbox-mirror tables\n  inbox-mirror tables conversations')
     .action((name: string | undefined, { json = false }: { json?: boolean }) =>
@@ -57,17 +57,23 @@ async function overviewOf(io: Io, described: readonly TableDescription[]): Promi
   ];
   const columns = [{ title: 'name' }, { title: 'kind' }, { title: 'meaning' }];
   const rows = sorted.map(({ name, kind, description }) => [asCell(name), kind, description]);
-  const more = '`inbox-mirror tables NAME` prints the columns of one, with their types.';
+  const more = '`inbox-mirror tables NAME` prints the columns of one, with their types and meanings.';
   return `${renderTable(io.stdout, columns, rows)}\n\n${wrapped(io.stdout, more)}`;
 }
 
 async function columnsOf(
   io: Io,
-  { name, kind, description, columns, types }: TableDescription,
+  { name, kind, description, columns, types, meanings, key }: TableDescription,
 ): Promise<string> {
   const { renderTable } = await import('../../output/table.ts');
   const title = `${paint(io.stdout, 'bold', asCell(name))} (${kind})  ${description}`.trimEnd();
-  const titles = [{ title: 'column' }, { title: 'type' }];
-  const rows = columns.map((column, index) => [asCell(column), asCell(types[index] ?? '')]);
-  return `${wrapped(io.stdout, title)}\n\n${renderTable(io.stdout, titles, rows)}`;
+  // The meaning is the last column: a narrow terminal cuts it first.
+  const titles = [{ title: 'column' }, { title: 'type' }, { title: 'meaning' }];
+  const rows = columns.map((column, index) => [
+    asCell(column),
+    asCell(types[index] ?? ''),
+    meanings[index] ?? '',
+  ]);
+  const keys = key.length === 0 ? '' : `\n\nkey: ${key.join(', ')}`;
+  return `${wrapped(io.stdout, title)}\n\n${renderTable(io.stdout, titles, rows)}${keys}`;
 }

@@ -73,6 +73,11 @@ async function runDoctor(
         ? { name: 'database', verdict: 'ok', message: `${mirror.name} opens and its tables are up to date` }
         : { name: 'database', verdict: 'ok', message: found.standIn.plan },
     );
+    if (found.standIn === null && mirror.provider === 'sqlite') {
+      const { readersOf } = await import('./readers.ts');
+      const readers = readersOf(mirror.name);
+      if (readers !== null) checks.push({ name: 'readers', ...readers });
+    }
     checks.push(await checkGate(session, resetGate));
     if (newEpoch) checks.push(await startEpoch(session));
     if (verify) checks.push(await checkIntervals(session));

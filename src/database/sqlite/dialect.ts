@@ -24,6 +24,10 @@ export const sqlite: Dialect = {
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
+  jsonObject: (fields) => `json_object(${fields.map(([name, value]) => `'${name}', ${value}`).join(', ')})`,
+  // ORDER BY inside the aggregate needs SQLite 3.44: an older one in another program could not read the views.
+  jsonTexts: (query) => `json((SELECT json_group_array(value) FROM (${query} ORDER BY value)))`,
+  instantText: (column) => `replace(${column}, '${UTC}', 'Z')`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,

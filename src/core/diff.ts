@@ -13,7 +13,15 @@ export interface Difference {
   readonly field: string;
   readonly from: string | null;
   readonly to: string | null;
+  /** Only where an item appears or returns: what it was seen with. */
+  readonly values?: ItemValues;
 }
+
+/**
+ * The values of an item, in the form of `changes`: the text of each column or null, and the ids of a
+ * conversation's tags, sorted.
+ */
+export type ItemValues = Readonly<Record<string, string | null | readonly string[]>>;
 
 /** The field of a change that is about the whole item, and its two values. */
 export const PRESENCE = 'presence';
@@ -34,12 +42,13 @@ export function presence(to: typeof PRESENT | typeof MISSING): Difference {
 
 /**
  * The differences between the stored item and the received one (docs/tables.md, `changes`). A new item has
- * one row, of `presence`. An item that returns has that row and those of its columns and tags. Any other
- * item has one row per changed column and one per tag added or removed.
+ * one row, of `presence`, with its values. An item that returns has that row and those of its columns and
+ * tags. Any other item has one row per changed column and one per tag added or removed.
  */
 export function diff(list: ListName, known: Known | undefined, item: Item): Difference[] {
-  if (known === undefined) return [presence(PRESENT)];
-  const found: Difference[] = known.deleted ? [presence(PRESENT)] : [];
+  const appeared = { ...presence(PRESENT), values: valuesOf(list, known, item) };
+  if (known === undefined) return [appeared];
+  const found: Difference[] = known.deleted ? [appeared] : [];
   for (const field of Object.keys(COLUMNS[list])) {
     const from = asText(known.columns[field]);
     const to = asText(item.columns[field]);
@@ -51,6 +60,13 @@ export function diff(list: ListName, known: Known | undefined, item: Item): Diff
   for (const tag of before) if (!after.has(tag)) found.push({ field: 'tags', from: tag, to: null });
   for (const tag of after) if (!before.has(tag)) found.push({ field: 'tags', from: null, to: tag });
   return found;
+}
+
+/** The item as it is stored once it is written. Without the tags field, it keeps the stored tags. */
+function valuesOf(list: ListName, known: Known | undefined, item: Item): ItemValues {
+  const columns = Object.keys(COLUMNS[list]).map((column) => [column, asText(item.columns[column])]);
+  const tags = list === 'conversations' ? { tags: (item.tags ?? known?.tags ?? []).toSorted() } : {};
+  return { ...Object.fromEntries(columns), ...tags };
 }
 
 function asText(value: Value | undefined): string | null {

@@ -51,6 +51,7 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   handoffs: 'How often conversations of each inbox went from one assignee to another.',
   conversation_facts: 'What happened to each conversation: one row with its history and its present state.',
   reads: 'When each list was read completely, and how long after the time before.',
+  first_sights: 'The first sight of each item that was there before the history of its list began.',
   inbox_changes: 'The changes of inboxes.',
   user_changes: 'The changes of users.',
   tag_changes: 'The changes of tags.',

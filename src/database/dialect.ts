@@ -34,6 +34,12 @@ export interface Dialect {
    * of them.
    */
   noneOf(column: string, values: string): string;
+  /** An expression: a JSON object of these names and expressions. */
+  jsonObject(fields: readonly (readonly [name: string, value: string])[]): string;
+  /** An expression: the JSON array of the texts that a query returns as `value`, in the order of their bytes. */
+  jsonTexts(query: string): string;
+  /** An expression: the instant `column` as text that ends in `Z`, as in `changes`. */
+  instantText(column: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
   /**

@@ -10,6 +10,7 @@ import { type ListFreshness, readFreshness } from './freshness.ts';
 import { type PassOptions, type PassResult, type ResyncOptions, runPassFor } from './passes.ts';
 import { refuseOldNode } from './runtime.ts';
 
+export type { ItemValues } from '../core/diff.ts';
 export { type ErrorCode, isMirrorError, MirrorError } from '../core/errors.ts';
 export type { ListName } from '../core/lists.ts';
 export { Prisma, type ReadOnlyClient } from '../database/read-only.ts';

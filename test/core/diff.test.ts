@@ -17,9 +17,15 @@ const known = (columns: Record<string, Value>, tags: string[] | null = null, del
   deleted,
 });
 
-test('a new item gives one presence change, whatever it contains', () => {
+test('a new item gives one presence change, with all that it contains', () => {
   expect(diff('conversations', undefined, item({ status: 'open' }, ['1']))).toEqual([
-    { field: 'presence', from: 'missing', to: 'present' },
+    { field: 'presence', from: 'missing', to: 'present', values: { ...BLANK, status: 'open', tags: ['1'] } },
+  ]);
+});
+
+test('a returning item without a list of tags has its stored tags', () => {
+  expect(diff('conversations', known({}, ['2', '1'], true), item({}, null))).toMatchObject([
+    { field: 'presence', values: { tags: ['1', '2'] } },
   ]);
 });
 
@@ -58,7 +64,12 @@ test('a returning item gives a presence change and one for each column and tag t
   expect(
     diff('conversations', known({ status: 'open' }, ['1'], true), item({ status: 'closed' }, ['2'])),
   ).toEqual([
-    { field: 'presence', from: 'missing', to: 'present' },
+    {
+      field: 'presence',
+      from: 'missing',
+      to: 'present',
+      values: { ...BLANK, status: 'closed', tags: ['2'] },
+    },
     { field: 'status', from: 'open', to: 'closed' },
     { field: 'tags', from: '1', to: null },
     { field: 'tags', from: null, to: '2' },

@@ -25,7 +25,7 @@ conversations      inbox_id, id, status, assignee_type, assignee_id, thread_id, 
                    permalink, *
 conversation_tags  inbox_id, conversation_id, tag_id
 changes            id, observed_at, previously_seen_at, list, inbox_id, item_id, field, old_value,
-                   new_value, sweep_id
+                   new_value, sweep_id, item_values
 sweeps             id, list, inbox_id, reason, state, next_page, pages, items, requests, inserted,
                    changed, deleted, rejected, started_at, heartbeat_at, finished_at, error, error_code,
                    without_id, held, accepted

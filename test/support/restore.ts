@@ -16,6 +16,12 @@ export async function backUp(database: Database): Promise<Backup> {
   };
 }
 
+/** A value in the form in which statements take it: instants and JSON as text. */
+function storable(value: unknown): unknown {
+  if (value instanceof Date) return iso(value);
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+}
+
 /** Puts the feed back to the backup. The next change then gets an id that may have been used before. */
 export async function restore(database: Database, { changes, epochs }: Backup): Promise<void> {
   for (const [table, rows] of Object.entries({ changes, epochs })) {
@@ -25,7 +31,7 @@ export async function restore(database: Database, { changes, epochs }: Backup): 
       const places = names.map((_name, index) => `$${index + 1}`);
       await database.execute(
         `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')})`,
-        ...Object.values(row).map((value) => (value instanceof Date ? iso(value) : value)),
+        ...Object.values(row).map(storable),
       );
     }
   }

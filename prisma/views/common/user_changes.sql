@@ -1,4 +1,5 @@
 CREATE VIEW user_changes AS
-SELECT id, observed_at, previously_seen_at, inbox_id, item_id AS user_id, field, old_value, new_value
+SELECT id, observed_at, previously_seen_at, inbox_id, item_id AS user_id, field, old_value, new_value,
+  item_values
 FROM changes
 WHERE list = 'users'

@@ -1,6 +1,6 @@
 import cliTruncate from 'cli-truncate';
 import stringWidth from 'string-width';
-import { changedFields } from '../../core/diff.ts';
+import { changedFields, PRESENCE } from '../../core/diff.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
 import { asCell, linked, type Output, paint } from '../../session/terminal.ts';
 
@@ -105,11 +105,31 @@ function rowOf(change: NamedChange): Row {
       isOfInbox ? named(inbox, inboxId) : '',
       `${LIST_WORDS[list]} ${list === 'conversations' ? asCell(itemId) : named(item, itemId)}`,
       asCell(field),
-      `${valueOf(change.oldName, change.oldValue)} → ${valueOf(change.newName, change.newValue)}`,
+      seenWords(change) ??
+        `${valueOf(change.oldName, change.oldValue)} → ${valueOf(change.newName, change.newValue)}`,
     ],
     shortInbox: asCell(inbox ?? inboxId ?? ''),
     permalink: change.permalink,
   };
+}
+
+/**
+ * The words for an item that appeared or returned: `new: open, nobody, tags Refund, VIP`, or a person's
+ * address. Null for any other change.
+ */
+function seenWords({ field, list, itemValues, itemNames, previouslySeenAt }: NamedChange): string | null {
+  if (field !== PRESENCE || itemValues === null) return null;
+  const { status, assignee_id: assignee, tags, email } = itemValues;
+  const words = [
+    ...(list === 'conversations'
+      ? [status ?? 'no status', itemNames?.assignee_id ?? assignee ?? 'nobody']
+      : []),
+    ...(typeof email === 'string' ? [email] : []),
+  ];
+  const tagged = Array.isArray(tags) ? tags.map((id, nth) => itemNames?.tags[nth] ?? id) : [];
+  if (tagged.length > 0) words.push(`${tagged.length === 1 ? 'tag' : 'tags'} ${tagged.join(', ')}`);
+  const event = previouslySeenAt === null ? 'new' : 'returned';
+  return words.length === 0 ? event : `${event}: ${asCell(words.join(', '))}`;
 }
 
 function valueOf(name: string | null, value: string | null): string {

@@ -30,6 +30,8 @@ const COLUMNS = [
   'old_name',
   'new_name',
   'permalink',
+  'item_values',
+  'item_names',
 ] as const;
 
 /** The form of the output. */
@@ -76,5 +78,8 @@ export function changePrinter(
 
 function rowOf(change: NamedChange): (string | number | null)[] {
   const fields = namedChangeAsJson(change);
-  return COLUMNS.map((name) => fields[name] ?? null);
+  return COLUMNS.map((name) => {
+    const value = fields[name] ?? null;
+    return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+  });
 }

@@ -96,7 +96,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const last = changes.at(-1);
   if (last === undefined) return POLL_MS;
 
-  const answer = await send(deps, changes);
+  const answer = changes.length > 1 ? await send(deps, changes) : await sendAlone(deps, changes);
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   let after = afterAnswer(before, answer, last.id, clock.now());
@@ -109,6 +109,20 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   await mirror.deliveries.write(target, after, clock.now());
   logOutcome(log, before, after, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
+}
+
+/**
+ * Posts one change. If the receiver refuses its content, the change is sent again at once without the values
+ * of its item, which can be long: the receiver then gets what versions without these values sent.
+ */
+async function sendAlone(deps: WebhookDeps, changes: Awaited<ReturnType<History['after']>>): Promise<Answer> {
+  const answer = await send(deps, changes);
+  const hasValues = changes.some(({ itemValues }) => itemValues !== null);
+  if (!hasValues || !CONTENT_REFUSED.has(answer.status)) return answer;
+  return await send(
+    deps,
+    changes.map((change) => ({ ...change, itemValues: null })),
+  );
 }
 
 /** Posts changes in one signed delivery. */
@@ -152,7 +166,7 @@ async function setAside(
   if (times < ATTEMPTS_ALONE) return null;
   const next = await mirror.history.after({ id, epoch: null }, {}, 1);
   const [{ id: nextId } = { id: null }] = next;
-  if (nextId === null || !isAccepted((await send(deps, next)).status)) return null;
+  if (nextId === null || !isAccepted((await sendAlone(deps, next)).status)) return null;
   log.error(
     { change: id, cause: causeOf(answer) },
     'the webhook refuses this change alone and accepts the next: it is set aside',

@@ -54,6 +54,11 @@ export const postgresql: Dialect = {
   // NOT IN would compare each row with each value if the values do not fit into `work_mem`.
   noneOf: (column, values) =>
     `NOT EXISTS (SELECT FROM (${values}) AS those(value) WHERE those.value = ${column})`,
+  jsonObject: (fields) =>
+    `jsonb_build_object(${fields.map(([name, value]) => `'${name}', ${value}`).join(', ')})`,
+  jsonTexts: (query) =>
+    `coalesce((SELECT jsonb_agg(value ORDER BY value COLLATE "C") FROM (${query}) AS texts), '[]')`,
+  instantText: (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   millisecondsBetween: (from, to) => {
     const interval = `CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)`;
     return `CAST(ROUND(EXTRACT(EPOCH FROM ${interval}) * 1000) AS double precision)`;

@@ -16,6 +16,7 @@ const TYPES: Readonly<Record<ValueKind, string>> = {
 const OF_TYPE: Partial<Record<ValueKind, string>> = {
   boolean: 'is_lower_bound FROM status_spans',
   instant: 'from_at FROM status_spans',
+  json: 'item_values FROM changes',
 };
 
 export const sqlite: Dialect = {
@@ -41,6 +42,10 @@ export const sqlite: Dialect = {
   texts: (json, alias) => `json_each(${json}) AS ${alias}`,
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
+  jsonObject: (fields) => `json_object(${fields.map(([name, value]) => `'${name}', ${value}`).join(', ')})`,
+  // ORDER BY inside the aggregate needs SQLite 3.44: an older one in another program could not read the views.
+  jsonTexts: (query) => `json((SELECT json_group_array(value) FROM (${query} ORDER BY value)))`,
+  instantText: (column) => `replace(${column}, '${UTC}', 'Z')`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,

@@ -1,7 +1,10 @@
 import type { ChangeRecord } from './read.ts';
 
+/** A JSON object of a change: `item_values` and the names of its ids are objects, the rest is plain. */
+export type ChangeJson = Readonly<Record<string, string | number | object | null>>;
+
 /** A change under its columns' names. `items/names.ts` adds the names that people know. */
-export function changeAsJson(change: ChangeRecord): Record<string, string | number | null> {
+export function changeAsJson(change: ChangeRecord): ChangeJson {
   return {
     id: change.id,
     observed_at: change.observedAt.toISOString(),

@@ -1,3 +1,4 @@
+import type { ItemValues } from '../../core/diff.ts';
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
@@ -21,6 +22,11 @@ export interface ChangeRecord {
   readonly field: string;
   readonly oldValue: string | null;
   readonly newValue: string | null;
+  /**
+   * What the item was seen with when it appeared or returned: the text of each column or null, and the ids of
+   * a conversation's tags. Null for other changes.
+   */
+  readonly itemValues: ItemValues | null;
 }
 
 /** Selects changes. Every given condition must hold. */
@@ -46,6 +52,7 @@ interface ChangeRow {
   field: string;
   old_value: string | null;
   new_value: string | null;
+  item_values: ItemValues | null;
 }
 
 /** The history: the rows of `changes`. */
@@ -163,7 +170,7 @@ async function select(
   if (until !== undefined) conditions.push(`observed_at < $${parameters.push(iso(until))}`);
   const rows = await sql.query<ChangeRow>(
     `SELECT id, ${epochOf('changes.id')} AS epoch, observed_at, previously_seen_at, list, inbox_id, item_id,
-       field, old_value, new_value
+       field, old_value, new_value, item_values
      FROM changes WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
     ...parameters,
   );
@@ -178,6 +185,7 @@ function asRecord({
   item_id,
   old_value,
   new_value,
+  item_values,
   ...row
 }: ChangeRow): ChangeRecord {
   return {
@@ -189,5 +197,6 @@ function asRecord({
     itemId: item_id,
     oldValue: old_value,
     newValue: new_value,
+    itemValues: item_values,
   };
 }

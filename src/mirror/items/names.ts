@@ -1,6 +1,6 @@
 import type { ListName } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
-import { changeAsJson } from '../history/json.ts';
+import { changeAsJson, type ChangeJson } from '../history/json.ts';
 import type { ChangeRecord } from '../history/read.ts';
 
 /** A change with the present names of the ids in it, for people. Null: there is none, or it is unknown. */
@@ -14,6 +14,14 @@ export interface NamedChange extends ChangeRecord {
   readonly newName: string | null;
   /** Where the service shows the conversation. */
   readonly permalink: string | null;
+  /** The names of the ids in a conversation's `itemValues`. */
+  readonly itemNames: ItemNames | null;
+}
+
+/** The name of a conversation's assignee, and those of its tags, in the order of their ids. */
+export interface ItemNames {
+  readonly assignee_id: string | null;
+  readonly tags: readonly (string | null)[];
 }
 
 /** The name of each item of a list, with its ids: `inbox_id`, `id` and `name`. */
@@ -51,6 +59,7 @@ export class Names {
       list === undefined ? null : (names.get(keyOf(list, inboxId ?? '', id ?? '')) ?? null);
     return changes.map((change) => {
       const { list, inboxId, itemId, field, oldValue, newValue } = change;
+      const seen = seenIds(change);
       const shown = nameOf(list, list === 'inboxes' ? itemId : inboxId, itemId);
       const isConversation = list === 'conversations';
       const refersTo = isConversation ? REFERS_TO[field] : undefined;
@@ -61,6 +70,10 @@ export class Names {
         oldName: nameOf(refersTo, inboxId, oldValue),
         newName: nameOf(refersTo, inboxId, newValue),
         permalink: isConversation ? shown : null,
+        itemNames: seen && {
+          assignee_id: nameOf('users', inboxId, seen.assignee),
+          tags: seen.tags.map((id) => nameOf('tags', inboxId, id)),
+        },
       };
     });
   }
@@ -100,15 +113,31 @@ export class Names {
   }
 }
 
+/** The ids that a conversation was seen with; null for another change. */
+function seenIds({ list, itemValues }: ChangeRecord): { assignee: string | null; tags: string[] } | null {
+  if (list !== 'conversations' || itemValues === null) return null;
+  const { assignee_id: assignee, tags } = itemValues;
+  return {
+    assignee: typeof assignee === 'string' ? assignee : null,
+    tags: Array.isArray(tags) ? [...tags] : [],
+  };
+}
+
 /** The items that a change names. */
-function wantedBy({ list, inboxId, itemId, field, oldValue, newValue }: ChangeRecord): Wanted[] {
+function wantedBy(change: ChangeRecord): Wanted[] {
+  const { list, inboxId, itemId, field, oldValue, newValue } = change;
   if (list === 'inboxes' || inboxId === null) return [{ list, inbox_id: itemId, id: itemId }];
   const refersTo = list === 'conversations' ? REFERS_TO[field] : undefined;
+  const seen = seenIds(change);
   const values = refersTo === undefined ? [] : [oldValue, newValue].filter((value) => value !== null);
   return [
     { list: 'inboxes', inbox_id: inboxId, id: inboxId },
     { list, inbox_id: inboxId, id: itemId },
     ...values.map((id) => ({ list: refersTo ?? list, inbox_id: inboxId, id })),
+    ...(seen === null || seen.assignee === null
+      ? []
+      : [{ list: 'users' as const, inbox_id: inboxId, id: seen.assignee }]),
+    ...(seen?.tags ?? []).map((id) => ({ list: 'tags' as const, inbox_id: inboxId, id })),
   ];
 }
 
@@ -120,9 +149,10 @@ function keyOf(list: ListName, inboxId: string, id: string): string {
  * A change under its columns' names, and then its names (docs/commands.md). The command `changes`,
  * GET /changes and the webhook share this form. Fields may be added, never renamed.
  */
-export function namedChangeAsJson(change: NamedChange): Record<string, string | number | null> {
-  const { inbox, item, oldName, newName, permalink } = change;
-  return { ...changeAsJson(change), inbox, item, old_name: oldName, new_name: newName, permalink };
+export function namedChangeAsJson(change: NamedChange): ChangeJson {
+  const { inbox, item, oldName, newName, permalink, itemValues, itemNames } = change;
+  const names = { inbox, item, old_name: oldName, new_name: newName, permalink };
+  return { ...changeAsJson(change), ...names, item_values: itemValues, item_names: itemNames };
 }
 
 /** One JSON object a line. */

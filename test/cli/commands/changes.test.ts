@@ -225,6 +225,46 @@ test('changes name inbox, person, tag and conversation beside their ids, in ever
   expect(shown).toContain(`;${String(permalink)}\u0007conversation ${conversation.id}`);
 });
 
+test('changes say what a new and a returned conversation were seen with, by names', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 25 });
+  const { world } = program.sandbox;
+  const [inbox] = world.inboxes.values();
+  const [user] = inbox?.users.values() ?? [];
+  const [tag, other] = inbox?.tags.values() ?? [];
+  if (!inbox || !user || !tag || !other) throw new Error('the sandbox is empty');
+  await program.run('sync');
+  const [returning = ''] = inbox.conversations.order;
+  const row = world.removeConversation(inbox.id, returning);
+  const { id: added } = world.addConversation(inbox.id, { status: 'pending', assignee: null, tag_ids: [] });
+  const colleague = world.addUser(inbox.id, { email: 'new@example.com' });
+  await program.run('sync');
+  await program.run('sync');
+  world.restoreConversation(inbox.id, returning);
+  const assignee = { assignee_type: 'user', assignee_id: user.id };
+  Object.assign(row, { status: 'open', assignee, tag_ids: [tag.id, other.id] });
+  await program.run('sync');
+  const name = `${user.first_name} ${user.last_name}`;
+  const tags = [tag, other].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const table = (await program.run('changes', '--field', 'presence')).stdout;
+  expect(table).toMatch(new RegExp(`conversation ${added} +presence +new: pending, nobody\n`));
+  expect(table).toContain(`returned: open, ${name}, tags ${tags.map((one) => one.name).join(', ')}\n`);
+  expect(table).toContain('new: new@example.com\n');
+  expect(table).toMatch(new RegExp(`conversation ${returning} +presence +present → missing\n`));
+  const { stdout } = await program.run('changes', '--field', 'presence', '--format', 'ndjson');
+  const lines = parseLines<Record<string, unknown>>(stdout);
+  expect(lines.at(-1)).toMatchObject({
+    item_id: returning,
+    item_values: { status: 'open', assignee_id: user.id, tags: tags.map(({ id }) => id) },
+    item_names: { assignee_id: name, tags: tags.map((one) => one.name) },
+  });
+  expect(lines.find(({ item_id }) => item_id === colleague.id)).toMatchObject({
+    item_values: { email: 'new@example.com', is_joined: String(colleague.is_joined) },
+    item_names: null,
+  });
+  const csv = (await program.run('changes', '--field', 'presence', '--format', 'csv')).stdout;
+  expect(csv.split('\n').find((line) => line.includes(added))).toContain('{""status"":""pending""');
+});
+
 test('--inbox takes a name in any case, and says which inboxes fit or are near', async () => {
   const program = await testProgram({ inboxes: 3, conversations: 5 });
   await program.run('sync');

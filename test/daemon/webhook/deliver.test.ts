@@ -401,6 +401,59 @@ test('a delivery has the names of its ids, and where the service shows the conve
   ]);
 });
 
+test('a new conversation is delivered with its values, or without them if the receiver refuses its size', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { writer, clock, sandbox } = mirror;
+  const url = 'http://receiver.example/hook';
+  let most = Number.POSITIVE_INFINITY;
+  const delivered: Record<string, unknown>[] = [];
+  const post: Post = (_url, _headers, body) => {
+    const { data } = JSON.parse(body) as { data: { changes: Record<string, unknown>[] } };
+    const isTooLong = body.length > most;
+    if (!isTooLong) delivered.push(...data.changes);
+    return Promise.resolve({ status: isTooLong ? 413 : 204, retryAfter: undefined, problem: null });
+  };
+  await writer.deliveries.write(targetOf(url), BEGUN, clock.now());
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const { log, lines } = testLog();
+  void deliverChanges({
+    mirror: writer,
+    clock,
+    log,
+    post,
+    webhook: { url, secret: SECRET },
+    signal: stop.signal,
+  });
+  const inbox = nthInbox(sandbox, 0);
+  const [user] = inbox.users.values();
+  const [tag] = inbox.tags.values();
+  const add = async (): Promise<string> => {
+    const assignee = { assignee_type: 'user', assignee_id: user!.id };
+    const { id } = sandbox.world.addConversation(inbox.id, { status: 'open', assignee, tag_ids: [tag!.id] });
+    const had = delivered.length;
+    await mirror.sync();
+    await until(mirror, () => delivered.length > had);
+    return id;
+  };
+  const first = await add();
+  expect(delivered).toMatchObject([
+    {
+      item_id: first,
+      field: 'presence',
+      item: null,
+      item_values: { status: 'open', assignee_id: user!.id, tags: [tag!.id] },
+      item_names: { assignee_id: `${user!.first_name} ${user!.last_name}`, tags: [tag!.name] },
+    },
+  ]);
+  const { item_values: values, item_names: names } = delivered[0]!;
+  most = 600 + JSON.stringify([values, names]).length / 2;
+  const second = await add();
+  expect(delivered.slice(1)).toMatchObject([{ item_id: second, item_values: null, item_names: null }]);
+  expect(lines).toEqual([]);
+});
+
 test('status and metrics report undelivered changes and the cause until they are delivered', async () => {
   const mirror = await quickMirror();
   await mirror.sync();

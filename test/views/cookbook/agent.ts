@@ -15,7 +15,6 @@ export const AGENT: Readonly<Record<string, (history: History) => Row[]>> = {
   'What is on my list, the oldest first?': (history) =>
     history.all
       .filter((one) => isOpen(one) && one.assigneeId === '310045')
-      .toSorted((a, b) => openSince(a) - openSince(b) || (a.id < b.id ? -1 : 1))
       .map((one): Row => [
         one.id,
         one.inbox,
@@ -23,23 +22,23 @@ export const AGENT: Readonly<Record<string, (history: History) => Row[]>> = {
         hours(openSince(one), history),
         hours(one.lastChanged, history),
       ])
+      .sort(by(-4, 1))
       .slice(0, 5),
 
   'Which unassigned conversations wait longest?': (history) =>
     history.all
       .filter((one) => isOpen(one) && one.assigneeId === null)
       .map((one) => ({ one, since: Math.max(openSince(one), one.assignees.at(-1)!.from) }))
-      .toSorted((a, b) => a.since - b.since || (a.one.id < b.one.id ? -1 : 1))
       .map(({ one, since }): Row => {
         const isLowerBound = one.isOld && since === one.firstSeen;
         return [one.id, one.status, hours(since, history), Number(isLowerBound)];
       })
+      .sort(by(-3, 1))
       .slice(0, 5),
 
   'Which open conversations stand still?': (history) =>
     history.all
       .filter(isOpen)
-      .toSorted((a, b) => a.lastChanged - b.lastChanged || (a.id < b.id ? -1 : 1))
       .map((one): Row => [
         one.id,
         one.inbox,
@@ -47,6 +46,7 @@ export const AGENT: Readonly<Record<string, (history: History) => Row[]>> = {
         history.nameOf(one.assigneeId),
         hours(one.lastChanged, history),
       ])
+      .sort(by(-5, 1))
       .slice(0, 5),
 
   'Which open conversations carry a tag?': ({ all, tags }) =>

@@ -1,6 +1,6 @@
 import { DAY, MINUTE } from '../../../src/core/clock.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
-import { by, count, type History, type Row } from './history.ts';
+import { by, count, type History, type Row, valueAt } from './history.ts';
 
 /** The answers to the questions of an operator, without SQL. */
 export const OPERATOR: Readonly<Record<string, (history: History) => Row[]>> = {
@@ -73,6 +73,19 @@ export const ENGINEER: Readonly<Record<string, (history: History) => Row[]>> = {
       .map(({ inboxId, id, status, assigneeId }): Row => [inboxId, id, status, assigneeId])
       .sort(by(1, 2))
       .slice(0, 5),
+
+  'In which state was a conversation at each change?': ({ all, changes }) => {
+    const { id, statuses, assignees } = all.find((one) => one.id === '41000047')!;
+    return changes
+      .filter((change) => change.list === 'conversations' && change.item_id === id)
+      .map(({ observed, field, new_value: value }): Row => [
+        observed,
+        field,
+        value,
+        valueAt(statuses, observed) ?? null,
+        valueAt(assignees, observed) ?? null,
+      ]);
+  },
 
   'Does the history agree with the present?': ({ all }) => [
     [all.length, 0, count(all, ({ assignees, assigneeId }) => assignees.at(-1)!.value !== assigneeId)],

@@ -114,7 +114,7 @@ const LONGEST_MS = 7 * DAY;
 
 /**
  * Until when a list rests because its newest walk has failed (docs/decisions/0002); null if it has not, or
- * is resumed. A list that was never complete rests longer after each failure, as does one that no slot limits.
+ * is resumed. A list that was never complete, or that no slot limits, rests longer after each failure.
  * @param readsPages lists of conversations are due without a slot
  */
 export function restsUntil(

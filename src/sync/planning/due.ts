@@ -114,7 +114,8 @@ const LONGEST_MS = 7 * DAY;
 
 /**
  * Until when a list rests because its newest walk has failed (docs/decisions/0002); null if it has not, or
- * is resumed. A list that was never complete, or that no slot limits, rests longer after each failure.
+ * is resumed. A list of conversations that was never complete, or that no slot limits, rests longer after
+ * each failure.
  * @param readsPages lists of conversations are due without a slot
  */
 export function restsUntil(
@@ -126,7 +127,7 @@ export function restsUntil(
   const newest = latest.find(({ state }) => state !== 'reading');
   if (failed === null || newest?.state !== 'failed') return null;
   const wasComplete = latest.some(({ state }) => state === 'complete');
-  const doubles = !wasComplete || (readsPages && list === 'conversations');
+  const doubles = list === 'conversations' && (readsPages || !wasComplete);
   return new Date(failed.lastAt.getTime() + restOf(failed, budget, doubles));
 }
 

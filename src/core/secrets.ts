@@ -5,9 +5,12 @@ export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
-/** Text with `[key]` in place of the key, in every form in which an answer may repeat it. */
+/** Stands in place of the key. */
+export const NO_KEY = '[key]';
+
+/** Text with {@link NO_KEY} in place of the key, in every form in which an answer may repeat it. */
 export function withoutKey(text: string, key: string | null): string {
-  return key === null || key === '' ? text : text.replaceAll(knownPattern(key), '[key]');
+  return key === null || key === '' ? text : text.replaceAll(knownPattern(key), NO_KEY);
 }
 
 /** True if a text contains the key, in any form that {@link withoutKey} removes. */

@@ -2,19 +2,36 @@ import { expect, onTestFinished, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
 import { createHttp } from '../../src/service/http.ts';
-import { count } from '../support/rows.ts';
+import { count, reportOn } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 
 /** Unlike a name of the sandbox, no row holds it by chance. */
 const SECRET = 'sk_live/7Hq2"zW9';
 
-test('rows that repeat the key are stored without it, and do not differ in the next sync', async () => {
+/** A mirror whose requests carry the secret. */
+async function mirrorWithSecret() {
   const sandbox = createSandbox({ rate: 0, perDay: 0, key: SECRET, inboxes: 1, conversations: [1] });
   const { url, close } = await sandbox.listen();
   onTestFinished(() => close());
   const http = createHttp(url, () => SECRET);
   onTestFinished(() => http.close());
-  const mirror = await quickMirror({ service: { sandbox, url, http } });
+  return await quickMirror({ service: { sandbox, url, http } });
+}
+
+test('a page token that contains the key fails its list with that reason, and is stored nowhere', async () => {
+  const { sandbox, ...mirror } = await mirrorWithSecret();
+  const token = `after-9.${Buffer.from(SECRET).toString('base64url')}`;
+  const body = JSON.stringify({ results: [{ id: '1', name: 'A' }], pagination: { next_page: token } });
+  sandbox.script(({ path }) => (path.includes('/tags') ? { status: 200, body } : undefined));
+  const { error } = reportOn(await mirror.sync(), 'tags');
+  expect(error).toMatchObject({
+    code: 'BAD_ANSWER',
+    message: expect.stringContaining('pagination.next_page contains the API key') as string,
+  });
+});
+
+test('rows that repeat the key are stored without it, and do not differ in the next sync', async () => {
+  const { sandbox, ...mirror } = await mirrorWithSecret();
   const escaped = JSON.stringify(SECRET).replaceAll('/', '\\/').replaceAll('H', '\\u0048');
   const page = (rows: string): string => `{"results":[${rows}],"pagination":{"next_page":null}}`;
   sandbox.script(({ path }) => {

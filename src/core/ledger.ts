@@ -81,6 +81,8 @@ export interface Ledger {
   budgetLeft(cap: number, now: number): Promise<BudgetLeft>;
   /** Records the end of a request. */
   settle(id: number, outcome: Outcome): Promise<void>;
+  /** Deletes the record of a request that was granted, and that the caller will never send. */
+  withdraw(id: number): Promise<void>;
   gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms. Changes nothing and returns null if the request

@@ -5,16 +5,27 @@ export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
-/** Text with `[key]` in place of the key, in every form in which an answer may repeat it. */
+/** Stands in place of the key. */
+export const NO_KEY = '[key]';
+
+/** Text with {@link NO_KEY} in place of the key, in every form in which an answer may repeat it. */
 export function withoutKey(text: string, key: string | null): string {
-  if (key === null || key === '') return text;
-  let pattern = patterns.get(key);
-  if (pattern === undefined) patterns.set(key, (pattern = patternOf(key)));
-  return text.replaceAll(pattern, '[key]');
+  return key === null || key === '' ? text : text.replaceAll(knownPattern(key), NO_KEY);
+}
+
+/** True if a text contains the key, in any form that {@link withoutKey} removes. */
+export function holdsKey(text: string, key: string): boolean {
+  return text.search(knownPattern(key)) !== -1;
 }
 
 /** The pattern of each key in use: a log removes the same few keys from every line. */
 const patterns = new Map<string, RegExp>();
+
+function knownPattern(key: string): RegExp {
+  let pattern = patterns.get(key);
+  if (pattern === undefined) patterns.set(key, (pattern = patternOf(key)));
+  return pattern;
+}
 
 /** The key itself, and in base64, alone or inside a longer text. */
 function patternOf(key: string): RegExp {

@@ -14,7 +14,7 @@ import { type LeaseHolder, readLease } from './lease.ts';
 import type { PassSpec } from './passes/passes.ts';
 import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
-import { type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
+import { type FailedWalks, type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
 
 /** The state of one list. */
 export interface ListStatus extends ListKey {
@@ -37,6 +37,10 @@ export interface ListStatus extends ListKey {
   /** Why the latest sweep failed; null if it did not. */
   readonly failure: string | null;
   readonly failureCode: ErrorCode | null;
+  /** The walks that have failed since the list was last complete; null if none has. */
+  readonly failures: FailedWalks | null;
+  /** Its newest sweep of each state, newest first. */
+  readonly latest: readonly LatestSweep[];
 }
 
 export interface MirrorStatus {
@@ -105,16 +109,21 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
 
 async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
-  const sweeps = await new SweepReader(database).latest();
+  const reader = new SweepReader(database);
+  const sweeps = await reader.latest();
   const suspects = await countSuspectsByList(database);
   const readings = await new BookmarkReader(database).oldestReadings();
-  return keysByInbox([...inboxes.values()]).map((key) => {
+  const lists: ListStatus[] = [];
+  for (const key of keysByInbox([...inboxes.values()])) {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
-    const status = statusOf(key, inbox, sweeps.get(id) ?? [], suspects.get(id) ?? 0);
+    const latest = sweeps.get(id) ?? [];
+    const failures = await reader.failedWalks(key, latest);
+    const status = statusOf(key, inbox, { latest, failures, suspects: suspects.get(id) ?? 0 });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
-    return { ...status, completeAsOf: later(status.completeAsOf, reading ?? null) };
-  });
+    lists.push({ ...status, completeAsOf: later(status.completeAsOf, reading ?? null) });
+  }
+  return lists;
 }
 
 async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
@@ -133,12 +142,10 @@ function later(sweep: Date | null, reading: Date | null): Date | null {
   return sweep === null || reading === null || sweep > reading ? sweep : reading;
 }
 
-/** `sweeps` are the list's, newest first. */
 function statusOf(
   { list, inboxId }: ListKey,
   inbox: Inbox | undefined,
-  sweeps: readonly LatestSweep[],
-  suspects: number,
+  { latest: sweeps, failures, suspects }: Pick<ListStatus, 'latest' | 'failures' | 'suspects'>,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
   const latest = sweeps.find(({ state }) => state !== 'reading');
@@ -159,5 +166,7 @@ function statusOf(
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
     failureCode: latest?.state === 'failed' ? latest.errorCode : null,
+    failures,
+    latest: sweeps,
   };
 }

@@ -1,6 +1,7 @@
 import { MirrorError } from '../core/errors.ts';
 import { onOneLine, plural } from '../core/humanize.ts';
 import { isExactNumber, isObject, parseExact } from '../core/json.ts';
+import { NO_KEY } from '../core/secrets.ts';
 
 /** The rows of one list answer and the token of the next page; null on the last page. */
 export interface ListAnswer {
@@ -66,6 +67,8 @@ export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAn
       `expected pagination.next_page to be a token or null, but got ${got}`,
     );
   }
+  if (next.includes(NO_KEY))
+    throw new MirrorError('BAD_ANSWER', 'pagination.next_page contains the API key, which is never stored');
   return { rows, next };
 }
 

@@ -6,6 +6,7 @@ import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { codeOf } from '../core/errors.ts';
 import { duration, onOneLine } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
+import { withoutEcho } from './echo.ts';
 import { decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
@@ -24,7 +25,7 @@ export interface TimeOuts {
 }
 const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: REQUEST_TIMEOUT_MS };
 
-/** A complete answer of the service. Only the body of a 2xx may contain the key. */
+/** A complete answer of the service, without the key. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
@@ -99,7 +100,7 @@ export function createHttp(
       } catch (error) {
         throw error instanceof NoAnswer
           ? error
-          : new NoAnswer(withoutKey(describeFailure(error, timeOuts), secret), codeOf(error));
+          : new NoAnswer(describeFailure(error, timeOuts, secret), codeOf(error));
       }
     },
     close() {
@@ -142,29 +143,19 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
 }
 
 /**
- * Removes the key from an error answer: messages quote it, and some servers and proxies echo the request.
- */
-function withoutEcho(answer: Answer, key: string): Answer {
-  if (answer.status >= 200 && answer.status < 300) return answer;
-  const { body, location } = answer;
-  return {
-    ...answer,
-    body: withoutKey(body, key),
-    location: location === undefined ? location : withoutKey(location, key),
-  };
-}
-
-/**
  * Returns only an error's code and message: got's errors also contain the request's options, with the key.
  */
-function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts): string {
+function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts, key: string): string {
   if (error instanceof TimeoutError) {
     return error.event === 'connect'
       ? `no connection within ${duration(connectMs)}`
       : `no answer within ${duration(requestMs)}`;
   }
-  if (!(error instanceof RequestError)) return error instanceof Error ? error.message : 'the request failed';
-  const message = onOneLine(error.message, LONGEST_CAUSE);
+  if (!(error instanceof Error)) return 'the request failed';
+  // Before the cut: a part of the key could not be recognised.
+  const whole = withoutKey(error.message, key);
+  if (!(error instanceof RequestError)) return whole;
+  const message = onOneLine(whole, LONGEST_CAUSE);
   return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined
     ? message
     : `${error.code}: ${message}`;

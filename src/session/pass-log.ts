@@ -41,7 +41,8 @@ export function logProblem(event: PassEvent, log: Log): void {
   else if (event.kind === 'held')
     log.error(
       { list: listId(event.key), held: event.rows },
-      `too many rows would be marked as deleted; waiting for \`${acceptCommand(event.key)}\``,
+      `too many rows, or all of a list, would be marked as deleted; ` +
+        `waiting for \`${acceptCommand(event.key)}\``,
     );
   else if (event.kind === 'acquitted')
     log.warn(

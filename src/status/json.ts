@@ -201,6 +201,9 @@ function listRecord(list: JudgedList, now: number): unknown {
     held: list.held,
     failure,
     failure_code: list.failureCode,
+    failed_walks: list.failures?.walks ?? 0,
+    failed_requests: list.failures?.requests ?? 0,
+    rests_until: instant(list.restsUntil),
     sweep:
       sweep === null
         ? null

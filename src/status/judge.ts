@@ -10,6 +10,7 @@ import type { Config } from '../session/config/config.ts';
 import type { OtherMirror } from '../session/key/records.ts';
 import { isDaemon } from '../session/live-daemon.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
+import { restsUntil } from '../sync/planning/due.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 import type { Waiting } from '../sync/planning/waiting.ts';
 import type { MeasuredDelay } from './delay.ts';
@@ -23,8 +24,15 @@ const OUTAGE_KEPT_MS = MINUTE;
 /** No process has this id. */
 const NO_PID = -1;
 
-/** A list's status and its freshness now. The list is stale if it is older than `promiseMs`. */
-export type JudgedList = ListStatus & { readonly freshness: Freshness; readonly promiseMs: number };
+/**
+ * A list's status and its freshness now. The list is stale if it is older than `promiseMs`. `restsUntil`: the
+ * daemon does not try it before; null if it may.
+ */
+export type JudgedList = ListStatus & {
+  readonly freshness: Freshness;
+  readonly promiseMs: number;
+  readonly restsUntil: Date | null;
+};
 
 /** All that `status` shows, judged at one moment. `outage` is null if the stored one is out of date. */
 export interface JudgedStatus extends MirrorStatus {
@@ -84,7 +92,13 @@ export function judge(
     // Pages that are read over several days have a day of grace for each day more.
     const graceMs = list.list === 'conversations' ? (status.coverDays - 1) * DAY : 0;
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now) + graceMs;
-    return { ...list, promiseMs, freshness: freshnessOf(list.completeAsOf, promiseMs, now) };
+    const rest = restsUntil(list, list.latest, list.failures, {
+      budget: config.budget,
+      readsPages: config.readPages !== null,
+    });
+    const restsNow = rest !== null && rest.getTime() > now ? rest : null;
+    const freshness = freshnessOf(list.completeAsOf, promiseMs, now);
+    return { ...list, promiseMs, freshness, restsUntil: restsNow };
   });
   const gateWord = judgeGate(status.gate, now).word;
   const { lease } = status;

@@ -34,7 +34,7 @@ interface Case {
   /** Those that this sweep may condemn: one more witness is enough, or none is needed. */
   readonly due: readonly Suspect[];
   readonly isBatch: boolean;
-  /** The due ones are too many: a person must decide. */
+  /** A person must decide on the due ones. */
   readonly isHeld: boolean;
 }
 
@@ -50,15 +50,15 @@ interface Testimony {
  *
  * - a conversation is gone if the service, asked for its id, does not know it, although it returns others;
  * - an inbox is gone if two independent sweeps lack it and the service does not know its id;
- * - a user or a tag is gone if two independent sweeps lack it: its name may have changed, so that a search
- *   can only show that it is still there;
+ * - a user or a tag is gone if two independent sweeps lack it and list others: its name may have changed, so
+ *   that a search can only show that it is still there;
  * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
  *   of a sample.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list.
  *
- * If they are too many, nothing is marked, unless a person accepts it.
+ * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it.
  *
  * @returns how many rows are held for a person
  * @throws MirrorError
@@ -97,12 +97,12 @@ export async function judgeSuspects(
   options: Settling,
   tally: Tally,
 ): Promise<Verdict> {
-  const { mirror, clock, onEvent, goneAfterMs } = deps;
+  const { mirror, onEvent, goneAfterMs } = deps;
   const isBatch = suspects.length > MOST_ASKED;
   const due = suspects.filter(
     (suspect) => (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs),
   );
-  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+  const isHeld = await needsPerson(deps, sweep, due);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));
   if ((isBatch || !byIdentity(sweep)) && hasRefuted(testimony)) {
@@ -133,9 +133,24 @@ function provesAbsence({ answers, isWhole }: Testimony, { list }: Sweep, isBatch
   return list === 'conversations' && isBatch && isSampleGone;
 }
 
-/** Holds the suspects that are still too many after the service's answers. */
-async function hold({ mirror, clock, onEvent }: SweepDeps, sweep: Sweep, due: readonly Suspect[]) {
-  const isHeld = due.length > 0 && (await mirror.suspects.exceedsBrake(sweep, due, clock.now()));
+/**
+ * True if a person must decide: the suspects are too many, or all users or tags of an inbox. An empty
+ * answer often comes twice, and then the search finds nothing either; no question by id can refute it.
+ */
+async function needsPerson(
+  { mirror, clock }: Pick<SweepDeps, 'mirror' | 'clock'>,
+  sweep: Sweep,
+  due: readonly Suspect[],
+): Promise<boolean> {
+  if (due.length === 0) return false;
+  if (!byIdentity(sweep) && sweep.items + sweep.rejected === 0) return true;
+  return await mirror.suspects.exceedsBrake(sweep, due, clock.now());
+}
+
+/** Holds the suspects that still need a person after the service's answers. */
+async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[]) {
+  const { mirror, onEvent } = deps;
+  const isHeld = await needsPerson(deps, sweep, due);
   const held = isHeld ? due.length : 0;
   await mirror.suspects.hold(sweep, held);
   if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });

@@ -356,3 +356,20 @@ test('the client cuts off a compressed answer at 16 MB of its text, with little 
 
   expect(process.memoryUsage().rss - before).toBeLessThan(150 * MB);
 });
+
+test.each([
+  ['as it is', 200, `<title>${'x'.repeat(195)}${KEY}</title>`],
+  ['in a text that is no JSON', 200, `{"cut": ["${KEY}`],
+  ['in a name of an error', 500, `{"${KEY}": 1}`],
+])('no answer contains the key, %s', async (_form, status, body) => {
+  const { http } = await serve(answer(status, body));
+  const { body: read } = await http.get('/a', {});
+  expect(read).not.toContain('k3y');
+  expect(read).toContain('[key]');
+});
+
+test('an answer without the key is the same text, digit by digit', async () => {
+  const body = '{"id": 9007199254740993,  "n": 1.50, "t": "\\u0041 k3y"}';
+  const { http } = await serve(answer(200, body));
+  expect((await http.get('/a', {})).body).toBe(body);
+});

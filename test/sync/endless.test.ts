@@ -51,9 +51,14 @@ async function expectFailure(
   });
   expect(askedSince(mirror.sandbox, before)).toHaveLength(pages);
   expect(await count(mirror.database, `conversations WHERE missing_since IS NOT NULL`)).toBe(0);
+  const failures = async (): Promise<unknown> =>
+    (await mirror.writer.status(mirror.clock.now())).lists.find(({ list }) => list === 'conversations')
+      ?.failures;
+  expect(await failures()).toMatchObject({ walks: 1, requests: pages, lastCode: 'ENDLESS_LIST' });
   heal();
   mirror.clock.advance(HOUR);
   await mirror.sync();
+  expect(await failures()).toBeNull();
 }
 
 describe('a list with fresh tokens for ever', () => {

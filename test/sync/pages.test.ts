@@ -328,19 +328,67 @@ test('a list whose ids are in no order gets no bookmarks', async () => {
   expect((await mirror.writer.bookmarks.lost()).map(({ cause }) => cause)).toEqual(['order', 'order']);
 });
 
-test('a page that suddenly lacks more than ten rows suspects none of them: the list is read whole', async () => {
-  const mirror = await pageMirror({}, [60]);
-  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
-  mirror.sandbox.faults.set(`/inboxes/${inbox}/conversations`, 'empty');
-  mirror.clock.advance(MINUTE);
-  const [first] = await mirror.bookmarks();
-  expect((await mirror.readPage(first!)).lost).toBe('doubt');
-  const suspects = await mirror.database.query(
-    `SELECT id FROM conversations WHERE missing_since IS NOT NULL`,
+test.each([
+  ['is empty', 0],
+  ['is cut', 4],
+])('a page that %s suspects no row and costs the list no bookmark', async (_flaw, rows) => {
+  let harmful = false;
+  const cut = tampered((page, path) => {
+    if (!harmful || !path.endsWith('/conversations')) return;
+    page.results.length = rows;
+    page.pagination.next_page = null;
+  });
+  const mirror = await pageMirror({}, [60], cut);
+  const bookmarks = async () => (await mirror.bookmarks()).map(({ afterId }) => afterId);
+  const before = await bookmarks();
+  for (let time = 0; time < 2; time += 1) {
+    mirror.clock.advance(3 * DAY);
+    harmful = true;
+    for (const page of [(await mirror.bookmarks())[2]!, (await mirror.bookmarks())[5]!])
+      expect(await mirror.readPage(page)).toMatchObject({ cut: expect.any(String), lost: null });
+    harmful = false;
+    expect(await bookmarks()).toEqual(before);
+    await mirror.readAll();
+  }
+  expect(await mirror.writer.bookmarks.lost()).toEqual([]);
+  expect(await mirror.database.query(`SELECT id FROM conversations WHERE missing_since IS NOT NULL`)).toEqual(
+    [],
   );
-  expect(suspects).toEqual([]);
-  expect(await mirror.bookmarks()).toEqual([]);
+  await expectEqualToService(mirror);
 });
+
+test.each(['round', 'walk'])(
+  'a complete %s without a mistake clears the suspicion of the tokens',
+  async (kind) => {
+    let harmful = false;
+    const shift = tampered((page, path) => {
+      if (harmful && path.endsWith('/conversations')) page.results.shift();
+    });
+    const mirror = await pageMirror({}, [60], shift);
+    const { clock, writer } = mirror;
+    const misread = async (): Promise<unknown> => {
+      clock.advance(DAY);
+      harmful = true;
+      const { lost } = await mirror.readPage((await mirror.bookmarks())[2]!);
+      harmful = false;
+      return lost;
+    };
+    expect(await misread()).toBe('doubt');
+    await mirror.sync();
+    clock.advance(DAY);
+    if (kind === 'walk') await mirror.sync();
+    else {
+      const slot = new Date(clock.now());
+      await mirror.readAll();
+      expect(await writer.bookmarks.completeRound([...(await writer.bookmarks.all()).keys()][0]!, slot)).toBe(
+        true,
+      );
+    }
+    expect(await misread(), 'days later').toBe('doubt');
+    await mirror.sync();
+    expect(await misread(), 'after a walk that the mistake itself has caused').toBe('positions');
+  },
+);
 
 test('a row that the list leaves out, but that the service has, costs at most two requests a day', async () => {
   let hidden = '';

@@ -187,6 +187,11 @@ describe('a list that fails', () => {
         `SELECT state, error FROM sync_requests`,
       );
       expect(pass).toEqual({ state: 'failed', error: `not complete: tags/${inbox.id}` });
+      await mirror.sync();
+      const { lists } = await mirror.writer.status(mirror.clock.now());
+      expect(
+        lists.flatMap(({ list, failures }) => (failures === null ? [] : [{ list, ...failures }])),
+      ).toEqual([expect.objectContaining({ list: 'tags', walks: 2, requests: 2, lastCost: 1 })]);
       mirror.sandbox.script(undefined);
       await mirror.sync();
       await expectEqualToService(mirror);

@@ -249,6 +249,42 @@ describe('a user or a tag that a sweep does not list', () => {
   });
 });
 
+describe.each(['users', 'tags'] as const)(
+  'an empty answer for a list of %s, and for its searches',
+  (list) => {
+    test('deletes nothing without a person, however often it comes', async () => {
+      const on = { now: true };
+      const all = (http: Http): Http => emptied(`/${list}/search`, on)(emptied(`/${list}`, on)(http));
+      on.now = false;
+      const mirror = await synced({ wrapHttp: all });
+      on.now = true;
+      const live = reportOn(await mirror.sync(), list).suspects;
+      expect(live).toBeGreaterThan(2);
+      for (let nth = 0; nth < 2; nth++) {
+        mirror.clock.advance(HOUR);
+        const report = reportOn(await mirror.sync(), list);
+        expect(report).toMatchObject({ deleted: 0, suspects: live, held: live });
+      }
+      on.now = false;
+      mirror.clock.advance(HOUR);
+      expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, suspects: 0, held: 0 });
+      expect(await changesIn(mirror.database)).toEqual([]);
+      await expectEqualToService(mirror);
+    });
+  },
+);
+
+test('the last tag of an inbox is deleted once a person accepts it', async () => {
+  const mirror = await synced({ sandbox: { tagsPerInbox: 1 } });
+  const inbox = firstInbox(mirror.sandbox);
+  mirror.sandbox.world.removeTag(inbox.id, inbox.tags.order[0]!);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 0, held: 1 });
+  await mirror.sync({ kind: 'resync', acceptDeletes: true });
+  await expectEqualToService(mirror);
+});
+
 describe('a sweep of users that a search refutes', () => {
   test('is no witness for another user, whom the service still has under a new address', async () => {
     const on = { now: false };

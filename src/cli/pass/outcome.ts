@@ -121,8 +121,8 @@ function printTrouble(
   if (held > 0) {
     printWarning(
       stderr,
-      `${plural(held, 'row')} of ${list} would be marked as deleted. That is too many without ` +
-        `your consent: check the service, then run \`${acceptCommand(key)}\``,
+      `${plural(held, 'row')} of ${list} would be marked as deleted. That needs your ` +
+        `consent: check the service, then run \`${acceptCommand(key)}\``,
     );
   } else if (suspects > 0) {
     printWarning(

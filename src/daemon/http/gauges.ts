@@ -91,11 +91,19 @@ function listGauges(registry: Registry): Update {
     'Rows that a person must accept before they are marked as deleted.',
     labels,
   );
+  const failed = gauge(
+    registry,
+    'list_failed_walks',
+    'Walks over all pages that have failed since the list was last complete.',
+    labels,
+  );
   return ({ status: { judged, now } }) => {
-    for (const each of [age, fresh, promise, rows, held]) each.reset();
+    for (const each of [age, fresh, promise, rows, held, failed]) each.reset();
     const shortest = new Map<ListName, number>();
-    for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known, held: waits } of judged) {
+    for (const { list, inboxId, ...state } of judged) {
+      const { completeAsOf, freshness, promiseMs, rows: known, held: waits, failures } = state;
       const of = { list, inbox_id: inboxId ?? '' };
+      failed.set(of, failures?.walks ?? 0);
       fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));
       held.set(of, waits);

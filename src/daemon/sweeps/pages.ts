@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError, messageOf, type MirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
@@ -159,8 +159,9 @@ export class PageReads {
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const reading = await readBookmark(deps, page.bookmark);
     this.#cooldowns.end(nameOf(page.bookmark));
-    this.#doubted.end(page.inboxId);
+    if (reading.cut === null) this.#doubted.end(page.inboxId);
     await this.#note(page, reading);
+    if (reading.cut !== null) await this.#doubt(page, reading.cut);
   }
 
   async #note(page: PlannedPage, reading: Reading): Promise<void> {
@@ -189,7 +190,7 @@ export class PageReads {
     const { clock, log, onEvent, onError } = this.#deps;
     const key = { list: 'conversations', inboxId: page.inboxId } as const;
     const isFinal = reachIn(error, signal) === 'list';
-    if (isFinal && isMirrorError(error)) return await this.#doubt(page, error);
+    if (isFinal && isMirrorError(error)) return await this.#doubt(page, error.message);
     if (isFinal) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
@@ -203,15 +204,15 @@ export class PageReads {
   }
 
   /** Lets a list rest. The second time it is left to a sweep, which finds and says what is wrong with it. */
-  async #doubt({ inboxId, bookmark }: PlannedPage, { message }: MirrorError): Promise<void> {
+  async #doubt({ inboxId, bookmark }: PlannedPage, cause: string): Promise<void> {
     const { mirror, clock, log, onLost, onError } = this.#deps;
     const list = listId({ list: 'conversations', inboxId });
     if (this.#doubted.until(inboxId) === 0) {
       const lasts = this.#doubted.begin(inboxId, clock.monotonic());
-      log.warn({ list, cause: message }, `a page of a list cannot be read; retrying in ${duration(lasts)}`);
+      log.warn({ list, cause }, `a page of a list cannot be read; retrying in ${duration(lasts)}`);
       return;
     }
-    log.warn({ list, cause: message }, 'pages of a list still cannot be read; it is read whole');
+    log.warn({ list, cause }, 'pages of a list still cannot be read; it is read whole');
     this.#doubted.end(inboxId);
     try {
       await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());

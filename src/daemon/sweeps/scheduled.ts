@@ -1,5 +1,5 @@
-import type { Budget } from '../../core/budget.ts';
-import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
@@ -11,7 +11,6 @@ import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.t
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
-import { Backoff } from './backoff.ts';
 import { Cooldowns } from './cooldowns.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
@@ -41,6 +40,10 @@ export interface ScheduledSweepsDeps {
   readonly onRead: () => void;
 }
 
+const NO_END =
+  "the first filling of a list has cost more than a day's requests and has not ended; " +
+  'it takes its turn among the others';
+
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
@@ -49,8 +52,6 @@ export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
   readonly #cooldowns = new Cooldowns();
-  /** Lists of conversations whose sweep failed, while pages are read: their next slot may be a day away. */
-  readonly #failed = new Backoff({ firstMs: 15 * MINUTE, longestMs: 8 * HOUR });
   readonly #pages: PageReads | null;
   #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
@@ -125,9 +126,7 @@ export class ScheduledSweeps {
       now: clock.now(),
     });
     const now = clock.monotonic();
-    this.#queue = due.filter(
-      ({ key }) => !this.#cooldowns.has(key, now) && this.#failed.until(listId(key)) <= now,
-    );
+    this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, now));
     // No due list can test the service: none is due, or each cools down.
     if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
@@ -149,19 +148,18 @@ export class ScheduledSweeps {
   async #testList(): Promise<DueList[]> {
     const inboxes = await this.#deps.mirror.inboxes();
     const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
-    return key === undefined ? [] : [{ key, requests: 1, first: false, small: true }];
+    return key === undefined ? [] : [{ key, requests: 1, first: false, spent: 0, small: true }];
   }
 
-  async #sweep({ key, first }: DueList, signal: AbortSignal): Promise<void> {
-    const { mirror, account, clock, goneAfterMs, pacer, onEvent } = this.#deps;
-    const client = pacedClient(this.#deps.client, () => pacer.take(first, signal));
+  async #sweep({ key, ...list }: DueList, signal: AbortSignal): Promise<void> {
+    const { mirror, account, clock, goneAfterMs, onEvent } = this.#deps;
+    const client = pacedClient(this.#deps.client, this.#takeFor({ key, ...list }, signal));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       const consent = { acceptDeletes: false, acceptAccount: false };
       done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
       this.#cooldowns.end(key);
-      this.#failed.end(listId(key));
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
@@ -169,6 +167,21 @@ export class ScheduledSweeps {
     } finally {
       this.#deps.onEnd();
     }
+  }
+
+  /**
+   * Waits before each request of a sweep. A first filling that has cost more than a day's requests waits for
+   * the pace like every other sweep: it may have no end.
+   */
+  #takeFor({ key, first, spent }: DueList, signal: AbortSignal): () => Promise<void> {
+    const { pacer, log, budget } = this.#deps;
+    const aDay = scheduledCap(budget);
+    let requests = spent;
+    return async () => {
+      await pacer.take(first && requests < aDay, signal);
+      requests += 1;
+      if (first && requests % aDay === 0) log.error({ list: listId(key), requests }, NO_END);
+    };
   }
 
   #afterFailure(key: ListKey, error: unknown, isFinal: boolean): void {
@@ -183,8 +196,6 @@ export class ScheduledSweeps {
           `a list cannot be read; retrying in ${duration(lasts)}`,
         );
     }
-    if (isFinal && this.#pages !== null && key.list === 'conversations')
-      this.#failed.begin(listId(key), clock.monotonic());
     // A bug that this list meets rests it, however often its slots come.
     if (isFinal && !isMirrorError(error))
       this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });

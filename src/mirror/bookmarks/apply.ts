@@ -12,16 +12,17 @@ import type { Bookmark } from './bookmark.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
 import { moveBookmarks } from './move.ts';
-import { compareIds, type Direction, isBetween, sqlRanges } from './order.ts';
+import { compareIds, type Direction, isBetween, isBeyond, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
 
-/**
- * A suspect of a single page. One at an end, and not between two rows of the page, tells whether the page
- * still begins and ends where it did.
- */
+/** A suspect of a single page. */
 export interface PageSuspect extends Suspect {
-  readonly atEnd: boolean;
+  /**
+   * Where the page lacks it. `start`: if the service still has it, the page no longer begins where it did.
+   * `end`: if the service still has it, the answer was cut. Null: between two rows of the page.
+   */
+  readonly side: 'start' | 'end' | null;
 }
 
 /** A single page, applied. */
@@ -31,15 +32,19 @@ export interface AppliedPage {
   readonly applied: ItemCounts;
   /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
   readonly suspects: readonly PageSuspect[];
-  /** The page lacks so many rows that only a whole sweep may judge them: the list has lost its bookmarks. */
-  readonly shrunk: boolean;
+  /**
+   * The page lacks so many rows that only a whole sweep may judge them; null if it does not. `rows`: the list
+   * has lost its bookmarks. `end`: it lacks them after its last row, as an empty or cut answer does; its
+   * bookmarks stay.
+   */
+  readonly shrunk: 'rows' | 'end' | null;
   /** The page's known rows, as they were before. */
   readonly before: readonly SeenRow[];
   /** The ids among `before` that differed. */
   readonly changedIds: ReadonlySet<string>;
 }
 
-/** If a page lacks more rows than this that were no suspects before, the list is walked whole. */
+/** If a page lacks more rows than this that were no suspects before, a walk must judge them. */
 const MOST_MISSING = 10;
 
 /**
@@ -76,14 +81,13 @@ export async function applyBookmark(
     const present = new Set(ids);
     const lacking = expected.filter(({ id }) => !present.has(id));
     const missing = await exceptFound(tx, database.dialect, { bookmark, ids, lacking, round, now });
-    const shrunk = missing.filter(({ missingSince: since }) => since === null).length > MOST_MISSING;
+    const absent = missing.map((row) => ({ ...row, askBy: null, side: sideOf(direction, row.id, ids) }));
+    const shrunk = shrinkageOf(absent);
     const isWhole = page.rejects.every(({ id }) => id !== null);
-    const suspects = isWhole
-      ? missing.map((row) => ({ ...row, askBy: null, atEnd: !isBetween(direction, row.id, ids) }))
-      : [];
+    const suspects = isWhole ? absent : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
-    if (shrunk) await loseBookmarks(tx, inboxId, 'doubt', now);
-    else {
+    if (shrunk === 'rows') await loseBookmarks(tx, inboxId, 'doubt', now);
+    else if (shrunk === null) {
       const kinds = countKinds(after, { at: now, baselineAt: bookmark.baselineAt });
       await markSuspects(tx, database.dialect, inboxId, suspects, now);
       await moveBookmarks(tx, database.dialect, { bookmark, page, ids, reach, kinds, lacking, round, now });
@@ -101,6 +105,18 @@ export async function applyBookmark(
   // As after a page of a sweep: the driver frees statements only when the event loop turns.
   await new Promise(setImmediate);
   return result;
+}
+
+function sideOf(direction: Direction, id: string, ids: readonly string[]): PageSuspect['side'] {
+  const [first] = ids;
+  if (isBetween(direction, id, ids)) return null;
+  return first !== undefined && isBeyond(direction, first, id) ? 'start' : 'end';
+}
+
+function shrinkageOf(suspects: readonly PageSuspect[]): AppliedPage['shrunk'] {
+  const fresh = suspects.filter(({ missingSince }) => missingSince === null);
+  if (fresh.length <= MOST_MISSING) return null;
+  return fresh.filter(({ side }) => side !== 'end').length > MOST_MISSING ? 'rows' : 'end';
 }
 
 /** The ids of a page in the list's order, rows that cannot be read included. */

@@ -49,7 +49,9 @@ export async function layBookmarks(
     await loseBookmarks(tx, inboxId, 'order', now);
     return;
   }
-  const baselineAt = await writeList(tx, inboxId, direction, isTokenFault);
+  // A walk that a mistake has caused itself clears no suspicion.
+  const forgives = isTokenFault || known === null;
+  const baselineAt = await writeList(tx, inboxId, direction, forgives);
   for (let from = 0; from < pages.length; from += PAGES_AT_ONCE)
     await writePages(tx, dialect, { inboxId, baselineAt, pages, from });
 }
@@ -91,7 +93,7 @@ async function readPages(tx: Sql, sweepId: number): Promise<WalkedPage[]> {
 }
 
 /**
- * @param forgives a loss for the tokens' sake is over: earlier mistakes do not count any more
+ * @param forgives earlier mistakes do not count any more
  * @returns when the first complete sweep of the list ended, epoch ms
  */
 async function writeList(tx: Sql, inboxId: string, direction: Direction, forgives: boolean): Promise<number> {

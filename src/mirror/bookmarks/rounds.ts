@@ -53,7 +53,8 @@ async function readRound(tx: Sql, inboxId: string): Promise<Sweep | null> {
 
 /**
  * Completes the list's round if every page has been read since `slot` and no other sweep has done that. The
- * round then counts as complete as of the oldest of these readings.
+ * round then counts as complete as of the oldest of these readings. It ends the suspicion of the tokens: a
+ * mistake would have ended the round.
  */
 export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promise<boolean> {
   const done = await tx.execute(
@@ -72,7 +73,11 @@ export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promi
     iso(slot),
   );
   if (done > 0)
-    await tx.execute(`UPDATE bookmark_lists SET refused = 0 WHERE inbox_id = $1 AND refused > 0`, inboxId);
+    await tx.execute(
+      `UPDATE bookmark_lists SET refused = 0, mistaken = 0
+       WHERE inbox_id = $1 AND refused + mistaken > 0`,
+      inboxId,
+    );
   return done > 0;
 }
 

@@ -58,6 +58,10 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
+  async withdraw(id: number): Promise<void> {
+    await this.#database.execute(`DELETE FROM requests WHERE id = $1`, id);
+  }
+
   async gateState(): Promise<GateState> {
     return await readState(this.#database);
   }

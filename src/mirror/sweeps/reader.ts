@@ -21,6 +21,16 @@ export interface LatestSweep extends ListKey {
   readonly errorCode: ErrorCode | null;
 }
 
+/** The walks of a list that have failed since it was last complete. */
+export interface FailedWalks {
+  readonly walks: number;
+  /** Requests that they have cost together, and that the newest has cost. */
+  readonly requests: number;
+  readonly lastCost: number;
+  readonly lastAt: Date;
+  readonly lastCode: ErrorCode | null;
+}
+
 interface Columns {
   inbox_id: string | null;
   without_id: number;
@@ -72,6 +82,41 @@ export class SweepReader {
       inboxId,
     );
     return rows.map(({ finished_at, changes }) => ({ finishedAt: finished_at, changes }));
+  }
+
+  /**
+   * @param latest the list's newest sweep of each state, newest first
+   * @returns null if no walk has failed since the list was last complete
+   */
+  async failedWalks({ list, inboxId }: ListKey, latest: readonly LatestSweep[]): Promise<FailedWalks | null> {
+    const newest = latest.find(({ state }) => state === 'failed' || state === 'complete');
+    if (newest?.state !== 'failed') return null;
+    // The request that failed is not among a sweep's requests.
+    const [row] = await this.#sql.query<{
+      walks: number;
+      total: number;
+      last_cost: number;
+      finished_at: Date;
+      error_code: ErrorCode | null;
+    }>(
+      `SELECT CAST(count(*) OVER () AS INTEGER) AS walks,
+         CAST(sum(requests + 1) OVER () AS INTEGER) AS total,
+         requests + 1 AS last_cost, finished_at, error_code
+       FROM sweeps WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'failed'
+         AND id > COALESCE((SELECT max(id) FROM sweeps
+           WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'), 0)
+       ORDER BY id DESC LIMIT 1`,
+      list,
+      inboxId,
+    );
+    if (row === undefined) return null;
+    return {
+      walks: row.walks,
+      requests: row.total,
+      lastCost: row.last_cost,
+      lastAt: row.finished_at,
+      lastCode: row.error_code,
+    };
   }
 
   /** When the list was last complete, and its rows and pages in that sweep; null if never. */

@@ -25,9 +25,9 @@ export function budgetSpent(
 export function grantedTooLate(ageMs: number): MirrorError {
   return new MirrorError(
     'DATABASE',
-    `The database took ${duration(ageMs)} to grant a request, and too long for the two before: they were ` +
-      "not sent, but count in the day's budget. Nothing is lost; run the command again when the database " +
-      'answers faster.',
+    `The database took ${duration(ageMs)} to grant a request, and too long for the two before: none of ` +
+      "them was sent or counts in the day's budget. Nothing is lost; run the command again when the " +
+      'database answers faster.',
   );
 }
 

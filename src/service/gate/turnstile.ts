@@ -11,7 +11,6 @@ import {
   wasSet,
 } from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
-import { duration } from '../../core/humanize.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import { type Confirmation, type Ledger, type RequestEntry, SCHEDULED_REASONS } from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
@@ -206,15 +205,15 @@ export class Turnstile {
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds(), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
-        this.#options.onGranted?.();
         // The monotonic clock stands still while the machine sleeps; the wall clock does not.
         const ageMs = Math.max(clock.monotonic() - recordedAt, clock.now() - now);
         if (ageMs > latestStartMs(this.#gapMs)) {
-          await this.#leaveUnused(grant.id, ageMs);
+          await this.#giveBack(grant.id);
           late += 1;
           if (late === MOST_LATE) throw grantedTooLate(ageMs);
           continue;
         }
+        this.#options.onGranted?.();
         const { start, end } = this.#throttle.depart(launch);
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;
@@ -236,16 +235,12 @@ export class Turnstile {
   }
 
   /**
-   * Settles a request that is not sent, because its slot came so late that others may send at any moment. It
-   * stays in the budget.
+   * Gives back a slot that came so late that others may send at any moment. Otherwise a slow database would
+   * spend the day's budget on requests that never leave.
    */
-  async #leaveUnused(id: number, ageMs: number): Promise<void> {
-    const { ledger, clock } = this.#options;
-    // The ledger keeps only others away from a request that never left.
-    this.#spacedUntil.set(id, clock.monotonic() + unansweredMs(this.#gapMs) + LEDGER_MARGIN_MS);
+  async #giveBack(id: number): Promise<void> {
     this.#fillAt = 0;
-    const error = `not sent: the slot was ${duration(ageMs)} old when the gate received it`;
-    await ledger.settle(id, { status: null, durationMs: ageMs, items: null, error, serviceAt: null });
+    await this.#options.ledger.withdraw(id);
   }
 
   /**

@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { DAY, HOUR } from '../../core/clock.ts';
+import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
+import { DAY, HOUR, SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 
 /**
@@ -48,7 +59,8 @@ export interface RecordOwner {
 /**
  * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/SCOPE/MIRROR.json`, a
  * small file for each name and id, which only the mirror's own processes replace. A rename replaces a file
- * whole, so readers need no lock and a killed writer leaves the old file.
+ * whole, so readers need no lock and a killed writer leaves the old file. Writers take a lock, so that none
+ * sets back what another has added.
  */
 export class KeyRecords {
   readonly #folder: string;
@@ -61,16 +73,24 @@ export class KeyRecords {
     this.#file = `${createHash('sha256').update(`${name}\n${id}`).digest('hex').slice(0, 16)}.json`;
   }
 
-  /** Replaces this mirror's record. @throws an error of the file system */
-  write(scope: string, perDay: number, use: Use): void {
+  /**
+   * Adds a request to this mirror's record. `use` is what this process knows of the mirror, the request
+   * included. The record of a process that knows more stays, and gets the request.
+   * @param now epoch ms, by the machine's clock
+   * @throws an error of the file system
+   */
+  add(scope: string, perDay: number, use: Use, now: number): void {
     const folder = join(this.#folder, scope);
     const file = join(folder, this.#file);
-    const half = `${file}.${process.pid}`;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeFileSync(half, JSON.stringify({ mirror: this.#name, requests_per_day: perDay, ...use }), {
-      mode: 0o600,
+    locked(`${file}.lock`, () => {
+      const half = `${file}.${process.pid}`;
+      const merged = mergedUse(readRecord(file), use, now);
+      writeFileSync(half, JSON.stringify({ mirror: this.#name, requests_per_day: perDay, ...merged }), {
+        mode: 0o600,
+      });
+      renameSync(half, file);
     });
-    renameSync(half, file);
   }
 
   /**
@@ -93,6 +113,53 @@ export class KeyRecords {
           : [];
       });
   }
+}
+
+/** A process waits about this many ms for another one that writes the record: that takes less than one. */
+const LONGEST_WAIT_MS = 500;
+
+/** A lock that is older than this many ms belongs to a process that has died. */
+const STALE_MS = SECOND;
+
+const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
+
+/** Runs `work` while no other process holds the lock, or without it if none can be had in time. */
+function locked(lock: string, work: () => void): void {
+  const isMine = takesLock(lock);
+  try {
+    work();
+  } finally {
+    if (isMine) rmSync(lock, { force: true });
+  }
+}
+
+function takesLock(lock: string): boolean {
+  for (let waitedMs = 0; waitedMs <= LONGEST_WAIT_MS; waitedMs += 1) {
+    try {
+      closeSync(openSync(lock, 'wx', 0o600));
+      return true;
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+    const takenAt = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? null;
+    if (takenAt !== null && Date.now() - takenAt > STALE_MS) rmSync(lock, { force: true });
+    else Atomics.wait(SLEEPER, 0, 0, 1);
+  }
+  return false;
+}
+
+/** The record after one more request: that of the process that knows more. */
+function mergedUse(known: Use | null, own: Use, now: number): Use {
+  // The clock was set back since.
+  if (known === null || known.at > now) return own;
+  if (sentAt(known, now) + 1 <= sentAt(own, now)) return own;
+  const passed = Math.max(0, Math.floor((now - known.at) / HOUR));
+  const at = known.at + passed * HOUR;
+  const leaving = known.leaving.slice(passed);
+  const newest = Math.ceil((now + BUDGET_WINDOW_MS - at) / HOUR) - 1;
+  while (leaving.length <= newest) leaving.push(0);
+  leaving[newest] = (leaving[newest] ?? 0) + 1;
+  return { at, leaving };
 }
 
 function listed(folder: string): string[] {

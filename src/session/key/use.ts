@@ -126,11 +126,16 @@ class RecordedUse implements KeyUse {
   }
 
   #write(): void {
-    const { scope, configured } = this.#deps;
+    const { scope, configured, machineNow } = this.#deps;
     const { at, leaving } = this.#own;
     this.#try((records) => {
       const newest = (leaving.at(-1) ?? 0) + this.#since;
-      records.write(scope(), configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] });
+      records.add(
+        scope(),
+        configured.perDay,
+        { at, leaving: [...leaving.slice(0, -1), newest] },
+        machineNow(),
+      );
       return true;
     });
   }

@@ -1,4 +1,5 @@
 import { isMirrorError } from '../../core/errors.ts';
+import { plural } from '../../core/humanize.ts';
 import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
 import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { LossCause } from '../../mirror/bookmarks/lay.ts';
@@ -16,6 +17,8 @@ export interface Reading {
   readonly refused: boolean;
   /** Why the list has lost its bookmarks; null if it has not. */
   readonly lost: LossCause | null;
+  /** How the answer was cut or empty, in a sentence; null if it was not. It costs the list no bookmark. */
+  readonly cut: string | null;
   readonly tally: Readonly<Tally>;
 }
 
@@ -24,14 +27,14 @@ const SCHEDULED = { reason: 'schedule', acceptDeletes: false, acceptAccount: fal
 /**
  * Reads one page of conversations by its bookmark: applies its rows, and decides on the rows that it should
  * hold and lacks as a sweep does. If the page contradicts its bookmark, the list loses all its bookmarks, and
- * no row is deleted.
+ * no row is deleted. An answer that is only empty or cut says nothing of bookmarks.
  * @throws MirrorError
  */
 export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise<Reading> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
   const key = { list: 'conversations', inboxId: bookmark.inboxId } as const;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
-  const unread = { page: null, refused: false, lost: null, tally };
+  const unread = { page: null, refused: false, lost: null, cut: null, tally };
   await account.prove(client, { reason: 'schedule', signal }, false);
   let page: Page;
   try {
@@ -56,28 +59,38 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   tally.changed += changed;
   onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
   onEvent({ kind: 'page-read', key, rows: page.items.length });
-  return { ...unread, page: applied, lost: await judgePage(deps, bookmark, { applied, tally }) };
+  return { ...unread, page: applied, ...(await judgePage(deps, bookmark, { applied, tally })) };
 }
 
-/** Decides on the rows that a page lacks. @returns why the list has lost its bookmarks; null if it has not */
+/** Decides on the rows that a page lacks. */
 async function judgePage(
   deps: SweepDeps,
   bookmark: Bookmark,
   { applied, tally }: { applied: AppliedPage; tally: Tally },
-): Promise<LossCause | null> {
+): Promise<Partial<Pick<Reading, 'lost' | 'cut'>>> {
   const { mirror, clock } = deps;
   const { suspects, shrunk, round } = applied;
-  const mistake = async (): Promise<LossCause> => await mirror.bookmarks.mistake(bookmark, clock.now());
-  const end = suspects.find(({ atEnd }) => atEnd);
-  if (shrunk) return end !== undefined && (await hasStill(deps, bookmark, end)) ? await mistake() : 'doubt';
+  const mistake = async () => ({ lost: await mirror.bookmarks.mistake(bookmark, clock.now()) });
+  const start = suspects.find(({ side }) => side === 'start');
+  if (shrunk === 'end') return { cut: cutWords(suspects.length) };
+  if (shrunk === 'rows')
+    return start !== undefined && (await hasStill(deps, bookmark, start))
+      ? await mistake()
+      : { lost: 'doubt' };
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
     const verdict = await judgeSuspects(deps, round, some, { ...SCHEDULED, askedBefore: true }, tally);
     return verdict.refuted;
   };
-  if (end !== undefined && (await judge([end])).length > 0) return await mistake();
-  const refuted = await judge(suspects.filter((suspect) => suspect !== end));
-  return suspects.some(({ id, atEnd }) => atEnd && refuted.includes(id)) ? await mistake() : null;
+  const end = suspects.find(({ side }) => side === 'end');
+  if (start !== undefined && (await judge([start])).length > 0) return await mistake();
+  if (end !== undefined && (await judge([end])).length > 0) return { cut: cutWords(suspects.length) };
+  const refuted = await judge(suspects.filter((suspect) => suspect !== start && suspect !== end));
+  return suspects.some(({ id, side }) => side === 'start' && refuted.includes(id)) ? await mistake() : {};
+}
+
+function cutWords(rows: number): string {
+  return `the page was empty or cut: it lacked ${plural(rows, 'row')} that should follow its last one`;
 }
 
 /** True if the service still has a row that a page lacks. */

@@ -6,13 +6,13 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { isDue } from './due.ts';
+import { isDue, restsUntil } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepReader, 'latest' | 'completed'>;
+  readonly sweeps: Pick<SweepReader, 'latest' | 'completed' | 'failedWalks'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
@@ -37,8 +37,10 @@ export interface DueList {
   readonly key: ListKey;
   /** Requests that its sweep will still cost; 1 for a list of unknown length. */
   readonly requests: number;
-  /** No sweep of it was ever complete: its first filling does not wait for the pace. */
+  /** No sweep of it was ever complete: up to a day's requests of its filling do not wait for the pace. */
   readonly first: boolean;
+  /** Requests that walks have cost since it was last complete. */
+  readonly spent: number;
   /** It may have one of the places that are only for small lists. */
   readonly small: boolean;
 }
@@ -54,7 +56,7 @@ export async function readAgenda(
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
-  const candidates: Candidate[] = [];
+  const candidates: (Candidate & { readonly spent: number })[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     const slot = dueSince.get(key.list) ?? null;
@@ -62,13 +64,17 @@ export async function readAgenda(
       readings === null || key.list !== 'conversations'
         ? slot
         : sinceByPages(key, latest, { slot, readings, now });
-    if (!isBusy(key) && isDue(latest, since, now))
-      candidates.push(await candidateOf(mirror, key, latest, budget, now));
+    const failed = await mirror.sweeps.failedWalks(key, latest);
+    const rest = restsUntil(key, latest, failed, { budget, readsPages });
+    if (isBusy(key) || !isDue(latest, since, rest, now)) continue;
+    const spent = (openAndComplete(latest).open?.pages ?? 0) + (failed?.requests ?? 0);
+    candidates.push({ ...(await candidateOf(mirror, key, latest, budget, now)), spent });
   }
   return inOrder(candidates).map((candidate) => ({
     key: candidate.key,
     requests: candidate.cost,
     first: candidate.ageHours === Number.POSITIVE_INFINITY,
+    spent: candidate.spent,
     small: isSmall(candidate, budget),
   }));
 }

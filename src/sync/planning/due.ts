@@ -1,7 +1,8 @@
-import { DAY, HOUR } from '../../core/clock.ts';
-import { LIST_NAMES, type ListName } from '../../core/lists.ts';
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
+import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
-import type { LatestSweep } from '../../mirror/sweeps/reader.ts';
+import type { FailedWalks, LatestSweep } from '../../mirror/sweeps/reader.ts';
 import type { Cron } from './cron.ts';
 
 /**
@@ -79,20 +80,64 @@ function lastSlots(cron: Cron, first: number, before: Date | null, now: number):
   return slots;
 }
 
-/** A list that the key may not read (403) is tried again after this many ms, whatever its slots. */
-const FORBIDDEN_REST_MS = DAY;
-
-/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
-export function isDue(latest: readonly LatestSweep[], dueSince: Date | null, now: number): boolean {
-  const [newest] = latest;
-  if (dueSince === null || (newest !== undefined && rests(newest, now))) return false;
+/**
+ * A list is due if no sweep of it has ended, complete or failed, since its last slot, and it does not rest.
+ * @param restsTill see {@link restsUntil}
+ */
+export function isDue(
+  latest: readonly LatestSweep[],
+  dueSince: Date | null,
+  restsTill: Date | null,
+  now: number,
+): boolean {
+  if (dueSince === null || (restsTill !== null && restsTill.getTime() > now)) return false;
   return !latest.some(
     ({ state, finishedAt }) =>
       (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
   );
 }
 
-function rests({ state, errorCode, finishedAt }: LatestSweep, now: number): boolean {
-  if (state !== 'failed' || errorCode !== 'LIST_FORBIDDEN' || finishedAt === null) return false;
-  return finishedAt.getTime() > now - FORBIDDEN_REST_MS;
+/** A list that the key may not read (403) is tried again after this many ms, whatever its slots. */
+const FORBIDDEN_REST_MS = DAY;
+
+/** A list rests for at least this many ms after its first failed walk, then twice as long each time. */
+const FIRST_REST_MS = 15 * MINUTE;
+
+/** The doubled rest grows up to this many ms. */
+const LONGEST_DOUBLED_MS = 4 * HOUR;
+
+/** Walks that fail may cost this share of the scheduled requests: a longer walk rests longer. */
+const SHARE = 1 / 4;
+
+/** No list rests longer than this many ms. */
+const LONGEST_MS = 7 * DAY;
+
+/**
+ * Until when a list rests because its newest walk has failed (docs/decisions/0002); null if it has not, or
+ * is resumed. A list of conversations that was never complete, or that no slot limits, rests longer after
+ * each failure.
+ * @param readsPages lists of conversations are due without a slot
+ */
+export function restsUntil(
+  { list }: Pick<ListKey, 'list'>,
+  latest: readonly Pick<LatestSweep, 'state'>[],
+  failed: FailedWalks | null,
+  { budget, readsPages }: { budget: Pick<Budget, 'perDay' | 'reserved'>; readsPages: boolean },
+): Date | null {
+  const newest = latest.find(({ state }) => state !== 'reading');
+  if (failed === null || newest?.state !== 'failed') return null;
+  const wasComplete = latest.some(({ state }) => state === 'complete');
+  const doubles = list === 'conversations' && (readsPages || !wasComplete);
+  return new Date(failed.lastAt.getTime() + restOf(failed, budget, doubles));
+}
+
+function restOf(
+  { walks, lastCost, lastCode }: FailedWalks,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+  doubles: boolean,
+): number {
+  if (lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
+  const byCost = (DAY * lastCost) / (SHARE * Math.max(1, scheduledCap(budget)));
+  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (walks - 1), LONGEST_DOUBLED_MS) : 0;
+  return Math.min(Math.max(byCost, doubled), LONGEST_MS);
 }

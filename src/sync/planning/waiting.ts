@@ -25,7 +25,11 @@ export async function readWaiting(
   now: number,
 ): Promise<Waiting | null> {
   // The order of waiting lists does not matter here, and their change rates would cost a query per list.
-  const sweeps = { latest: () => mirror.sweeps.latest(), completed: () => Promise.resolve([]) };
+  const sweeps: AgendaMirror['sweeps'] = {
+    latest: () => mirror.sweeps.latest(),
+    failedWalks: (...of) => mirror.sweeps.failedWalks(...of),
+    completed: () => Promise.resolve([]),
+  };
   const swept = await runningSweeps(mirror, budget);
   const busy = new Set(swept.map(({ key }) => listId(key)));
   const isBusy = (key: ListKey): boolean => busy.has(listId(key));
@@ -50,6 +54,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
       key,
       requests: cost,
       first: complete === undefined,
+      spent: open.pages,
       small: isSmall({ key, ageHours, cost }, budget),
     });
   }

@@ -210,6 +210,28 @@ describe('status begins', () => {
     expect((await program.run('status', '--all')).stdout.match(/ {2}fresh$/gm)).toHaveLength(6);
   });
 
+  test('with the walks of a list that have failed in a row, their cost and the next try', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    write(program, (database) => {
+      const failed = database.prepare(
+        `INSERT INTO sweeps (list, inbox_id, reason, state, requests, started_at, heartbeat_at, finished_at, error)
+         SELECT list, inbox_id, 'schedule', 'failed', 399, $at, $at, $at, 'no end' FROM sweeps WHERE list = 'users' LIMIT 1`,
+      );
+      for (const ms of [HOUR, MINUTE]) failed.run({ at: ago(ms) });
+    });
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(
+      /users .* last sweep failed: no end, 2 walks failed in a row and cost 800 requests, next try in 8 h/,
+    );
+    const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as {
+      lists: Record<string, unknown>[];
+    };
+    const users = lists.find(({ list }) => list === 'users');
+    expect(users).toMatchObject({ failed_walks: 2, failed_requests: 800 });
+    expect(Date.parse(String(users!['rests_until'])) - Date.now()).toBeGreaterThan(7 * HOUR);
+  });
+
   test('with what is wrong besides the lists', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -109,6 +109,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     grant: (...given) => clock.work(() => ledger.grant(...given)),
     budgetLeft: (...given) => clock.work(() => ledger.budgetLeft(...given)),
     settle: (...given) => clock.work(() => ledger.settle(...given)),
+    withdraw: (...given) => clock.work(() => ledger.withdraw(...given)),
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),

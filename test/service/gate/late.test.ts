@@ -46,7 +46,7 @@ test('a server that tells the time late brings no two requests closer than a gap
   expect(Math.min(...gapsOf(sandbox))).toBeGreaterThanOrEqual(1000);
 });
 
-test('after a sleep of the machine the gate leaves the slot from before unused, and keeps it in the budget', async () => {
+test('after a sleep of the machine the gate gives the slot from before back', async () => {
   const { start, sandbox, clock } = benchOf();
   const path = await freshMirrorFile();
   let sleeps = true;
@@ -60,10 +60,7 @@ test('after a sleep of the machine the gate leaves the slot from before unused, 
   await ask();
 
   expect(sandbox.arrivals).toHaveLength(1);
-  expect(await database.query('SELECT status, error FROM requests ORDER BY id')).toEqual([
-    { status: null, error: 'not sent: the slot was 8 h old when the gate received it' },
-    { status: 200, error: null },
-  ]);
+  expect(await database.query('SELECT status, error FROM requests')).toEqual([{ status: 200, error: null }]);
 });
 
 test('a database that grants three slots in a row too late stops the call, which has sent nothing', async () => {
@@ -74,12 +71,27 @@ test('a database that grants three slots in a row too late stops the call, which
   await expect(ask()).rejects.toMatchObject({
     code: 'DATABASE',
     message:
-      'The database took 4 s to grant a request, and too long for the two before: they were not sent, but ' +
-      "count in the day's budget. Nothing is lost; run the command again when the database answers faster.",
+      'The database took 4 s to grant a request, and too long for the two before: none of them was sent or ' +
+      "counts in the day's budget. Nothing is lost; run the command again when the database answers faster.",
   });
 
   expect(sandbox.arrivals).toEqual([]);
-  expect(await count(database, 'requests')).toBe(3);
+  expect(await count(database, 'requests')).toBe(0);
+});
+
+test('a database that is slow for a day spends nothing of its budget', async () => {
+  const { start, sandbox } = benchOf({ rate: 1, perDay: 5000 });
+  const path = await freshMirrorFile();
+  let isSlow = true;
+  const { ask } = await start(path, {
+    lockedMs: () => (isSlow ? 4000 : 0),
+    budget: { perDay: 10, reserved: 0 },
+  });
+  for (let nth = 0; nth < 5; nth += 1) await expect(ask()).rejects.toMatchObject({ code: 'DATABASE' });
+  isSlow = false;
+  for (let nth = 0; nth < 10; nth += 1) expect(await ask()).toMatchObject({ ok: true });
+  await expect(ask()).rejects.toMatchObject({ code: 'BUDGET_SPENT' });
+  expect(sandbox.arrivals).toHaveLength(10);
 });
 
 test('a trial whose slot comes too late lets another trial leave', async () => {

@@ -1,5 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Budget } from '../../../src/core/budget.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
@@ -159,17 +161,61 @@ test('two processes of one mirror write one record, and are no other mirrors to 
   const folder = temporaryFolder();
   const [first, second] = [new KeyRecords(folder, M), new KeyRecords(folder, M)];
   for (let nth = 1; nth <= 20; nth += 1)
-    (nth % 2 === 0 ? first : second).write('key', 100, { at: 0, leaving: [nth] });
+    (nth % 2 === 0 ? first : second).add('key', 100, { at: 0, leaving: [nth] }, 0);
   expect(first.others('key', 0)).toEqual([]);
   expect(new KeyRecords(folder, N).others('key', 0)).toMatchObject([
     { name: 'm.db', isFormer: false, perDay: 100, sent: 20 },
   ]);
 });
 
+test('a process that knows less of its mirror than the record does not set it back', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const daemon = await mirrorWith(folder, clock, { name: 'm.db' });
+  const sent = (): number[] =>
+    new KeyRecords(folder, N).others('fingerprint', clock.now()).map((one) => one.sent);
+  const mirror = { ...openMirror(daemon.database), name: 'm.db' };
+  const command = openKeyUse({
+    configured: BUDGET,
+    mirror,
+    clock,
+    machineNow: clock.now,
+    folder,
+    scope: () => 'fingerprint',
+    onTrouble: (cause) => expect.fail(cause),
+  });
+  await command.refresh();
+  for (let nth = 0; nth < 55; nth += 1) command.granted();
+  await daemon.send(1);
+  expect(sent()).toEqual([56]);
+  await clock.sleep(23 * HOUR);
+  daemon.use.granted();
+  expect(sent()).toEqual([57]);
+  await clock.sleep(3 * HOUR);
+  expect(sent(), 'the last request has not left the window').toEqual([1]);
+});
+
+test('two processes at once lose no request, whether or not one died while it wrote', async () => {
+  const folder = temporaryFolder();
+  const records = new KeyRecords(folder, M);
+  records.add('key', 5000, { at: 0, leaving: [1] }, 0);
+  const [file = ''] = readdirSync(join(folder, 'keys', 'key'));
+  const lock = join(folder, 'keys', 'key', `${file}.lock`);
+  writeFileSync(lock, '');
+  utimesSync(lock, 0, 0);
+  const code = `import { KeyRecords } from ${JSON.stringify(join(import.meta.dirname, '../../../src/session/key/records.ts'))};
+    const records = new KeyRecords(${JSON.stringify(folder)}, ${JSON.stringify(M)});
+    for (let n = 0; n < 60; n += 1) records.add('key', 5000, { at: 0, leaving: [1] }, 0);`;
+  const run = promisify(execFile);
+  const writes = run(process.execPath, ['--input-type=module', '-e', code]);
+  await Promise.all([writes, run(process.execPath, ['--input-type=module', '-e', code])]);
+  expect(new KeyRecords(folder, N).others('key', 0)).toMatchObject([{ sent: 121 }]);
+  expect(readdirSync(join(folder, 'keys', 'key'))).toEqual([file]);
+});
+
 test('only the user may read the records; half-written and foreign files do no harm', async () => {
   const folder = join(temporaryFolder(), 'state');
   const records = new KeyRecords(folder, M);
-  records.write('key', 100, { at: 0, leaving: [1] });
+  records.add('key', 100, { at: 0, leaving: [1] }, 0);
   const inside = join(folder, 'keys', 'key');
   for (const path of [folder, join(folder, 'keys'), inside]) expect(statSync(path).mode & 0o777).toBe(0o700);
   const [file = ''] = readdirSync(inside);
@@ -206,7 +252,12 @@ test('a record costs a request less than 20 ms', async () => {
   mkdirSync(folder, { recursive: true });
   const clock = new TestClock();
   for (const name of ['a', 'b', 'c', 'd'])
-    new KeyRecords(folder, { name, id: '1' }).write('fingerprint', 100, { at: clock.now(), leaving: [1] });
+    new KeyRecords(folder, { name, id: '1' }).add(
+      'fingerprint',
+      100,
+      { at: clock.now(), leaving: [1] },
+      clock.now(),
+    );
   const { use } = await mirrorWith(folder, clock);
   const from = performance.now();
   for (let nth = 0; nth < 100; nth += 1) {

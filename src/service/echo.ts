@@ -1,0 +1,37 @@
+import { isExactNumber, parseExact } from '../core/json.ts';
+import { holdsKey, withoutKey } from '../core/secrets.ts';
+import type { Answer } from './http.ts';
+
+/** A row may contain a shorter key by chance. It is no secret, and stays. */
+const LEAST_KEY = 8;
+
+/**
+ * Removes the key that a request carried from its answer: error messages quote it, some servers and proxies
+ * echo the request, and a person may have pasted it into a name. Equal answers stay equal.
+ */
+export function withoutEcho(answer: Answer, key: string): Answer {
+  const { status, body, location } = answer;
+  const hasRows = status >= 200 && status < 300;
+  return {
+    ...answer,
+    body: hasRows ? rowsWithoutKey(body, key) : withoutKey(body, key),
+    location: location === undefined ? location : withoutKey(location, key),
+  };
+}
+
+/** JSON is decoded first, so that it stays JSON. A body without the key is returned as it came. */
+function rowsWithoutKey(body: string, key: string): string {
+  if (key.length < LEAST_KEY || !holdsKey(body, key)) return body;
+  try {
+    return JSON.stringify(parseExact(body.trim()), (_name, value: unknown) => partWithoutKey(value, key));
+  } catch {
+    return withoutKey(body, key);
+  }
+}
+
+function partWithoutKey(value: unknown, key: string): unknown {
+  if (typeof value === 'string') return withoutKey(value, key);
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || isExactNumber(value))
+    return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [withoutKey(name, key), part]));
+}

@@ -23,8 +23,8 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
 }
 
-function read<Content>(file: string): Content {
-  return JSON.parse(readFileSync(join(DEPLOY, file), 'utf8')) as Content;
+function read(file: string): unknown {
+  return JSON.parse(readFileSync(join(DEPLOY, file), 'utf8'));
 }
 
 /**
@@ -32,7 +32,7 @@ function read<Content>(file: string): Content {
  * the columns that its chart shows.
  */
 export async function askToolQuestions(mirror: TestMirror): Promise<void> {
-  const cards = read<Card[]>('metabase/questions.json');
+  const cards = read('metabase/questions.json') as Card[];
   expect(cards.length).toBeGreaterThan(6);
   for (const { name, display, dataset_query: asked, visualization_settings: chart } of cards) {
     const [row] = await ask(mirror, asked.native.query);
@@ -45,7 +45,7 @@ export async function askToolQuestions(mirror: TestMirror): Promise<void> {
 }
 
 async function askGrafana(mirror: TestMirror): Promise<void> {
-  const { panels, templating } = read<Dashboard>('grafana/conversations.json');
+  const { panels, templating } = read('grafana/conversations.json') as Dashboard;
   const variable = templating.list.find(({ name }) => name === 'inbox')!.query;
   const inboxes = (await ask(mirror, variable)).map((row) => `'${String(row['__value'])}'`);
   expect(inboxes).toHaveLength(2);

@@ -66,8 +66,8 @@ const JOINS: readonly (Omit<Join, 'columns'> & { readonly column: RegExp })[] = 
 const MAY_MISNAME: ReadonlySet<string> = new Set(['requests', 'sync_requests']);
 
 /**
- * All tables and views with their columns, from the schema in the package, in the order of their sentences. The
- * lines `///` above a column are its meaning.
+ * All tables and views with their columns, from the schema in the package, in the order of their sentences.
+ * The lines `///` above a column are its meaning.
  */
 export function readCatalogue(dialect: Pick<Dialect, 'provider'>): CatalogueEntry[] {
   const blocks = catalogueText(dialect).matchAll(/^(model|view) (\w+) \{\n([^}]*)^\}/gm);

@@ -14,8 +14,9 @@ export interface Dialect {
   /**
    * A FROM item, named `alias`, that reads a JSON array of objects as rows.
    * @param parameter `$n`, the array
-   * @param columns the columns of the rows; in the array, a day is a text such as `2026-03-02`, the value of a `json` column is a text that holds
-   *   JSON, and an instant ends in `Z` or `+00:00`. The rows have instants in their stored form.
+   * @param columns the columns of the rows; in the array, a day is a text such as `2026-03-02`, the value of
+   *   a `json` column is a text that holds JSON, and an instant ends in `Z` or `+00:00`. The rows have
+   *   instants in their stored form.
    */
   records(
     parameter: string,
@@ -57,8 +58,8 @@ export interface Dialect {
    */
   readBy(index: string): string;
   /**
-   * An expression: `column` with the declared type of its kind, where `type` is what it has without. Null for a
-   * database in which every expression has a type.
+   * An expression: `column` with the declared type of its kind, where `type` is what it has without. Null for
+   * a database in which every expression has a type.
    */
   readonly declared: ((column: string, kind: ValueKind, type: string) => string) | null;
   /**

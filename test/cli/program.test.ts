@@ -367,6 +367,7 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
   expect(checks.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
     'configuration ok',
     'database ok',
+    'readers ok',
     'gate ok',
     'budget ok',
     'service ok',

@@ -89,6 +89,8 @@ function valueOf({ name, type, optional }: Field, nth: number): unknown {
   }
   if (type === 'Int' || type === 'Float') return nth + 1;
   if (type === 'Boolean') return nth % 2 === 0;
+  // The column of PostgreSQL is a date.
+  if (name === 'day') return `2026-01-${String(nth + 1).padStart(2, '0')}`;
   return type === 'Json' ? '{}' : `${name} ${nth}`;
 }
 

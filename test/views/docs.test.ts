@@ -20,6 +20,7 @@ import { ENGINEER, OPERATOR } from './cookbook/machine.ts';
 import { followJoins } from './joins.ts';
 import { livelyMirror } from './lively.ts';
 import { ask } from './support.ts';
+import { askToolQuestions } from './tool-questions.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const sqlDoc = readFileSync(join(DOCS, 'sql.md'), 'utf8');
@@ -89,9 +90,10 @@ test('each relation of the typed client is a join of the catalogue', () => {
 
 const EXAMPLE = /^### (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
-test('the cookbook has twenty-six questions, and each answer is that of a program on the raw rows', async () => {
+test('each of the 26 questions of the cookbook has the answer of a program on the raw rows; those of deploy/ run', async () => {
   const mirror = await livelyMirror();
   expect(await followJoins(mirror.database, catalogue)).toBeGreaterThan(50);
+  await askToolQuestions(mirror);
   const history = await readHistory(mirror.database, mirror.clock.now());
   const examples = [...sqlDoc.matchAll(EXAMPLE)];
   const questions = examples.flatMap(([, title]) => (title!.startsWith('`') ? [] : [title!]));

@@ -1,8 +1,8 @@
 import { type CatalogueEntry, describeColumn } from '../columns.ts';
 
 /**
- * One statement that comments each table and view and each of their columns, for psql's `\d+` and programs that
- * show descriptions.
+ * One statement that comments each table and view and each of their columns, for psql's `\d+` and programs
+ * that show descriptions.
  */
 export function commentsSql(catalogue: readonly CatalogueEntry[]): string {
   const comments = catalogue.flatMap((entry) => [

@@ -16,7 +16,8 @@ const CAUSES: [RegExp, string][] = [
   ],
   [
     /SQLITE_READONLY|readonly database/i,
-    'is read-only here. Make the file and its folder writable, or set DATABASE_URL to another path',
+    'is read-only here. Make the file, the files -wal and -shm beside it and their folder writable, ' +
+      'or set DATABASE_URL to another path',
   ],
   [/SQLITE_NOTADB|not a database/i, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [/SQLITE_CORRUPT|malformed/i, 'is damaged. Move it away and run `inbox-mirror sync` for a new copy'],

@@ -1,9 +1,7 @@
 import { fork } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { extname } from 'node:path';
 import { unlessAborted } from '../../core/abortable.ts';
 import { MirrorError } from '../../core/errors.ts';
-import { noMirrorYet } from '../faults.ts';
 import type { Cell } from '../result.ts';
 import {
   type BoundedRead,
@@ -12,6 +10,7 @@ import {
   type SentFailure,
   tooMuchMemory,
 } from './bounded.ts';
+import { checkReadable } from '../sqlite/readable.ts';
 
 /** A statement for the child. */
 export interface Sent {
@@ -27,13 +26,13 @@ export type Answer = BoundedRows | { readonly failure: SentFailure };
  * Starts a process that reads a SQLite file. A thread inside SQLite cannot be stopped; a process can. It
  * inherits no variable with a secret.
  * @param cut its signal kills the process; it is aborted if the process ends by itself
- * @throws MirrorError `USAGE` if there is no mirror
+ * @throws MirrorError `USAGE` if there is no mirror, or this account may not read it
  */
 export async function openInChild(
   path: string,
   cut: AbortController,
 ): Promise<{ read: BoundedRead; close: () => Promise<void> }> {
-  if (!existsSync(path)) throw noMirrorYet(path);
+  checkReadable(path);
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
     serialization: 'advanced',

@@ -1,10 +1,9 @@
 import { fork } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { MirrorError } from '../../core/errors.ts';
-import { noMirrorYet } from '../faults.ts';
 import type { ReadOnlyMirror } from '../result.ts';
 import { type Channel, mirrorThrough, type Reply } from './requests.ts';
+import { checkReadable } from './readable.ts';
 
 /** The process may use this many MB of JavaScript's memory; a text that does not fit ends it. */
 const HEAP_MB = 128;
@@ -13,10 +12,10 @@ const HEAP_MB = 128;
  * Opens a file like `openSqliteReadOnly`, but in another process, which can be killed in the middle of a
  * statement. It gets no variable of the environment, so no query can reach a key.
  * @param signal kills the process at any moment
- * @throws MirrorError `USAGE` if there is no mirror yet
+ * @throws MirrorError `USAGE` if there is no mirror yet, or this account may not read it
  */
 export function openSqliteInProcess(path: string, signal: AbortSignal): ReadOnlyMirror {
-  if (!existsSync(path)) throw noMirrorYet(path);
+  checkReadable(path);
   const child = fork(join(import.meta.dirname, `child${extname(import.meta.filename)}`), [path], {
     env: {},
     execArgv: [`--max-old-space-size=${HEAP_MB}`],

@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
-import { codeOf, isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
+import { codeOf, isMirrorError, messageOf } from '../../core/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations/shipped.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
   hintOf,
   type NamedColumn,
-  noMirrorYet,
   noRows,
   readOnlyHere,
   refuseEmpty,
@@ -15,13 +13,15 @@ import {
 } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 import { placeOf } from './place.ts';
+import { checkReadable, noSideFiles } from './readable.ts';
 
 /**
  * Opens a file over a connection that cannot write. Each read blocks the calling thread.
- * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
+ * @throws MirrorError `USAGE` if there is no mirror yet or this account may not read it, `DATABASE` if a
+ *   newer program has migrated it
  */
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
-  if (!existsSync(path)) throw noMirrorYet(path);
+  checkReadable(path);
   const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
   try {
     refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
@@ -98,13 +98,7 @@ function asFault(database: SqliteDatabase.Database, sql: string, error: unknown)
   if (!(error instanceof Error) || isMirrorError(error)) return error;
   const code = codeOf(error) ?? '';
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
-  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN'))
-    return new MirrorError(
-      'USAGE',
-      'The mirror cannot be read in this folder: SQLite must write a small file beside it and may not. ' +
-        'Make the folder writable, or copy the mirror to another folder.',
-      { cause: error },
-    );
+  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')) return noSideFiles(error);
   const { message } = error;
   if (message.includes('more than one statement')) return severalStatements(error);
   const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(message);

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { noMirrorYet } from '../faults.ts';
 import type { ReadOnlyMirror } from '../result.ts';
 import { mirrorThrough, type Reply } from './requests.ts';
+import { checkReadable } from './readable.ts';
 
 /** `close` waits at most 200 ms for the thread to end. */
 const GRACE_MS = 200;
@@ -12,10 +11,10 @@ const GRACE_MS = 200;
 /**
  * Opens a file like `openSqliteReadOnly`, but in another thread. SQLite's driver has no interrupt, and a
  * query in the main thread would block signals and timers.
- * @throws MirrorError `USAGE` if there is no mirror yet
+ * @throws MirrorError `USAGE` if there is no mirror yet, or this account may not read it
  */
 export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyMirror {
-  if (!existsSync(path)) throw noMirrorYet(path);
+  checkReadable(path);
   const extension = extname(import.meta.filename);
   const compiled = getCompileCacheDir();
   const thread = new Worker(new URL(`worker${extension}`, import.meta.url), {

@@ -8,9 +8,9 @@ interface Readers {
 }
 
 /**
- * Finds who may read a SQLite mirror, by the modes of the file and of the folders above it. Access lists and the
- * members of a group are not looked at. Null on Windows, which has no modes, and for a file that everyone may
- * read: the configuration warns of that.
+ * Finds who may read a SQLite mirror, by the modes of the file and of the folders above it. It does not look
+ * at access lists and at the members of a group. Null on Windows, which has no modes, and for a file that
+ * everyone may read: the configuration warns of that.
  */
 export function readersOf(path: string): Readers | null {
   const file = statSync(path);
@@ -34,8 +34,9 @@ export function readersOf(path: string): Readers | null {
     return warning(`the group ${group} may read ${path}, and may also change it`, `chmod g-w ${path}`);
   if (mayCreateIn(statSync(folder), file.gid))
     return warning(
-      `the group ${group} may read ${path}, and create files beside it: a reader that opens the mirror while ` +
-        'no daemon runs would leave a log there that the daemon cannot write, and the daemon would not start',
+      `the group ${group} may read ${path}, and create files beside it: a reader that opens the mirror ` +
+        'while no daemon runs would leave a log there that the daemon cannot write, and the daemon would ' +
+        'not start',
       `chmod g-w ${folder}`,
     );
   const message = `the account ${owner}, and while a daemon runs the group ${group}, may read ${path}`;

@@ -1,7 +1,9 @@
-import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readersOf } from '../../../../src/cli/commands/setup/readers.ts';
+import { freshMirrorFile } from '../../../support/template.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
 import { testProgram } from '../../../support/program.ts';
 
@@ -38,3 +40,38 @@ test('doctor names the only account that may read the file of a new mirror', asy
   const { stdout } = await program.run('doctor');
   expect(stdout).toMatch(/ok +readers +only the account \S+ may read/);
 });
+
+const MAIN = join(import.meta.dirname, '../../../../src/cli/main.ts');
+
+/** A child of root is the account `nobody`. */
+const STRANGER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const canRun = spawnSync('test', ['-r', MAIN], STRANGER).status === 0;
+
+/** Runs `query` as an account without rights. */
+function queryAsStranger(path: string): { exitCode: number | null; stderr: string } {
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, 'query', 'SELECT 1 AS one FROM settings'], {
+    env: { DATABASE_URL: `file:${path}`, HOME: '/' },
+    cwd: '/',
+    encoding: 'utf8',
+    ...STRANGER,
+  });
+  return { exitCode: status, stderr };
+}
+
+test.skipIf(!canRun).each([
+  ['the file', 0o755, 0o000, /cannot be read: EACCES.* "Another account of the machine"/],
+  ['the folder', 0o600, 0o644, /cannot be read: EACCES.* "Another account of the machine"/],
+  ['the side files', 0o555, 0o444, /no process has it open.*Start the daemon, or read a copy/],
+])(
+  'query says why an account that may not use %s cannot read the mirror',
+  async (_what, folder, file, why) => {
+    const path = fileWith(0o755, 0o600);
+    copyFileSync(await freshMirrorFile(), path);
+    chmodSync(path, file);
+    chmodSync(join(path, '..'), folder);
+    const { exitCode, stderr } = queryAsStranger(path);
+    // Lets the folder be removed.
+    chmodSync(join(path, '..'), 0o755);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(why) as string });
+  },
+);

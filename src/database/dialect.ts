@@ -37,7 +37,7 @@ export interface Dialect {
   noneOf(column: string, values: string): string;
   /** An expression: a JSON object of these names and expressions. */
   jsonObject(fields: readonly (readonly [name: string, value: string])[]): string;
-  /** An expression: the JSON array of the texts that a query returns as `value`, in the order of their bytes. */
+  /** An expression: the texts that a query returns as `value`, sorted by their bytes, as a JSON array. */
   jsonTexts(query: string): string;
   /** An expression: the instant `column` as text that ends in `Z`, as in `changes`. */
   instantText(column: string): string;

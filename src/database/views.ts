@@ -199,8 +199,8 @@ function nameSql(users: string): string {
 
 /**
  * An expression: the values that the row `items` of a list had before all its changes, as the JSON of
- * `item_values`. A row that was never written again has them still. Otherwise a column's first value is the old
- * one of its first change.
+ * `item_values`. A row that was never written again has them still. Otherwise a column's first value is the
+ * old one of its first change.
  */
 function firstValuesSql({ jsonObject, jsonTexts, instantText }: Dialect, list: ListName): string {
   const inbox = list === 'inboxes' ? 'inbox_id IS NULL' : 'inbox_id = items.inbox_id';
@@ -223,7 +223,8 @@ function firstValuesSql({ jsonObject, jsonTexts, instantText }: Dialect, list: L
     WHERE links.inbox_id = items.inbox_id AND links.conversation_id = items.id AND NOT EXISTS
       (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND links.tag_id IN (old_value, new_value))
     UNION ALL
-    SELECT old_value FROM changes AS lost WHERE ${ofItem} AND field = 'tags' AND new_value IS NULL AND NOT EXISTS
+    SELECT old_value FROM changes AS lost
+    WHERE ${ofItem} AND field = 'tags' AND new_value IS NULL AND NOT EXISTS
       (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND id < lost.id
          AND lost.old_value IN (old_value, new_value))`;
   return jsonObject([...columns, ...(list === 'conversations' ? [['tags', jsonTexts(tags)] as const] : [])]);

@@ -22,12 +22,27 @@ const CHANGES = Number(process.env['CHANGES'] ?? 2000);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 
-/** A round changes the status of each row, removes one tag and adds another. */
+/** A round changes the status of each row, removes one tag and adds another. It also adds rows. */
 const CHANGES_A_ROW = 3;
 const ROUNDS = Math.ceil(CHANGES / ROWS / CHANGES_A_ROW);
+const ADDED_A_ROUND = 5;
 
+interface Line {
+  readonly id: number;
+  readonly field: string;
+  readonly item_values: { readonly status: string; readonly tags: readonly string[] } | null;
+}
+
+/** The ids of changes, of which a new row's must have what it was seen with. */
 function idsOf(lines: readonly string[]): number[] {
-  return lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as { id: number }).id);
+  return lines.filter((line) => line !== '').map((line) => checked(JSON.parse(line) as Line));
+}
+
+function checked({ id, field, item_values: values }: Line): number {
+  expect([id, /^round \d+$/.test(values?.status ?? ''), values?.tags.length]).toEqual(
+    field === 'presence' ? [id, true, 1] : [id, false, undefined],
+  );
+  return id;
 }
 
 /** A daemon that is restarted after each SIGKILL, as a service manager does. */
@@ -102,7 +117,7 @@ async function receiver(fate: () => Fate): Promise<{ url: string; taken: number[
       if (body === null || outcome === 'lost') return;
       try {
         const verified = new Webhook(SECRET).verify(body, request.headers as Record<string, string>);
-        taken.push((verified as { data: { changes: { id: number }[] } }).data.changes.map(({ id }) => id));
+        taken.push((verified as { data: { changes: Line[] } }).data.changes.map(checked));
       } catch (error) {
         faults.push(error);
       }
@@ -196,8 +211,10 @@ test(
       },
     );
     const database = await temporaryDatabase(place);
-    const { conversations, tags } = firstInbox(program.sandbox);
+    const { id: inbox, conversations, tags } = firstInbox(program.sandbox);
     const change = (): void => {
+      for (let left = round === 0 ? 0 : ADDED_A_ROUND; left > 0; left -= 1)
+        program.sandbox.world.addConversation(inbox);
       for (const row of conversations.values())
         Object.assign(row, { status: `round ${round}`, tag_ids: [tags.order[round % 2]] });
     };
@@ -238,7 +255,9 @@ test(
     const ids = (await database.query<{ id: number }>('SELECT id FROM changes ORDER BY id')).map(
       ({ id }) => id,
     );
-    expect(ids.length, `seed ${SEED}`).toBe(ROUNDS * ROWS * CHANGES_A_ROW);
+    // A row that a round adds changes in each later one.
+    const added = ADDED_A_ROUND * (ROUNDS + (CHANGES_A_ROW * ROUNDS * (ROUNDS - 1)) / 2);
+    expect(ids.length, `seed ${SEED}`).toBe(ROUNDS * ROWS * CHANGES_A_ROW + added);
     all.resolve(ids.length);
     for (const seen of await Promise.all(consumers)) expect(seen, `seed ${SEED}`).toEqual(ids);
     await expect

@@ -43,7 +43,7 @@ export const sqlite: Dialect = {
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
   jsonObject: (fields) => `json_object(${fields.map(([name, value]) => `'${name}', ${value}`).join(', ')})`,
-  // ORDER BY inside the aggregate needs SQLite 3.44: an older one in another program could not read the views.
+  // ORDER BY inside the aggregate needs SQLite 3.44. Other programs may have an older one.
   jsonTexts: (query) => `json((SELECT json_group_array(value) FROM (${query} ORDER BY value)))`,
   instantText: (column) => `replace(${column}, '${UTC}', 'Z')`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,

@@ -5,7 +5,8 @@ import { isMirrorError } from '../core/errors.ts';
 import type { JudgedStatus } from '../status/judge.ts';
 import type { WholeStatus } from '../status/observe.ts';
 import { openLane } from '../query/figures/lane.ts';
-import type { Answer } from '../query/reads/question.ts';
+import type { BoundedRows } from '../query/reads/bounded.ts';
+import { openQuestions } from '../query/reads/question.ts';
 import type { Log } from '../session/log.ts';
 import { sendPage, sendText, wantsPage, whenClosed } from './frame/answer.ts';
 import { readAssets } from './frame/assets.ts';
@@ -13,7 +14,6 @@ import { type Desk, openDesk } from './frame/desk.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
 import { isForeign } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
-import { createAsk } from './ask/asker.ts';
 import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
 import { addLogin, type Door } from './login/routes.ts';
@@ -46,7 +46,7 @@ export interface Visit extends Pick<PagesOptions, 'status' | 'details'> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** Answers a person's SQL. */
-  readonly ask: (sql: string, mostRows: number) => Promise<Answer>;
+  readonly ask: (sql: string, mostRows: number) => Promise<BoundedRows>;
 }
 
 /** Makes a page. Null: the mirror has no such thing. @throws MirrorError `DATABASE` */
@@ -128,8 +128,9 @@ function handleErrors(web: FastifyInstance, frame: Frame, log: Log): void {
 function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: PagesOptions): void {
   const { databaseUrl, timezone, clock, door, status, details, newest, index } = options;
   inside.addHook('onRequest', async (request, reply) => await admit(request, reply, { door, frame }));
-  const ask = createAsk(databaseUrl);
-  addDownloads(inside, ask);
+  const questions = openQuestions(databaseUrl);
+  inside.addHook('onClose', () => questions.close());
+  addDownloads(inside, questions);
   addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
     let page: Promise<Page> | undefined;
@@ -144,7 +145,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         moment: { now: clock.now(), timezone },
         params: request.params as Record<string, string>,
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
-        ask: (sql, mostRows) => ask(sql, mostRows, whenClosed(reply)),
+        ask: (sql, mostRows) => questions.ask(sql, mostRows, whenClosed(reply)),
       };
       // No text of the mirror has a NUL, and PostgreSQL refuses one as a value.
       const content = request.url.includes('%00') ? null : await (await page)(visit);

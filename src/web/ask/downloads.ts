@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
-import type { Answer } from '../../query/reads/question.ts';
+import type { BoundedRows } from '../../query/reads/bounded.ts';
+import type { Questions } from '../../query/reads/question.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
-import type { Ask } from './asker.ts';
 
 /** A download has at most this many rows. */
 const MOST_ROWS = 100_000;
@@ -14,12 +14,12 @@ const FORMS = {
 } as const;
 
 /** Adds `GET /ask.csv?sql=` and `/ask.json?sql=`: an answer as a file. Wrong SQL is a 400. */
-export function addDownloads(inside: FastifyInstance, ask: Ask): void {
+export function addDownloads(inside: FastifyInstance, questions: Questions): void {
   for (const [format, { type, textOf }] of Object.entries(FORMS))
     inside.get(`/ask.${format}`, async (request, reply) => {
       const sql = new URLSearchParams(request.url.split('?')[1] ?? '').get('sql') ?? '';
       try {
-        const answer = await ask(sql, MOST_ROWS, whenClosed(reply));
+        const answer = await questions.ask(sql, MOST_ROWS, whenClosed(reply));
         const name = `attachment; filename="answer.${format}"`;
         return await sendText(request, reply.type(type).header('content-disposition', name), textOf(answer));
       } catch (error) {
@@ -29,13 +29,13 @@ export function addDownloads(inside: FastifyInstance, ask: Ask): void {
     });
 }
 
-function asCsv({ columns, rows }: Answer): string {
+function asCsv({ columns, rows }: BoundedRows): string {
   const cells = rows.map((row) => row.map((cell) => (cell === null ? null : withoutFormula(asText(cell)))));
   return csvOf([columns.map(({ name }) => withoutFormula(name)), ...cells]);
 }
 
 /** @throws MirrorError `USAGE` if two columns have one name: an object can hold only one of them */
-function asJsonText({ columns, rows }: Answer): string {
+function asJsonText({ columns, rows }: BoundedRows): string {
   const names = columns.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined)

@@ -3,7 +3,7 @@ import { plural } from '../../core/humanize.ts';
 import { EXAMPLES } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { asText } from '../../query/cells.ts';
-import type { Answer } from '../../query/reads/question.ts';
+import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { Cell } from '../../query/result.ts';
 import { describeIn, type TableDescription } from '../../query/tables.ts';
 import { html, type Html } from '../frame/html.ts';
@@ -52,8 +52,8 @@ function form(sql: string): Html {
   </form>`;
 }
 
-function answerSection(answer: Answer, sql: string): Html {
-  const { columns, rows, isCut } = answer;
+function answerSection(answer: BoundedRows, sql: string): Html {
+  const { columns, rows, complete } = answer;
   const numeric = columns.map((_column, index) =>
     rows.every((row) => row[index] === null || isNumber(row[index])),
   );
@@ -63,9 +63,9 @@ function answerSection(answer: Answer, sql: string): Html {
   }));
   const cells = rows.map((row) => row.map(shown));
   const address = new URLSearchParams({ sql });
-  const note = isCut
-    ? `The first ${plural(rows.length, 'row')}; a download has more.`
-    : plural(rows.length, 'row');
+  const note = complete
+    ? plural(rows.length, 'row')
+    : `The first ${plural(rows.length, 'row')}; a download has more.`;
   return section(
     'Answer',
     html`${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}

@@ -1,17 +1,19 @@
-import { thousands } from '../../core/humanize.ts';
 import { readBacklogDays, readFlowDays, readWaiting } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
-import { shareBar } from '../charts/share.ts';
 import { DAYS, historySections } from '../charts/history.ts';
+import { peopleTable, tagTable } from '../charts/work.ts';
 import { html, type Html } from '../frame/html.ts';
-import { personName, statusWord, tagChip } from '../frame/items.ts';
+import { personName, statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { conversationPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment } from '../frame/words.ts';
 import { waitingTable } from '../overview/waiting.ts';
 import type { Visit } from '../pages.ts';
+
+const NO_PEOPLE = 'No person has an open or pending conversation here.';
+const NO_TAGS = 'No conversation here carries a tag.';
 
 /** `/inboxes/ID`: an inbox's backlog, its people, its tags, and its conversations that are not closed. */
 export async function inboxPage({ desk, moment, params }: Visit): Promise<PageContent | null> {
@@ -37,7 +39,8 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     body: html`${notices(inbox, moment)}
       <div class="columns">${historySections(history, moment)}</div>
       <div class="columns">
-        ${section('People', peopleTable(assignees))} ${section('Tags', tagTable(tags))}
+        ${section('People', peopleTable('People', assignees, { empty: NO_PEOPLE }))}
+        ${section('Tags', tagTable(tags, { empty: NO_TAGS }))}
       </div>
       ${section('Waiting longest for an assignee', waitingTable(waiting, moment), { wide: true })}
       ${section('Not closed, newest change first', listTable(id, conversations, moment), { wide: true })}`,
@@ -59,46 +62,6 @@ function notices({ now }: WholeInbox, moment: Moment): Html {
   const address = now.email !== null && html`<bdi>${now.email}</bdi> · `;
   return html`<p class="note">${address}id ${now.id}</p>
     ${deleted}${lost}`;
-}
-
-function peopleTable(assignees: WholeInbox['assignees']): Html {
-  const most = Math.max(0, ...assignees.map(({ open, pending }) => open + pending));
-  const rows = assignees.map(({ assignee, assignee_id: id, open, pending }) => [
-    personName(assignee, id),
-    shareBar(
-      [
-        { value: open, colour: 'open' },
-        { value: pending, colour: 'pending' },
-      ],
-      most,
-    ),
-    thousands(open),
-    thousands(pending),
-  ]);
-  const columns = [
-    { name: 'Assignee' },
-    { name: 'Work' },
-    { name: 'Open', number: true },
-    { name: 'Pending', number: true },
-  ];
-  return table('People', columns, rows, 'Nobody has an open or pending conversation here.');
-}
-
-function tagTable(tags: WholeInbox['tags']): Html {
-  const most = Math.max(0, ...tags.map(({ not_closed: open }) => open));
-  const rows = tags.map((tag) => [
-    tagChip(tag),
-    shareBar([{ value: tag.not_closed, colour: 'plain' }], most),
-    thousands(tag.not_closed),
-    thousands(tag.conversations),
-  ]);
-  const columns = [
-    { name: 'Tag' },
-    { name: 'Not closed' },
-    { name: 'Now', number: true },
-    { name: 'In all', number: true },
-  ];
-  return table('Tags', columns, rows, 'No conversation here carries a tag.');
 }
 
 function listTable(inboxId: string, conversations: WholeInbox['conversations'], moment: Moment): Html {

@@ -9,7 +9,7 @@ import {
 import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import { DAYS, historySections } from '../charts/history.ts';
-import { shareBar } from '../charts/share.ts';
+import { backlogBars } from '../charts/work.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
@@ -67,18 +67,12 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
   const byInbox = new Map(
     lists.filter(({ list }) => list === 'conversations').map((list) => [list.inbox_id, list]),
   );
-  const most = Math.max(0, ...backlog.map(({ open, pending }) => open + pending));
+  const bar = backlogBars(backlog);
   const rows = backlog.map((row) => {
     const list = byInbox.get(row.inbox_id);
     return [
       html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
-      shareBar(
-        [
-          { value: row.open, colour: 'open' },
-          { value: row.pending, colour: 'pending' },
-        ],
-        most,
-      ),
+      bar(row),
       thousands(row.open),
       thousands(row.pending),
       thousands(row.unassigned),

@@ -1,7 +1,7 @@
 import { duration, thousands } from '../../core/humanize.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
+import type { TagWork } from '../../query/figures/inbox.ts';
 import {
-  type InboxTagWork,
   type PersonWork,
   readPeople,
   readStatusMeans,
@@ -9,10 +9,10 @@ import {
   readTags,
   type StatusMean,
 } from '../../query/figures/people.ts';
-import { shareBar } from '../charts/share.ts';
+import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
 import { html, type Html } from '../frame/html.ts';
-import { personName, statusWord, tagChip } from '../frame/items.ts';
+import { statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
@@ -35,12 +35,12 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     active: '/people',
     stamp: stampOf(lists, moment),
     refresh: given === null || means === null ? 2 : undefined,
-    body: html`${section('Workload', peopleTable(people), { wide: true })}
+    body: html`${section('Workload', workload(people), { wide: true })}
       <div class="columns">
         ${counted(`Tags given a day, ${DAYS} days`, given, moment, (days) => tagChart(days, since))}
         ${counted('Time in status', means, moment, meansTable)}
       </div>
-      ${section('Tags', tagTable(tags), { wide: true })}`,
+      ${section('Tags', tagsOfInboxes(tags), { wide: true })}`,
   };
 }
 
@@ -59,29 +59,15 @@ function counted<Result>(
   return section(heading, body(history.result), { note });
 }
 
-function peopleTable(people: readonly PersonWork[]): Html {
-  const most = Math.max(0, ...people.map(({ open, pending }) => open + pending));
-  const rows = people.map(({ assignee, assignee_id: id, inboxes, open, pending }) => [
-    personName(assignee, id),
-    shareBar(
-      [
-        { value: open, colour: 'open' },
-        { value: pending, colour: 'pending' },
-      ],
-      most,
-    ),
-    thousands(open),
-    thousands(pending),
-    inboxes,
-  ]);
-  const columns = [
-    { name: 'Assignee' },
-    { name: 'Work' },
-    { name: 'Open', number: true },
-    { name: 'Pending', number: true },
-    { name: 'Inboxes', number: true },
-  ];
-  return table('Workload', columns, rows, 'No person has an open or pending conversation.');
+function workload(people: readonly PersonWork[]): Html {
+  const last = { name: 'Inboxes', number: true, cell: ({ inboxes }: PersonWork) => inboxes };
+  return peopleTable('Workload', people, { empty: 'No person has an open or pending conversation.', last });
+}
+
+function tagsOfInboxes(tags: readonly TagWork[]): Html {
+  const cell = ({ inbox_id: id, inbox }: TagWork): Html =>
+    html`<a href="${inboxPath(id)}">${named(inbox, id)}</a>`;
+  return tagTable(tags, { empty: 'No conversation carries a tag.', second: { name: 'Inbox', cell } });
 }
 
 function meansTable(means: readonly StatusMean[]): Html {
@@ -92,23 +78,4 @@ function meansTable(means: readonly StatusMean[]): Html {
   ]);
   const columns = [{ name: 'Status' }, { name: 'Mean time' }, { name: 'Conversations', number: true }];
   return table('Time in status', columns, rows, 'The mirror has not watched for long enough.');
-}
-
-function tagTable(tags: readonly InboxTagWork[]): Html {
-  const most = Math.max(0, ...tags.map(({ not_closed: open }) => open));
-  const rows = tags.map((tag) => [
-    tagChip(tag),
-    html`<a href="${inboxPath(tag.inbox_id)}">${named(tag.inbox, tag.inbox_id)}</a>`,
-    shareBar([{ value: tag.not_closed, colour: 'plain' }], most),
-    thousands(tag.not_closed),
-    thousands(tag.conversations),
-  ]);
-  const columns = [
-    { name: 'Tag' },
-    { name: 'Inbox' },
-    { name: 'Not closed' },
-    { name: 'Now', number: true },
-    { name: 'In all', number: true },
-  ];
-  return table('Tags', columns, rows, 'No conversation carries a tag.');
 }

@@ -5,6 +5,7 @@ import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import type { OrderDesk } from '../../web/engine/place.ts';
 import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
@@ -27,8 +28,13 @@ const TIME_OUTS = {
   keepAliveTimeout: 75 * SECOND,
 };
 
-/** The only paths that take a POST: they change nothing in the mirror. */
-const FORMS: ReadonlySet<string> = new Set(['/login', '/logout']);
+/** The only paths that take a POST. Orders make the daemon read; no form changes what it has read. */
+const FORMS: ReadonlySet<string> = new Set([
+  '/login',
+  '/logout',
+  '/engine/orders',
+  '/engine/orders/:order/cancel',
+]);
 
 const INDEX = `/healthz      whether the process and its database answer
 /readyz       whether every list is as fresh as promised
@@ -69,6 +75,8 @@ export interface EndpointsOptions {
   readonly changes: ChangesEndpointOptions['changes'];
   readonly unknown: ChangesEndpointOptions['unknown'];
   readonly newestChange: ChangesEndpointOptions['newest'];
+  /** Places and cancels orders of the page. */
+  readonly orders: OrderDesk;
 }
 
 export interface Endpoints {
@@ -102,7 +110,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
   void server.register(async (pages) => {
     const { addPages } = await import('../../web/pages.ts');
-    const { databaseUrl, reportTimezone: timezone, version } = options;
+    const { databaseUrl, reportTimezone: timezone, version, orders } = options;
     const shown = `inbox-mirror ${version}\n\n${INDEX}`;
     await addPages(pages, {
       databaseUrl,
@@ -115,6 +123,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       status,
       details,
       newest,
+      orders,
       index: shown,
     });
   });

@@ -40,6 +40,8 @@ export type Work<Result> = (read: Read, mirror: ReadOnlyMirror) => Promise<Resul
 export interface Desk {
   /** Figures of now. @param key names the question and its values */
   quick<Result>(key: string, work: Work<Result>): Promise<Result>;
+  /** Forgets an answer of `quick`: something has changed what it says. */
+  forget(key: string): void;
   /** Figures over time, up to some minutes old; null while they are being counted. */
   history<Result>(key: string, work: Work<Result>): Promise<Counted<Result> | null>;
 }
@@ -89,6 +91,9 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
       const entry = entryOf(`quick ${key}`);
       if (ageOf(entry) >= SHARED_MS) await start(entry, () => lanes.quick.visit(QUICK_MS, work));
       return entry.latest?.result as Result;
+    },
+    forget(key) {
+      entries.delete(`quick ${key}`);
     },
     async history<Result>(key: string, work: Work<Result>) {
       const entry = entryOf(`history ${key}`);

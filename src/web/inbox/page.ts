@@ -72,7 +72,7 @@ function listTable(inboxId: string, conversations: WholeInbox['conversations'], 
     ago(row.changed_at, moment),
     permalink(row.permalink),
   ]);
-  const columns = ['Conversation', 'Status', 'Assignee', 'Changed', 'In the service'].map((name) => ({
+  const columns = ['Conversation', 'Status', 'Assignee', 'Changed', 'Link'].map((name) => ({
     name,
   }));
   return table('Conversations', columns, rows, 'Every conversation of this inbox is closed.');

@@ -19,7 +19,7 @@ export function waitingTable(waiting: readonly Waiting[], moment: Moment): Html 
     { name: 'Inbox' },
     { name: 'Status' },
     { name: 'Conversation' },
-    { name: 'In the service' },
+    { name: 'Link' },
   ];
   return table(
     'Conversations that wait longest',

@@ -15,6 +15,7 @@ import { createFormTokens, readForms } from './frame/forms.ts';
 import type { Html } from './frame/html.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
 import { isForeign } from './frame/origin.ts';
+import { POLICY } from './frame/policy.ts';
 import type { Moment } from './frame/words.ts';
 import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
@@ -71,21 +72,6 @@ const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
   '/engine': async () => (await import('./engine/page.ts')).enginePage,
 };
 
-/** No script, style, image or form of these pages comes from or goes to another place than this daemon. */
-const CONTENT_SECURITY_POLICY = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    formAction: ["'self'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-};
-
 const A_YEAR = 'public, max-age=31536000, immutable';
 
 /** Adds the pages for people (docs/http.md, "The page"). They only read, orders aside. */
@@ -93,7 +79,7 @@ export async function addPages(server: FastifyInstance, options: PagesOptions): 
   await server.register(async (web) => {
     const { databaseUrl, clock, log, version, door, sessions } = options;
     await web.register(helmet, {
-      contentSecurityPolicy: CONTENT_SECURITY_POLICY,
+      contentSecurityPolicy: { useDefaults: false, directives: POLICY },
       // It is for the proxy in front of the daemon to promise TLS.
       strictTransportSecurity: false,
       referrerPolicy: { policy: 'no-referrer' },

@@ -1,7 +1,11 @@
+import { zstdDecompressSync } from 'node:zlib';
+import { parquetReadObjects } from 'hyparquet';
 import { expect, onTestFinished, test } from 'vitest';
 import { EXAMPLES } from '../../src/query/figures/examples.ts';
 import { openQuestions } from '../../src/query/reads/question.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+
+const compressors = { ZSTD: (input: Uint8Array) => zstdDecompressSync(input) };
 
 const asked = (ask: Served['ask'], sql: string, path = '/ask'): Promise<Answered> =>
   ask(`${path}?${String(new URLSearchParams({ sql }))}`, { headers: { accept: 'text/html' } });
@@ -123,4 +127,31 @@ test('a download has all rows as CSV or JSON, and no cell that a spreadsheet wou
     400,
     expect.stringContaining('Two columns are named "a"'),
   ]);
+});
+
+test('a download as Parquet has all rows, and each column the kind that its values have', async () => {
+  const { url, sync, mirror } = await served();
+  await sync();
+  const sql = `SELECT id, first_seen_at AS seen, '2026-03-02' AS day, 7 AS seven, 0.5 AS half, raw, NULL AS none,
+    9007199254740993 AS long FROM conversations ORDER BY id`;
+  const found = await fetch(`${url}/ask.parquet?${String(new URLSearchParams({ sql }))}`);
+  expect(found.headers.get('content-type')).toBe('application/vnd.apache.parquet');
+  const rows = await parquetReadObjects({ file: await found.arrayBuffer(), compressors });
+  const ids = await mirror.database.query<{ id: string; raw: object }>(
+    'SELECT id, raw FROM conversations ORDER BY id',
+  );
+  expect(rows.map(({ id }) => id as string)).toEqual(ids.map(({ id }) => id));
+  expect(rows[0]).toMatchObject({
+    seen: expect.any(Date) as Date,
+    day: new Date('2026-03-02T00:00:00Z'),
+    seven: 7n,
+    half: 0.5,
+    none: null,
+    long: 9007199254740993n,
+  });
+  expect(JSON.parse(String(rows[0]?.['raw']))).toEqual(ids[0]?.raw);
+  const twice = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a,+2+AS+a`);
+  expect([twice.status, await twice.text()]).toEqual([400, expect.stringContaining('Two columns')]);
+  const empty = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a+WHERE+1+=+2`);
+  expect(await parquetReadObjects({ file: await empty.arrayBuffer() })).toEqual([]);
 });

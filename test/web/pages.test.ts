@@ -136,3 +136,18 @@ test('assets are kept by browsers, under addresses that change with their conten
     expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
   }
 });
+
+test('a person gets a page for every error, and a program JSON', async () => {
+  const { ask, url } = await served();
+  const missing = await visit(ask, '/inbxes/<b>');
+  expect([missing.status, missing.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(missing.body).toContain('<h1>There is no such page</h1>');
+  expect(missing.headers['content-security-policy']).toMatch(/^default-src 'none';/);
+  const program = await ask('/inbxes');
+  expect(program.json).toEqual({ error: 'There is no such endpoint; / lists all endpoints.' });
+  const host = { host: 'evil.example' };
+  expect((await visit(ask, '/', host)).body).toMatch(/<h1>Not under this name<.*&quot;evil\.example&quot;/s);
+  expect((await visit(ask, '/changes?limit=x')).body).toContain('<h1>This request is wrong</h1>');
+  const sent = await fetch(url, { method: 'DELETE', headers: BROWSER });
+  expect([sent.status, (await sent.text()).includes('use GET or HEAD')]).toEqual([405, true]);
+});

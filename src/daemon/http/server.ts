@@ -6,6 +6,7 @@ import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import type { OrderDesk } from '../../web/engine/place.ts';
+import { wantsPage } from '../../web/frame/answer.ts';
 import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
@@ -99,6 +100,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   limitRequests(server);
+  showFaults(server, options.version);
   const sessions = token === null ? null : createSessions(token, () => clock.now());
   const tokens = createTokenGuard({ ...options, hasSession: (header) => sessions?.has(header) === true });
   const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
@@ -172,6 +174,19 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
       .code(500)
       .type(JSON_TYPE)
       .send({ error: 'This endpoint failed; the log has the cause.' });
+  });
+}
+
+/** Shows a person the page of an error that a program gets as JSON. */
+function showFaults(server: FastifyInstance, version: string): void {
+  server.addHook('onSend', async (request, reply, payload) => {
+    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
+    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string' || !wantsPage(request))
+      return payload;
+    const { error } = JSON.parse(payload) as { error?: string };
+    if (error === undefined) return payload;
+    const { faultForPeople } = await import('../../web/faults.ts');
+    return await faultForPeople(reply, error, version);
   });
 }
 

@@ -11,6 +11,7 @@ import { type PageContent, section, table } from '../frame/layout.ts';
 import { stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
+import { FORMS } from './downloads.ts';
 
 /** A page shows at most this many rows, and this many characters of a cell. The downloads have all. */
 const MOST_ROWS = 200;
@@ -70,8 +71,11 @@ function answerSection(answer: BoundedRows, sql: string): Html {
     'Answer',
     html`${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}
       <p>
-        Download all rows: <a href="/ask.csv?${String(address)}" download="answer.csv">CSV</a>,
-        <a href="/ask.json?${String(address)}" download="answer.json">JSON</a>
+        Download all rows:
+        ${Object.entries(FORMS).map(([format, { name }], index) => {
+          const href = `/ask.${format}?${String(address)}`;
+          return html`${index > 0 && ', '}<a href="${href}" download="answer.${format}">${name}</a>`;
+        })}
       </p>`,
     { note },
   );

@@ -1,6 +1,7 @@
-import { TABLE_SENTENCES, VIEW_SENTENCES } from '../database/catalogue.ts';
+import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../database/catalogue.ts';
 import { openReadOnly } from './open.ts';
 import type { ReadOnlyMirror } from './result.ts';
+import { nameOf, tokensOf } from './tokens.ts';
 
 export interface TableDescription {
   readonly name: string;
@@ -9,6 +10,25 @@ export interface TableDescription {
   readonly columns: readonly string[];
   /** The type of each column in the database; empty for an expression of a view on SQLite. */
   readonly types: readonly string[];
+}
+
+/** Views of the program's own work, which a first copy does not make wrong. */
+const OWN_VIEWS: ReadonlySet<string> = new Set(['freshness', 'budget', 'reads']);
+
+/** The tables and views whose rows were copied from the service, or follow from them. */
+const COPIED: ReadonlySet<string> = new Set([
+  'inboxes',
+  'inbox_users',
+  'inbox_tags',
+  'conversations',
+  'conversation_tags',
+  'changes',
+  ...VIEW_NAMES.filter((name) => !OWN_VIEWS.has(name)),
+]);
+
+/** True if a statement names a table or view of what was copied. */
+export function readsCopied(sql: string): boolean {
+  return tokensOf(sql).some((token) => COPIED.has(nameOf(token)));
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */

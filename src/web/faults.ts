@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { readAssets } from './frame/assets.ts';
 import { faultPage } from './frame/layout.ts';
-import { POLICY_TEXT } from './frame/policy.ts';
+import { POLICY_TEXT } from './frame/origin.ts';
 
 /** The headings of failures. Others have a general one. */
 const TITLES: Readonly<Record<number, string>> = {

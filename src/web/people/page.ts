@@ -11,6 +11,8 @@ import {
 } from '../../query/figures/people.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
+import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
@@ -27,20 +29,22 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     tags: await readTags(read),
     lists: await readFreshness(read),
   }));
+  const copy = copyOf(lists);
+  const note = noteOf(copy);
   const since = dayBefore(moment, DAYS - 1);
-  const given = await desk.history(`tags ${since}`, (read) => readTagDays(read, since));
-  const means = await desk.history('means', readStatusMeans);
+  const given = await desk.history(`tags ${since} ${copy === null}`, (read) => readTagDays(read, since));
+  const means = await desk.history(`means ${copy === null}`, readStatusMeans);
   return {
     title: 'People and tags',
     active: '/people',
     stamp: stampOf(lists, moment),
     refresh: given === null || means === null ? 2 : undefined,
-    body: html`${section('Workload', workload(people), { wide: true })}
+    body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), { wide: true, note })}
       <div class="columns">
-        ${counted(`Tags given a day, ${DAYS} days`, given, moment, (days) => tagChart(days, since))}
-        ${counted('Time in status', means, moment, meansTable)}
+        ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, (days) => tagChart(days, since, copy))}
+        ${counted('Time in status', means, { moment, copy }, meansTable)}
       </div>
-      ${section('Tags', tagsOfInboxes(tags), { wide: true })}`,
+      ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note })}`,
   };
 }
 
@@ -48,26 +52,28 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
 function counted<Result>(
   heading: string,
   history: Counted<Result> | null,
-  moment: Moment,
+  { moment, copy }: { moment: Moment; copy: FirstCopy | null },
   body: (result: Result) => Html,
 ): Html {
   if (history === null) {
     const words = 'The history is being counted. This page shows it in a moment.';
     return section(heading, html`<p class="empty counting">${words}</p>`);
   }
-  const note = html`Counted ${ago(new Date(history.at), moment)}`;
+  const note = noteOf(copy, html`Counted ${ago(new Date(history.at), moment)}.`);
   return section(heading, body(history.result), { note });
 }
 
-function workload(people: readonly PersonWork[]): Html {
+function workload(people: readonly PersonWork[], copy: FirstCopy | null): Html {
   const last = { name: 'Inboxes', number: true, cell: ({ inboxes }: PersonWork) => inboxes };
-  return peopleTable('Workload', people, { empty: 'No person has an open or pending conversation.', last });
+  const empty = emptyOf(copy, 'No person has an open or pending conversation.');
+  return peopleTable('Workload', people, { empty, last });
 }
 
-function tagsOfInboxes(tags: readonly TagWork[]): Html {
+function tagsOfInboxes(tags: readonly TagWork[], copy: FirstCopy | null): Html {
   const cell = ({ inbox_id: id, inbox }: TagWork): Html =>
     html`<a href="${inboxPath(id)}">${named(inbox, id)}</a>`;
-  return tagTable(tags, { empty: 'No conversation carries a tag.', second: { name: 'Inbox', cell } });
+  const empty = emptyOf(copy, 'No conversation carries a tag.');
+  return tagTable(tags, { empty, second: { name: 'Inbox', cell } });
 }
 
 function meansTable(means: readonly StatusMean[]): Html {

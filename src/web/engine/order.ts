@@ -27,9 +27,9 @@ export async function orderPage({ desk, moment, params, token }: Visit): Promise
     stamp: html`<p class="stamp">As of ${ago(new Date(moment.now), moment)}</p>`,
     refresh: isOpen ? FOLLOW_S : undefined,
     body: html`<div class="columns">
-        ${section('Order', html`${facts(order, moment)}${isOpen && cancelForm(order, token)}`)}
-      </div>
-      ${section('Its lists', sweepsTable(order, sweeps), { wide: true })}`,
+      ${section('Order', html`${facts(order, moment)}${isOpen && cancelForm(order, token)}`)}
+      ${section('Its lists', sweepsTable(order, sweeps))}
+    </div>`,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   readTagDays,
   readTags,
   type StatusMean,
+  type TagDay,
 } from '../../query/figures/people.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
@@ -32,8 +33,11 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
   const copy = copyOf(lists);
   const note = noteOf(copy);
   const since = dayBefore(moment, DAYS - 1);
-  const given = await desk.history(`tags ${since} ${copy === null}`, (read) => readTagDays(read, since));
-  const means = await desk.history(`means ${copy === null}`, readStatusMeans);
+  const [given, means] = await Promise.all([
+    desk.history(`tags ${since} ${copy === null}`, (read) => readTagDays(read, since)),
+    desk.history(`means ${copy === null}`, readStatusMeans),
+  ]);
+  const chart = (days: readonly TagDay[]): Html => tagChart(days, since, copy);
   return {
     title: 'People and tags',
     active: '/people',
@@ -41,7 +45,7 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     refresh: given === null || means === null ? 2 : undefined,
     body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), { wide: true, note })}
       <div class="columns">
-        ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, (days) => tagChart(days, since, copy))}
+        ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, chart)}
         ${counted('Time in status', means, { moment, copy }, meansTable)}
       </div>
       ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note })}`,

@@ -18,7 +18,7 @@ const CONTRACT = [
   'test/library/{docs,library}.test.ts',
   'test/daemon/http/changes.test.ts',
   'test/daemon/webhook/deliver.test.ts',
-  'test/web/{engine,feed,items,pages,people}.test.ts',
+  'test/web/{engine,feed,items,orders,pages,people}.test.ts',
 ];
 const SOAK = 'test/**/*.soak.test.ts';
 

@@ -54,7 +54,6 @@ const modules: RolldownOptions = {
     'src/cli/main.ts',
     'src/library/library.ts',
     'src/query/sqlite/worker.ts',
-    'src/query/sqlite/child.ts',
     'src/query/reads/reader-process.ts',
   ],
   platform: 'node',

@@ -17,7 +17,7 @@ const CONTRACT = [
   'test/assistant/{assistant,hostile}.test.ts',
   'test/library/{docs,library}.test.ts',
   'test/daemon/http/changes.test.ts',
-  'test/web/{engine,feed,items,pages,people}.test.ts',
+  'test/web/{engine,feed,items,orders,pages,people}.test.ts',
 ];
 /**
  * Rules above the statements. On PostgreSQL they run in the soak: in `npm test` the properties of `trust`,

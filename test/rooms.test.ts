@@ -37,8 +37,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   'sync/planning': ['mirror'],
   session: ['service', 'mirror', 'query', 'database', 'sync'],
   status: ['session', 'sync', 'mirror'],
-  web: ['status', 'session', 'mirror', 'query'],
-  'web/overview': ['status', 'session', 'mirror', 'query'],
+  web: ['status', 'session', 'export', 'mirror', 'query'],
+  'web/overview': ['status', 'session', 'export', 'mirror', 'query'],
   daemon: ['web', 'status', 'session', 'sync', 'mirror'],
   'daemon/http': ['web', 'status', 'session', 'sync', 'mirror'],
   library: ['session', 'sync', 'mirror', 'query', 'database'],
@@ -50,7 +50,11 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 /** The file of each room that every room above it may import from. */
-const FACES: Record<string, string> = { mirror: 'mirror.ts', sync: 'planning/agenda.ts' };
+const FACES: Record<string, string> = {
+  mirror: 'mirror.ts',
+  export: 'answer.ts',
+  sync: 'planning/agenda.ts',
+};
 
 interface Planted {
   /** Below `src/`. */
@@ -123,6 +127,8 @@ const FORBIDDEN: Planted[] = [
   { folder: 'session', specifier: '../sync/events.ts' },
   { folder: 'session', specifier: '../sync/pass.ts', typeOnly: true },
   { folder: 'status', specifier: '../sync/pass.ts' },
+  { folder: 'web', specifier: '../export/export.ts' },
+  { folder: 'web', specifier: '../export/parquet.ts' },
   { folder: 'cli/commands', specifier: '../daemon/standby.ts' },
   { folder: 'cli/commands', file: 'start.ts', specifier: '../service/client.ts' },
 ];

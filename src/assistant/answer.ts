@@ -40,9 +40,13 @@ const IS_DATA =
 export function asAnswer(data: unknown, ages: readonly ListAge[], notes: readonly string[] = []): string {
   const mark = `mirror-data-${randomBytes(6).toString('hex')}`;
   const warning = ages.some(isBehind) ? ['WARNING: say with any figure that it may be out of date.'] : [];
+  const copying = ages.some(({ state }) => state === 'never')
+    ? ['The first copy is under way: say that every figure counts only what has been copied so far.']
+    : [];
   return [
     `How current this is: ${sentenceOf(ages)}`,
     ...warning,
+    ...copying,
     ...notes,
     IS_DATA,
     `<${mark}>`,

@@ -150,7 +150,8 @@ export class Daemon {
       if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
-      if (ordered) await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
+      if (ordered || this.#orders.isBusy)
+        await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
       if (trouble === null) await this.#sweeps.beginDue();
     } catch (error) {
       this.#handleError(error);

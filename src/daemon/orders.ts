@@ -32,11 +32,18 @@ const BUDGET_WAIT_MS = MINUTE;
 /** An order that ends so is over: a person must correct the configuration, then order again. */
 const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
 
+/** The order that is under way. */
+interface Current {
+  readonly order: Order;
+  readonly stop: AbortController;
+  ended: Promise<void>;
+}
+
 /** Carries out the orders that commands have placed, one after the other. */
 export class OrderRunner {
   readonly #deps: OrderRunnerDeps;
   readonly #logged = new Set<string>();
-  #current: { readonly order: Order; readonly stop: AbortController; ended: Promise<void> } | null = null;
+  #current: Current | null = null;
   /** An order is resumed no earlier than this, monotonic ms. */
   #notBefore = 0;
 
@@ -49,13 +56,19 @@ export class OrderRunner {
     return this.#current !== null && isWanted(this.#current.order, key);
   }
 
+  /** True while an order is under way. */
+  get isBusy(): boolean {
+    return this.#current !== null;
+  }
+
   /**
-   * Begins or resumes the oldest order. A new order begins even in trouble, as a person's command would; one
-   * that stopped short waits until the trouble is over.
+   * Begins or resumes the oldest order, or stops the current one if a person has cancelled it. A new order
+   * begins even in trouble, as a person's command would; one that stopped short waits until the trouble is
+   * over.
    * @param places lists to sweep side by side; in an outage one is enough to test the service
    */
   async beginNext(trouble: Trouble | null, places: number): Promise<void> {
-    if (this.#current !== null) return;
+    if (this.#current !== null) return await this.#stopIfCancelled(this.#current);
     const { mirror, clock } = this.#deps;
     const order = await mirror.orders.next();
     if (order === null) return;
@@ -69,6 +82,14 @@ export class OrderRunner {
   async stop(why: string): Promise<void> {
     this.#current?.stop.abort(new MirrorError('STOPPED', why));
     await this.#current?.ended;
+  }
+
+  async #stopIfCancelled({ order, stop }: Current): Promise<void> {
+    if (stop.signal.aborted) return;
+    const found = await this.#deps.mirror.orders.read(order.id);
+    if (found?.state !== 'abandoned' || stop.signal.aborted) return;
+    this.#deps.log.info({ order: order.id }, 'order cancelled');
+    stop.abort(new MirrorError('STOPPED', 'a person cancelled the order'));
   }
 
   async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {

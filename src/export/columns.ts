@@ -8,22 +8,38 @@ export interface FileColumn {
   readonly kind: ValueKind;
 }
 
+/** The kind of a column by that of its first values. A later row may hold a fraction, or another text. */
+const GUESSED: Partial<Record<ValueKind, ValueKind>> = {
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+};
+
 /**
  * The columns of a file. A column of a person's own table or view has no known kind: it is a number or a
  * boolean if all values among the first rows are, otherwise text.
  */
 export function fileColumns(columns: readonly RelationColumn[], first: readonly Cell[][]): FileColumn[] {
-  return columns.map(({ name, kind }, index) => ({
-    name,
-    kind: kind ?? kindOf(first.map((row) => row[index] ?? null)),
-  }));
+  return columns.map(({ name, kind }, index) => {
+    if (kind !== null) return { name, kind };
+    return { name, kind: GUESSED[kindOf(first.map((row) => row[index] ?? null))] ?? 'text' };
+  });
 }
 
-function kindOf(cells: readonly Cell[]): ValueKind {
+/** The forms of a text that is an instant in UTC, and of one that is a day. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?:Z|\+00:00)$/;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** The kind that all these values have; text if there is none. */
+export function kindOf(cells: readonly Cell[]): ValueKind {
   const present = cells.filter((cell) => cell !== null);
   if (present.length === 0) return 'text';
+  if (present.every((cell) => typeof cell === 'boolean')) return 'boolean';
+  if (present.every((cell) => typeof cell === 'bigint' || Number.isSafeInteger(cell))) return 'integer';
   if (present.every((cell) => typeof cell === 'number')) return 'number';
-  return present.every((cell) => typeof cell === 'boolean') ? 'boolean' : 'text';
+  const isDate = (form: RegExp): boolean =>
+    present.every((cell) => typeof cell === 'string' && form.test(cell) && !Number.isNaN(Date.parse(cell)));
+  return isDate(INSTANT) ? 'instant' : isDate(DAY) ? 'day' : 'text';
 }
 
 /** A value that a column of another kind cannot hold. The database lets SQLite users store any. */

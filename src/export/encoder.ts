@@ -2,6 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Cell } from '../query/result.ts';
 import type { FileColumn } from './columns.ts';
 
+/** A file that is written from its beginning to its end. */
+export type Sink = Pick<FileHandle, 'writeFile'>;
+
 /** Writes rows to an open file, with little of them in memory. */
 export interface Encoder {
   add(row: Cell[]): Promise<void>;

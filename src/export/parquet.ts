@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises';
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { SchemaElement } from 'hyparquet-writer';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
@@ -7,7 +6,7 @@ import { asText } from '../query/cells.ts';
 import type { ValueKind } from '../query/reads/relation.ts';
 import { type Cell, charactersOf } from '../query/result.ts';
 import { type FileColumn, misfit } from './columns.ts';
-import type { Encoder } from './encoder.ts';
+import type { Encoder, Sink } from './encoder.ts';
 
 /** A row group, which is in memory whole, ends at 5,000 rows or at 1 Mi characters. */
 const GROUP = { rows: 5000, characters: 1024 * 1024 } as const;
@@ -35,7 +34,7 @@ const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 type Stored = string | number | bigint | boolean | null;
 
 /** Encodes rows as Parquet, compressed with Zstandard, one row group at a time. */
-export function parquetEncoder(file: FileHandle, table: string, columns: readonly FileColumn[]): Encoder {
+export function parquetEncoder(file: Sink, table: string, columns: readonly FileColumn[]): Encoder {
   const bytes = new ByteWriter();
   const writer = new ParquetWriter({
     writer: bytes,

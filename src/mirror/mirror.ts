@@ -46,6 +46,7 @@ export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid } from './lease.ts';
 export { coversInbox } from './passes/scope.ts';
+export { isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';
 export { openAndComplete } from './sweeps/reader.ts';
 
@@ -72,7 +73,7 @@ export interface Mirror {
   readonly suspects: SuspectReader;
   /** The schedule of each kind of list, and its last two slots. */
   readonly schedules: ScheduleReader;
-  /** Passes that commands hand to the daemon: place, read, withdraw. */
+  /** Passes that commands hand to the daemon: place, read, withdraw, cancel. */
   readonly orders: Orders;
   /** The progress of an order, for the command that follows it. */
   readonly orderSweeps: OrderSweeps;

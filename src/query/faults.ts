@@ -1,5 +1,6 @@
 import leven from 'leven';
 import { MirrorError } from '../core/errors.ts';
+import { thousands } from '../core/humanize.ts';
 import { excerptOf } from './excerpt.ts';
 import { nearest } from './nearest.ts';
 import { nameOf, tokensOf } from './tokens.ts';
@@ -38,6 +39,15 @@ export function refuseEmpty(sql: string): void {
         ? 'There is no SQL here: the text is empty.'
         : 'There is no SQL here: the text has no statement, only comments.',
     );
+}
+
+/** @param length characters of the row */
+export function rowTooLong(length: number, most: number): MirrorError {
+  return new MirrorError(
+    'USAGE',
+    `A row of the answer has ${thousands(length)} characters, and at most ${thousands(most)} are allowed ` +
+      'here. Ask for fewer columns, or for substr(…) of the long one.',
+  );
 }
 
 /** A database's report of wrong SQL. */

@@ -1,6 +1,8 @@
 import { describeColumn, type Join, readCatalogue } from '../database/columns.ts';
+import { VIEW_NAMES } from '../database/catalogue.ts';
 import { openReadOnly } from './open.ts';
 import type { ReadOnlyMirror } from './result.ts';
+import { nameOf, tokensOf } from './tokens.ts';
 
 export interface TableDescription {
   readonly name: string;
@@ -14,6 +16,25 @@ export interface TableDescription {
   /** The columns that identify a row. */
   readonly key: readonly string[];
   readonly joins: readonly Pick<Join, 'columns' | 'table' | 'to'>[];
+}
+
+/** Views of the program's own work, which a first copy does not make wrong. */
+const OWN_VIEWS: ReadonlySet<string> = new Set(['freshness', 'budget', 'reads']);
+
+/** The tables and views whose rows were copied from the service, or follow from them. */
+const COPIED: ReadonlySet<string> = new Set([
+  'inboxes',
+  'inbox_users',
+  'inbox_tags',
+  'conversations',
+  'conversation_tags',
+  'changes',
+  ...VIEW_NAMES.filter((name) => !OWN_VIEWS.has(name)),
+]);
+
+/** True if a statement names a table or view of what was copied. */
+export function readsCopied(sql: string): boolean {
+  return tokensOf(sql).some((token) => COPIED.has(nameOf(token)));
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */

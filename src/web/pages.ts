@@ -5,17 +5,20 @@ import { isMirrorError } from '../core/errors.ts';
 import type { JudgedStatus } from '../status/judge.ts';
 import type { WholeStatus } from '../status/observe.ts';
 import { openLane } from '../query/figures/lane.ts';
-import type { Answer } from '../query/reads/question.ts';
+import type { BoundedRows } from '../query/reads/bounded.ts';
+import { openQuestions } from '../query/reads/question.ts';
 import type { Log } from '../session/log.ts';
 import { sendPage, sendText, wantsPage, whenClosed } from './frame/answer.ts';
 import { readAssets } from './frame/assets.ts';
 import { type Desk, openDesk } from './frame/desk.ts';
+import { createFormTokens, readForms } from './frame/forms.ts';
+import type { Html } from './frame/html.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
-import { isForeign } from './frame/origin.ts';
+import { isForeign, POLICY } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
-import { createAsk } from './ask/asker.ts';
 import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
+import { addOrders, type OrderDesk } from './engine/place.ts';
 import { addLogin, type Door } from './login/routes.ts';
 import type { Sessions } from './login/session.ts';
 
@@ -35,6 +38,7 @@ export interface PagesOptions {
   readonly details: () => Promise<WholeStatus>;
   /** The place after the newest change. Its readers share one read a second. */
   readonly newest: () => Promise<{ readonly id: number }>;
+  readonly orders: OrderDesk;
   /** The answer at `/` for programs: a list of the endpoints. */
   readonly index: string;
 }
@@ -45,8 +49,10 @@ export interface Visit extends Pick<PagesOptions, 'status' | 'details'> {
   readonly moment: Moment;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** The hidden field of a form that places or cancels an order. */
+  readonly token: Html;
   /** Answers a person's SQL. */
-  readonly ask: (sql: string, mostRows: number) => Promise<Answer>;
+  readonly ask: (sql: string, mostRows: number) => Promise<BoundedRows>;
 }
 
 /** Makes a page. Null: the mirror has no such thing. @throws MirrorError `DATABASE` */
@@ -61,32 +67,18 @@ const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
   '/people': async () => (await import('./people/page.ts')).peoplePage,
   '/feed': async () => (await import('./changes/page.ts')).feedPage,
   '/ask': async () => (await import('./ask/page.ts')).askPage,
+  '/engine/orders/:order': async () => (await import('./engine/order.ts')).orderPage,
   '/engine': async () => (await import('./engine/page.ts')).enginePage,
-};
-
-/** No script, style, image or form of these pages comes from or goes to another place than this daemon. */
-const CONTENT_SECURITY_POLICY = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    formAction: ["'self'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
 };
 
 const A_YEAR = 'public, max-age=31536000, immutable';
 
-/** Adds the pages for people (docs/http.md, "The page"). They only read. */
+/** Adds the pages for people (docs/http.md, "The page"). They only read, orders aside. */
 export async function addPages(server: FastifyInstance, options: PagesOptions): Promise<void> {
   await server.register(async (web) => {
     const { databaseUrl, clock, log, version, door, sessions } = options;
     await web.register(helmet, {
-      contentSecurityPolicy: CONTENT_SECURITY_POLICY,
+      contentSecurityPolicy: { useDefaults: false, directives: POLICY },
       // It is for the proxy in front of the daemon to promise TLS.
       strictTransportSecurity: false,
       referrerPolicy: { policy: 'no-referrer' },
@@ -97,6 +89,7 @@ export async function addPages(server: FastifyInstance, options: PagesOptions): 
       web.get(path, async (request, reply) => {
         return await sendText(request, reply.type(type).header('cache-control', A_YEAR), content);
       });
+    readForms(web);
     if (sessions !== null) addLogin(web, { door, sessions, frame });
     const lanes = { quick: openLane(databaseUrl), history: openLane(databaseUrl) };
     web.addHook('onClose', async () => {
@@ -128,8 +121,11 @@ function handleErrors(web: FastifyInstance, frame: Frame, log: Log): void {
 function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: PagesOptions): void {
   const { databaseUrl, timezone, clock, door, status, details, newest, index } = options;
   inside.addHook('onRequest', async (request, reply) => await admit(request, reply, { door, frame }));
-  const ask = createAsk(databaseUrl);
-  addDownloads(inside, ask);
+  const questions = openQuestions(databaseUrl);
+  inside.addHook('onClose', () => questions.close());
+  addDownloads(inside, questions);
+  const tokens = createFormTokens();
+  addOrders(inside, { desk, clock, orders: options.orders, tokens, frame });
   addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
     let page: Promise<Page> | undefined;
@@ -143,8 +139,9 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         details,
         moment: { now: clock.now(), timezone },
         params: request.params as Record<string, string>,
+        token: tokens.field(request),
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
-        ask: (sql, mostRows) => ask(sql, mostRows, whenClosed(reply)),
+        ask: (sql, mostRows) => questions.ask(sql, mostRows, whenClosed(reply)),
       };
       // No text of the mirror has a NUL, and PostgreSQL refuses one as a value.
       const content = request.url.includes('%00') ? null : await (await page)(visit);
@@ -169,5 +166,6 @@ async function admit(
     return await sendPage(request, reply.code(403), faultPage('Not from there', sentence, frame));
   }
   if (door.accepts(request)) return undefined;
-  return await reply.redirect(`/login?to=${encodeURIComponent(request.url)}`, 303);
+  const to = request.method === 'POST' ? '/' : request.url;
+  return await reply.redirect(`/login?to=${encodeURIComponent(to)}`, 303);
 }

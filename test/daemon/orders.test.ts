@@ -123,6 +123,31 @@ test('the daemon carries out two orders in turn, and an order that was placed tw
   expect(house.sandbox.arrivals.length - from).toBe(1 + 2 + 2 + 3 + 2);
 });
 
+test('an order that a person cancels ends after its current pages, and the next one begins', async () => {
+  const house = await daemonHouse({ ...LONG, pollMs: 1000 });
+  const { clock, sandbox } = house;
+  const { orders } = openMirror(house.database);
+  await house.start();
+  await clock.sleep(5 * MINUTE);
+  const from = sandbox.arrivals.length;
+  const [first, waiting, last] = [
+    await house.order({ kind: 'resync' }),
+    await house.order({ lists: ['tags'] }),
+    await house.order({ lists: ['users'] }),
+  ];
+  await clock.sleep(10_000);
+  expect(await orders.cancel(waiting, clock.now())).toBe(true);
+  expect(await orders.cancel(first, clock.now())).toBe(true);
+  expect(await orders.cancel(first, clock.now()), 'it has ended').toBe(false);
+  expect(await ended(house, last)).toMatchObject({ state: 'done' });
+  expect(await orders.read(first)).toMatchObject({ state: 'abandoned', error: 'a person cancelled it' });
+  expect(await orders.read(waiting)).toMatchObject({ state: 'abandoned', startedAt: null });
+  expect(sandbox.arrivals.length - from, 'a whole resync sends 39 requests').toBeLessThan(30);
+  await clock.sleep(HOUR);
+  expect(await openSweeps(house), 'the schedule reads what the order left').toBe(0);
+  await expectEqualToService(house);
+});
+
 test.each(['stopped', 'killed'] as const)(
   'the daemon resumes a half-done order at its next page after it was %s',
   async (how) => {

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { zstdDecompressSync } from 'node:zlib';
+import { parquetReadObjects } from 'hyparquet';
+import { expect, onTestFinished, test } from 'vitest';
 import { EXAMPLES } from '../../src/query/figures/examples.ts';
-import { createAsk } from '../../src/web/ask/asker.ts';
+import { openQuestions } from '../../src/query/reads/question.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+
+const compressors = { ZSTD: (input: Uint8Array) => zstdDecompressSync(input) };
 
 const asked = (ask: Served['ask'], sql: string, path = '/ask'): Promise<Answered> =>
   ask(`${path}?${String(new URLSearchParams({ sql }))}`, { headers: { accept: 'text/html' } });
@@ -59,7 +63,9 @@ test('a statement that is no question changes nothing', async () => {
 
 test('an endless question is stopped, and at most 2 are answered at a time', async () => {
   const { mirror } = await served();
-  const ask = createAsk(`file:${mirror.database.name}`, 1500);
+  const questions = openQuestions(`file:${mirror.database.name}`, 1500);
+  onTestFinished(() => questions.close());
+  const { ask } = questions;
   const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
   const { signal } = new AbortController();
   const answers = [ask(endless, 1, signal), ask(endless, 1, signal)].map(async (answer) => {
@@ -67,14 +73,16 @@ test('an endless question is stopped, and at most 2 are answered at a time', asy
   });
   await expect(ask('SELECT 1', 1, signal)).rejects.toThrow('2 questions are being answered now.');
   await Promise.all(answers);
-  expect(await ask('SELECT 1 AS one', 1, signal)).toMatchObject({ rows: [[1]], isCut: false });
+  expect(await ask('SELECT 1 AS one', 1, signal)).toMatchObject({ rows: [[1]], complete: true });
 });
 
 test('a question stops when the person leaves', async () => {
   const { mirror } = await served();
   const left = new AbortController();
   const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
-  const answer = createAsk(`file:${mirror.database.name}`)(endless, 1, left.signal);
+  const questions = openQuestions(`file:${mirror.database.name}`);
+  onTestFinished(() => questions.close());
+  const answer = questions.ask(endless, 1, left.signal);
   left.abort(new Error('the person has left'));
   await expect(answer).rejects.toThrow('the person has left');
 });
@@ -82,10 +90,13 @@ test('a question stops when the person leaves', async () => {
 test('a row that would fill the memory of the daemon is an error', async () => {
   const { ask, sync } = await served();
   await sync();
-  const long = words(await asked(ask, 'SELECT hex(zeroblob(100000000))'));
+  const long = words(await asked(ask, 'SELECT hex(zeroblob(10000000))'));
   expect(long).toContain(
-    'A row of the answer has 200,000,000 characters, and at most 4,000,000 are allowed here.',
+    'A row of the answer has 20,000,000 characters, and at most 4,000,000 are allowed here.',
   );
+  // It may end the process before it is a row.
+  const longest = words(await asked(ask, 'SELECT hex(zeroblob(400000000))'));
+  expect(longest).toMatch(/No answer (The query was stopped: it needed more than 512 MB|A row|The SQL)/);
   expect(words(await asked(ask, 'SELECT 1 AS again'))).toContain('again 1');
 });
 
@@ -116,4 +127,31 @@ test('a download has all rows as CSV or JSON, and no cell that a spreadsheet wou
     400,
     expect.stringContaining('Two columns are named "a"'),
   ]);
+});
+
+test('a download as Parquet has all rows, and each column the kind that its values have', async () => {
+  const { url, sync, mirror } = await served();
+  await sync();
+  const sql = `SELECT id, first_seen_at AS seen, '2026-03-02' AS day, 7 AS seven, 0.5 AS half, raw, NULL AS none,
+    9007199254740993 AS long FROM conversations ORDER BY id`;
+  const found = await fetch(`${url}/ask.parquet?${String(new URLSearchParams({ sql }))}`);
+  expect(found.headers.get('content-type')).toBe('application/vnd.apache.parquet');
+  const rows = await parquetReadObjects({ file: await found.arrayBuffer(), compressors });
+  const ids = await mirror.database.query<{ id: string; raw: object }>(
+    'SELECT id, raw FROM conversations ORDER BY id',
+  );
+  expect(rows.map(({ id }) => id as string)).toEqual(ids.map(({ id }) => id));
+  expect(rows[0]).toMatchObject({
+    seen: expect.any(Date) as Date,
+    day: new Date('2026-03-02T00:00:00Z'),
+    seven: 7n,
+    half: 0.5,
+    none: null,
+    long: 9007199254740993n,
+  });
+  expect(JSON.parse(String(rows[0]?.['raw']))).toEqual(ids[0]?.raw);
+  const twice = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a,+2+AS+a`);
+  expect([twice.status, await twice.text()]).toEqual([400, expect.stringContaining('Two columns')]);
+  const empty = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a+WHERE+1+=+2`);
+  expect(await parquetReadObjects({ file: await empty.arrayBuffer() })).toEqual([]);
 });

@@ -15,6 +15,8 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/engine', 'Engine room'],
 ];
 
+const PHONE = { width: 360, height: 800 };
+
 const BUDGET = { perDay: 5000, reserved: 250 };
 
 /** Names that have broken pages. */
@@ -128,7 +130,7 @@ describe('in a browser', () => {
       due,
     );
     clock.advance(2000);
-    const many = await opened(url, skip, { viewport: { width: 360, height: 800 } });
+    const many = await opened(url, skip, { viewport: PHONE });
     expect(await many.locator('tbody tr').count()).toBeGreaterThanOrEqual(100);
     expect(await many.locator('.stamp.late').innerText()).toContain('in 100 of 100 inboxes');
     expect(await findings(many)).toEqual([]);
@@ -155,6 +157,25 @@ describe('in a browser', () => {
     expect(await page.locator('tbody img').count()).toBe(0);
     expect(await page.innerText('tbody')).not.toContain('not asked for');
     await page.context().close();
+  });
+
+  test('a person places an order and cancels it, without JavaScript too', async ({ skip }) => {
+    const { url, mirror } = await awkward(2, PAGES.slice(0, 1));
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await opened(`${url}/engine`, skip, { javaScriptEnabled, viewport: PHONE });
+      await page.selectOption('#kind', 'resync');
+      await page.selectOption('#list', 'users');
+      await page.click('text=Place the order');
+      await page.waitForURL(/\/engine\/orders\/\d+$/);
+      expect(await page.innerText('.facts')).toMatch(/State\s+waits/);
+      if (javaScriptEnabled) expect(await findings(page)).toEqual([]);
+      await page.click('text=Cancel this order');
+      await page.getByText('cancelled: a person cancelled it').waitFor();
+      await page.context().close();
+    }
+    const query = `SELECT lists, state FROM sync_requests WHERE kind = 'resync' ORDER BY id`;
+    const cancelled = { lists: ['users'], state: 'abandoned' };
+    expect(await mirror.database.query(query)).toEqual([cancelled, cancelled]);
   });
 
   test('a person logs in with the token, and out again', async ({ skip }) => {

@@ -53,5 +53,5 @@ test('an order is shown with its inbox, by whom and since when', async () => {
   const spec = passSpec({ kind: 'resync', inboxId: inbox!.id, requestedBy: '<ada>@desk' });
   await openMirror(mirror.database).orders.place(spec, clock.now());
   clock.advance(60_000);
-  expect(await engine(ask)).toMatch(/ resync Support &lt;ada&gt;@desk 1 min ago open /);
+  expect(await engine(ask)).toMatch(/ 2: resync Support &lt;ada&gt;@desk 1 min ago waits /);
 });

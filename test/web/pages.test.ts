@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
@@ -135,4 +136,49 @@ test('assets are kept by browsers, under addresses that change with their conten
     const { status, headers } = await ask(path);
     expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
   }
+});
+
+test('a person gets a page for every error, and a program JSON', async () => {
+  const { ask, url } = await served();
+  const missing = await visit(ask, '/inbxes/<b>');
+  expect([missing.status, missing.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(missing.body).toContain('<h1>There is no such page</h1>');
+  expect(missing.headers['content-security-policy']).toMatch(/^default-src 'none';/);
+  const program = await ask('/inbxes');
+  expect(program.json).toEqual({ error: 'There is no such endpoint; / lists all endpoints.' });
+  const host = { host: 'evil.example' };
+  expect((await visit(ask, '/', host)).body).toMatch(/<h1>Not under this name<.*&quot;evil\.example&quot;/s);
+  expect((await visit(ask, '/changes?limit=x')).body).toContain('<h1>This request is wrong</h1>');
+  const sent = await fetch(url, { method: 'DELETE', headers: BROWSER });
+  expect([sent.status, (await sent.text()).includes('use GET or HEAD')]).toEqual([405, true]);
+});
+
+test('during the first copy every figure says that it counts only a part, and how far the copy is', async () => {
+  const { ask, sync, clock, mirror } = await served();
+  await sync({ lists: ['inboxes', 'users', 'tags'] });
+  await openMirror(mirror.database).keepViewSettings(
+    { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
+    clock.now(),
+  );
+  const [inbox = ''] = mirror.sandbox.world.inboxes.keys();
+  const figures = { '/': 4, '/people': 4, [`/inboxes/${inbox}`]: 6 };
+  const withoutHistory = async (path: string): Promise<string> => {
+    for (;;) {
+      const { body } = await visit(ask, path);
+      if (!body.includes('http-equiv="refresh"')) return body.replaceAll(/\s+/g, ' ');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  for (const [path, sections] of Object.entries(figures)) {
+    const body = await withoutHistory(path);
+    const [some, all] = path.startsWith('/inboxes') ? [2, 3] : [5, 7];
+    expect(body).toContain(`The first copy is under way: ${some} of ${all} lists.`);
+    expect(body.split(`so far: ${some} of ${all} lists`), path).toHaveLength(1 + sections);
+    expect(body).not.toMatch(/Well done|No person has|Every conversation|No conversation/);
+  }
+  expect((await visit(ask, '/ask?sql=SELECT+1')).body).toMatch(/so far: 5 of 7 lists/);
+  await sync();
+  // The charts were counted a moment ago, and are counted again.
+  clock.advance(2000);
+  for (const path of Object.keys(figures)) expect(await withoutHistory(path)).not.toContain('so far');
 });

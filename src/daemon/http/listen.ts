@@ -41,6 +41,7 @@ export async function openEndpoints(
         await mirror.names.of(await mirror.history.after(after, filter, limit)),
       unknown: (filter) => unknownParts(mirror.names, filter),
       newestChange: () => mirror.history.newestCursor(),
+      orders: mirror.orders,
       databaseBytes: () => mirror.bytes(),
     });
     const address = await endpoints.listen();

@@ -5,6 +5,8 @@ import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import type { OrderDesk } from '../../web/engine/place.ts';
+import { wantsPage } from '../../web/frame/answer.ts';
 import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
@@ -27,8 +29,13 @@ const TIME_OUTS = {
   keepAliveTimeout: 75 * SECOND,
 };
 
-/** The only paths that take a POST: they change nothing in the mirror. */
-const FORMS: ReadonlySet<string> = new Set(['/login', '/logout']);
+/** The only paths that take a POST. Orders make the daemon read; no form changes what it has read. */
+const FORMS: ReadonlySet<string> = new Set([
+  '/login',
+  '/logout',
+  '/engine/orders',
+  '/engine/orders/:order/cancel',
+]);
 
 const INDEX = `/healthz      whether the process and its database answer
 /readyz       whether every list is as fresh as promised
@@ -69,6 +76,8 @@ export interface EndpointsOptions {
   readonly changes: ChangesEndpointOptions['changes'];
   readonly unknown: ChangesEndpointOptions['unknown'];
   readonly newestChange: ChangesEndpointOptions['newest'];
+  /** Places and cancels orders of the page. */
+  readonly orders: OrderDesk;
 }
 
 export interface Endpoints {
@@ -91,6 +100,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   limitConnections(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   limitRequests(server);
+  showFaults(server, options.version);
   const sessions = token === null ? null : createSessions(token, () => clock.now());
   const tokens = createTokenGuard({ ...options, hasSession: (header) => sessions?.has(header) === true });
   const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
@@ -102,7 +112,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
   void server.register(async (pages) => {
     const { addPages } = await import('../../web/pages.ts');
-    const { databaseUrl, reportTimezone: timezone, version } = options;
+    const { databaseUrl, reportTimezone: timezone, version, orders } = options;
     const shown = `inbox-mirror ${version}\n\n${INDEX}`;
     await addPages(pages, {
       databaseUrl,
@@ -115,6 +125,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       status,
       details,
       newest,
+      orders,
       index: shown,
     });
   });
@@ -163,6 +174,19 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
       .code(500)
       .type(JSON_TYPE)
       .send({ error: 'This endpoint failed; the log has the cause.' });
+  });
+}
+
+/** Shows a person the page of an error that a program gets as JSON. */
+function showFaults(server: FastifyInstance, version: string): void {
+  server.addHook('onSend', async (request, reply, payload) => {
+    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
+    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string' || !wantsPage(request))
+      return payload;
+    const { error } = JSON.parse(payload) as { error?: string };
+    if (error === undefined) return payload;
+    const { faultForPeople } = await import('../../web/faults.ts');
+    return await faultForPeople(reply, error, version);
   });
 }
 

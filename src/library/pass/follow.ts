@@ -4,7 +4,7 @@ import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { PATIENCE_MS } from '../../core/gate-state.ts';
 import { thousands, duration } from '../../core/humanize.ts';
 import type { Wait } from '../../mirror/gate/wait.ts';
-import { isOpenPass, type Mirror } from '../../mirror/mirror.ts';
+import { isOpenPass, isWithdrawn, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
@@ -66,7 +66,7 @@ export async function followOrder(
     if (order === null) throw new Error(`order ${placed.id} is gone from sync_requests`);
     const moved = await replay.poll(order);
     const left = (why: MirrorError): Followed => ({ kind: 'left', order, lists: replay.reports(), why });
-    if (order.state === 'abandoned' && order.startedAt === null) return { kind: 'not-begun' };
+    if (isWithdrawn(order)) return { kind: 'not-begun' };
     if (!isOpenPass(order)) return { kind: 'ended', order, lists: replay.reports() };
 
     const goneFor = absence.lasts((await liveDaemon(deps)) === null);

@@ -36,6 +36,14 @@ interface OrderRow {
 const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, accept_account, state, requested_by,
   requested_at, started_at, finished_at, error, report FROM sync_requests`;
 
+/** The error of an order that its command took back. */
+const WITHDRAWN = 'withdrawn: no daemon began it';
+
+/** True if the command that placed an order took it back. */
+export function isWithdrawn({ state, error }: Pick<Order, 'state' | 'error'>): boolean {
+  return state === 'abandoned' && error === WITHDRAWN;
+}
+
 /** Orders for the daemon. They need no lease, because a command places them while the daemon holds it. */
 export class Orders {
   readonly #database: Database;
@@ -90,12 +98,26 @@ export class Orders {
   async withdraw(id: number, now: number): Promise<boolean> {
     const withdrawn = await this.#database.execute(
       `UPDATE sync_requests SET state = 'abandoned', finished_at = $2,
-         error = 'withdrawn: no daemon began it'
+         error = '${WITHDRAWN}'
        WHERE id = $1 AND ordered AND state = 'open'`,
       id,
       iso(now),
     );
     return withdrawn > 0;
+  }
+
+  /**
+   * Cancels an order for a person. A daemon that has begun it stops it after its current pages.
+   * @returns false if there is no such order, or if it has ended
+   */
+  async cancel(id: number, now: number): Promise<boolean> {
+    const cancelled = await this.#database.execute(
+      `UPDATE sync_requests SET state = 'abandoned', finished_at = $2, error = 'a person cancelled it'
+       WHERE id = $1 AND ordered AND state IN ${OPEN_PASS}`,
+      id,
+      iso(now),
+    );
+    return cancelled > 0;
   }
 }
 

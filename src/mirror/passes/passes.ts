@@ -1,4 +1,5 @@
 import { HOUR } from '../../core/clock.ts';
+import { MirrorError } from '../../core/errors.ts';
 import { storableJson } from '../../core/json.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
@@ -48,7 +49,10 @@ export class Passes {
     this.#fenced = fenced;
   }
 
-  /** Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one. */
+  /**
+   * Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one.
+   * @throws MirrorError `STOPPED` if a person has cancelled the order
+   */
   async begin(spec: PassSpec, now: number): Promise<Pass> {
     const lists = listsText(spec);
     return await this.#fenced.write(async (tx) => {
@@ -71,6 +75,8 @@ export class Passes {
         spec.orderId ?? null,
         spec.acceptAccount,
       );
+      if (open === undefined && spec.orderId !== undefined)
+        throw new MirrorError('STOPPED', `Order ${spec.orderId} was cancelled before it began.`);
       if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists }, now));

@@ -1,6 +1,6 @@
 import { type ChangeRow, NAMED_CHANGES } from './changes.ts';
 import type { Read } from './lane.ts';
-import { USER_NAME } from './names.ts';
+import { JOIN_ASSIGNEE, USER_NAME } from './names.ts';
 
 /** The timeline shows at most this many of the newest changes. */
 export const MOST_CHANGES = 500;
@@ -58,8 +58,7 @@ export async function readConversation(
        conversations.missing_since, conversations.deleted_at
      FROM conversations
      LEFT JOIN inboxes ON inboxes.id = conversations.inbox_id
-     LEFT JOIN inbox_users AS users
-       ON users.inbox_id = conversations.inbox_id AND users.id = conversations.assignee_id
+     ${JOIN_ASSIGNEE}
      WHERE conversations.inbox_id = $1 AND conversations.id = $2`,
     inboxId,
     conversationId,

@@ -6,6 +6,12 @@ import type { Read } from './lane.ts';
 const MOST_ORDERS = 8;
 const MOST_ERRORS = 10;
 
+/** At most this many sweeps on an order's page. */
+const MOST_SWEEPS = 200;
+
+/** Later than any instant of the mirror. */
+const END_OF_TIME = '9999-12-31T00:00:00.000+00:00';
+
 /** A pass that a command handed to the daemon. Instants are ISO 8601 UTC. */
 export interface OrderRow {
   readonly id: number;
@@ -15,9 +21,33 @@ export interface OrderRow {
   readonly inbox: string | null;
   readonly requested_by: string;
   readonly requested_at: string;
+  readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly error: string | null;
+  /** Orders that must end before this one begins. */
+  readonly before: number;
 }
+
+/** A sweep while an order was under way. */
+export interface OrderSweepRow {
+  readonly list: string;
+  readonly inbox_id: string | null;
+  readonly inbox: string | null;
+  readonly state: string;
+  readonly pages: number;
+  readonly items: number;
+  readonly inserted: number;
+  readonly changed: number;
+  readonly deleted: number;
+  readonly error: string | null;
+}
+
+/** SQL: orders with the names of their inboxes. */
+const ORDERS = `SELECT orders.id, orders.kind, orders.state, orders.inbox_id, inboxes.display_name AS inbox,
+    orders.requested_by, orders.requested_at, orders.started_at, orders.finished_at, orders.error,
+    CAST((SELECT count(*) FROM sync_requests AS earlier WHERE earlier.ordered AND earlier.id < orders.id
+      AND earlier.state IN ('open', 'running')) AS INTEGER) AS before
+  FROM sync_requests AS orders LEFT JOIN inboxes ON inboxes.id = orders.inbox_id`;
 
 /** A request or a sweep that failed. */
 export interface FailureRow {
@@ -32,11 +62,29 @@ export interface FailureRow {
 
 /** The newest orders, the newest first. */
 export async function readOrders(read: Read): Promise<OrderRow[]> {
-  return await read<OrderRow>(
-    `SELECT orders.id, orders.kind, orders.state, orders.inbox_id, inboxes.display_name AS inbox,
-       orders.requested_by, orders.requested_at, orders.finished_at, orders.error
-     FROM sync_requests AS orders LEFT JOIN inboxes ON inboxes.id = orders.inbox_id
-     WHERE orders.ordered ORDER BY orders.id DESC LIMIT ${MOST_ORDERS}`,
+  return await read<OrderRow>(`${ORDERS} WHERE orders.ordered ORDER BY orders.id DESC LIMIT ${MOST_ORDERS}`);
+}
+
+/** An order; null if there is none with this id. */
+export async function readOrder(read: Read, id: number): Promise<OrderRow | null> {
+  const [order] = await read<OrderRow>(`${ORDERS} WHERE orders.ordered AND orders.id = $1`, id);
+  return order ?? null;
+}
+
+/** The sweeps of whole lists that were active while the order was under way, the newest first. */
+export async function readOrderSweeps(
+  read: Read,
+  { started_at: begun, finished_at: ended }: OrderRow,
+): Promise<OrderSweepRow[]> {
+  if (begun === null) return [];
+  return await read<OrderSweepRow>(
+    `SELECT sweeps.list, sweeps.inbox_id, inboxes.display_name AS inbox, sweeps.state, sweeps.pages,
+       sweeps.items, sweeps.inserted, sweeps.changed, sweeps.deleted, sweeps.error
+     FROM sweeps LEFT JOIN inboxes ON inboxes.id = sweeps.inbox_id
+     WHERE sweeps.heartbeat_at >= $1 AND sweeps.started_at <= $2 AND sweeps.reason <> 'schedule'
+     ORDER BY sweeps.id DESC LIMIT ${MOST_SWEEPS}`,
+    begun,
+    ended ?? END_OF_TIME,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { TagRow } from './conversation.ts';
 import type { Read } from './lane.ts';
-import { USER_NAME } from './names.ts';
+import { JOIN_ASSIGNEE, USER_NAME } from './names.ts';
 
 /** At most this many conversations, and tags, on an inbox's page. */
 const MOST_CONVERSATIONS = 25;
@@ -24,10 +24,24 @@ export interface AssigneeWork {
   readonly pending: number;
 }
 
-/** How many conversations carry a tag. */
+/** How many conversations carry a tag of an inbox. */
 export interface TagWork extends TagRow {
+  readonly inbox_id: string;
+  readonly inbox: string | null;
   readonly conversations: number;
   readonly not_closed: number;
+}
+
+/** SQL: tags that conversations carry, with their work and their inbox, the most work first. */
+export function tagWork(condition: string): string {
+  return `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.inbox_id,
+       inboxes.display_name AS inbox, tag_volume.conversations, tag_volume.not_closed
+     FROM tag_volume
+     JOIN inboxes ON inboxes.id = tag_volume.inbox_id
+     LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id
+     WHERE tag_volume.conversations > 0 AND ${condition}
+     ORDER BY tag_volume.not_closed DESC, tag_volume.conversations DESC, tag_volume.inbox_id,
+       tag_volume.tag_id`;
 }
 
 /** A conversation of a list. */
@@ -62,12 +76,7 @@ export async function readInbox(read: Read, inboxId: string): Promise<WholeInbox
     inboxId,
   );
   const tags = await read<TagWork>(
-    `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.conversations,
-       tag_volume.not_closed
-     FROM tag_volume
-     LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id
-     WHERE tag_volume.inbox_id = $1 AND tag_volume.conversations > 0
-     ORDER BY tag_volume.not_closed DESC, tag_volume.conversations DESC, tag_volume.tag_id
+    `${tagWork('tag_volume.inbox_id = $1')}
      LIMIT ${MOST_TAGS}`,
     inboxId,
   );
@@ -79,8 +88,7 @@ async function readOpen(read: Read, inboxId: string): Promise<ListedConversation
     `SELECT conversations.id, conversations.status, conversations.assignee_id, ${USER_NAME} AS assignee,
        conversations.changed_at, conversations.permalink
      FROM conversations
-     LEFT JOIN inbox_users AS users
-       ON users.inbox_id = conversations.inbox_id AND users.id = conversations.assignee_id
+     ${JOIN_ASSIGNEE}
      WHERE conversations.inbox_id = $1 AND conversations.deleted_at IS NULL
        AND (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed'))
      ORDER BY conversations.changed_at DESC, conversations.id LIMIT ${MOST_CONVERSATIONS}`,

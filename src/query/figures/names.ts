@@ -7,3 +7,7 @@ export function nameOfUser(alias: string): string {
     nullif(trim(coalesce(${alias}.first_name, '') || ' ' || coalesce(${alias}.last_name, '')), ''),
     ${alias}.email)`;
 }
+
+/** SQL: the assignee of each row of `conversations` as `users`; its columns are null where there is none. */
+export const JOIN_ASSIGNEE = `LEFT JOIN inbox_users AS users
+  ON users.inbox_id = conversations.inbox_id AND users.id = conversations.assignee_id`;

@@ -1,4 +1,4 @@
-import type { TagWork } from './inbox.ts';
+import { type AssigneeWork, type TagWork, tagWork } from './inbox.ts';
 import type { Read } from './lane.ts';
 
 /** At most this many people and tags on the page. */
@@ -9,18 +9,8 @@ const MOST_TAGS = 40;
 const CHARTED = 5;
 
 /** The work of a person in all inboxes together. */
-export interface PersonWork {
-  readonly assignee_id: string;
-  readonly assignee: string | null;
+export interface PersonWork extends AssigneeWork {
   readonly inboxes: number;
-  readonly open: number;
-  readonly pending: number;
-}
-
-/** A tag of an inbox, with its conversations. */
-export interface InboxTagWork extends TagWork {
-  readonly inbox_id: string;
-  readonly inbox: string | null;
 }
 
 /** How long conversations were in a status, over all of them. */
@@ -51,18 +41,8 @@ export async function readPeople(read: Read): Promise<PersonWork[]> {
 }
 
 /** The tags that cause the most work. */
-export async function readTags(read: Read): Promise<InboxTagWork[]> {
-  return await read<InboxTagWork>(
-    `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.inbox_id,
-       inboxes.display_name AS inbox, tag_volume.conversations, tag_volume.not_closed
-     FROM tag_volume
-     JOIN inboxes ON inboxes.id = tag_volume.inbox_id
-     LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id
-     WHERE tag_volume.conversations > 0
-     ORDER BY tag_volume.not_closed DESC, tag_volume.conversations DESC, tag_volume.inbox_id,
-       tag_volume.tag_id
-     LIMIT ${MOST_TAGS}`,
-  );
+export async function readTags(read: Read): Promise<TagWork[]> {
+  return await read<TagWork>(`${tagWork('1 = 1')} LIMIT ${MOST_TAGS}`);
 }
 
 /** The mean time of conversations in each status. It reads the whole history. */

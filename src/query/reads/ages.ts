@@ -1,4 +1,5 @@
 import { SECOND } from '../../core/clock.ts';
+import { isMirrorError } from '../../core/errors.ts';
 import { duration, onOneLine, plural } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { ReadOnlyMirror } from '../result.ts';
@@ -51,6 +52,48 @@ export function sentenceOf(ages: readonly ListAge[]): string {
   if (never.length > 0) parts.push(` Incomplete, never read to the end: ${named(never)}.`);
   if (stale.length > 0) parts.push(` Stale, older than the schedule promises: ${named(stale)}.`);
   return parts.join('');
+}
+
+/** How far the first copy is: lists that were read to their end once, of all lists. */
+export interface FirstCopy {
+  readonly complete: number;
+  readonly lists: number;
+  /** Rows read so far of the lists under way. */
+  readonly rows: number;
+}
+
+/** SQL: the rows that unfinished reads of whole lists have counted so far. */
+export const ROWS_UNDER_WAY = `(SELECT CAST(coalesce(sum(items), 0) AS INTEGER) FROM sweeps
+  WHERE state IN ('running', 'paused'))`;
+
+/** What {@link firstCopyOf} needs of every list. Empty for a database that is not a mirror, or an old one. */
+export async function readCopied(
+  mirror: Pick<ReadOnlyMirror, 'query'>,
+): Promise<{ complete_as_of: string | null; rows_under_way: number }[]> {
+  try {
+    return await readRows(
+      mirror,
+      `SELECT complete_as_of, ${ROWS_UNDER_WAY} AS rows_under_way FROM freshness`,
+    );
+  } catch (error) {
+    if (isMirrorError(error, 'USAGE')) return [];
+    throw error;
+  }
+}
+
+/** How far the first copy of these lists is; null if it is done. */
+export function firstCopyOf(
+  lists: readonly { readonly complete_as_of: string | null; readonly rows_under_way: number }[],
+): FirstCopy | null {
+  const complete = lists.filter(({ complete_as_of: asOf }) => asOf !== null).length;
+  if (complete === lists.length) return null;
+  return { complete, lists: lists.length, rows: lists[0]?.rows_under_way ?? 0 };
+}
+
+/** How far a first copy is, in words: `5 of 13 lists and 1,200 rows of the others`. */
+export function progressOf({ complete, lists, rows }: FirstCopy): string {
+  const others = rows === 0 ? '' : ` and ${plural(rows, 'row')} of the others`;
+  return `${complete} of ${plural(lists, 'list')}${others}`;
 }
 
 /** True if a person must be warned of a list. */

@@ -2,8 +2,10 @@ import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { duration, thousands } from '../../core/humanize.ts';
 import { isPostgres } from '../../database/open.ts';
 import { sqlitePath } from '../../database/sqlite/file.ts';
+import { rowTooLong } from '../faults.ts';
 import { openReadOnly } from '../open.ts';
 import { type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from '../result.ts';
+import { Visits } from './visits.ts';
 
 /** The limits of one statement. */
 export interface Bounds {
@@ -16,7 +18,7 @@ export interface Bounds {
 /** The first rows of a statement. */
 export interface BoundedRows {
   readonly columns: QueryResult['columns'];
-  readonly rows: readonly Cell[][];
+  readonly rows: Cell[][];
   /** False: there were more rows than the bounds allow. */
   readonly complete: boolean;
 }
@@ -29,17 +31,21 @@ export interface BoundedReader {
   /**
    * Runs statements one after the other, as `work` asks for them.
    * @param limitMs real time for all of them; the database then stops, whatever it is doing
-   * @throws MirrorError `DATABASE` after this time, or if a statement needs too much memory
+   * @param left aborted when the caller no longer wants the answer: the database then stops, too
+   * @throws MirrorError `USAGE` after this time, or if a statement needs too much memory
    */
-  visit<Result>(limitMs: number, work: (read: BoundedRead) => Promise<Result>): Promise<Result>;
+  visit<Result>(
+    limitMs: number,
+    work: (read: BoundedRead) => Promise<Result>,
+    left?: AbortSignal,
+  ): Promise<Result>;
   close(): Promise<void>;
 }
 
-/** A connection, and the way to end it in the middle of a statement. */
-interface Connection {
+/** A connection that reads with bounds. */
+export interface BoundedConnection {
   readonly read: BoundedRead;
   readonly close: () => Promise<void>;
-  readonly cut: AbortController;
 }
 
 /**
@@ -47,66 +53,19 @@ interface Connection {
  * session of each visit, whose end stops the statement on the server.
  */
 export function openBounded(url: string): BoundedReader {
-  let last: Promise<unknown> = Promise.resolve();
-  let kept: Connection | null = null;
-  const release = async (): Promise<void> => {
-    const connection = kept;
-    kept = null;
-    await connection?.close();
-  };
-  const run = async <Result>(
-    limitMs: number,
-    work: (read: BoundedRead) => Promise<Result>,
-  ): Promise<Result> => {
-    kept ??= await connect(url);
-    const { read, cut } = kept;
-    const timer = setTimeout(() => cut.abort(tooSlow(limitMs)), limitMs);
-    try {
-      const result = await work(read);
-      if (isPostgres(url)) await release();
-      return result;
-    } catch (error) {
-      if (cut.signal.aborted || isPostgres(url)) await release();
-      throw cut.signal.aborted ? cut.signal.reason : error;
-    } finally {
-      clearTimeout(timer);
-    }
-  };
+  const visits = new Visits({
+    url,
+    connect: (cut) => open(url, cut),
+    firstRead: ({ read }) => read('SELECT 1', [], { rows: 1, characters: 1000 }),
+    tooSlow,
+  });
   return {
-    async visit(limitMs, work) {
-      const turn = last.then(() => run(limitMs, work));
-      last = turn.catch(() => undefined);
-      return await turn;
-    },
-    async close() {
-      kept?.cut.abort(new MirrorError('STOPPED', 'The reader was closed.'));
-      await last;
-      await release();
-    },
+    visit: (limitMs, work, left) => visits.visit(limitMs, ({ read }) => work(read), left),
+    close: () => visits.close(),
   };
 }
 
-/** A connection that does not answer within this many ms is given up. A busy machine is slow to start one. */
-const START_MS = 30_000;
-
-/** Connects, and waits for the first answer: the limit of a visit does not count the start. */
-async function connect(url: string): Promise<Connection> {
-  const cut = new AbortController();
-  const timer = setTimeout(() => cut.abort(tooSlow(START_MS)), START_MS);
-  let connection: Connection | undefined;
-  try {
-    connection = { ...(await open(url, cut)), cut };
-    await connection.read('SELECT 1', [], { rows: 1, characters: 1000 });
-    return connection;
-  } catch (error) {
-    await connection?.close();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function open(url: string, cut: AbortController): Promise<Pick<Connection, 'read' | 'close'>> {
+async function open(url: string, cut: AbortController): Promise<BoundedConnection> {
   if (!isPostgres(url)) return await (await import('./child.ts')).openInChild(sqlitePath(url), cut);
   const mirror = await openReadOnly(url, cut.signal);
   return {
@@ -114,6 +73,9 @@ async function open(url: string, cut: AbortController): Promise<Pick<Connection,
     close: () => mirror.close(),
   };
 }
+
+/** A row with more characters than this is an error: it would fill the memory of the process that gets it. */
+export const MOST_IN_ROW = 4_000_000;
 
 /** Reads the rows of a statement until one of the bounds is reached. */
 export async function readBounded(
@@ -126,7 +88,9 @@ export async function readBounded(
   const found: Cell[][] = [];
   let characters = 0;
   for await (const row of rows) {
-    characters += charactersOf(row);
+    const length = charactersOf(row);
+    if (length > MOST_IN_ROW) throw rowTooLong(length, MOST_IN_ROW);
+    characters += length;
     if (found.length === bounds.rows || characters > bounds.characters)
       return { columns, rows: found, complete: false };
     found.push(row);
@@ -139,7 +103,7 @@ export const MOST_BYTES = 512 * 1024 * 1024;
 
 export function tooMuchMemory(): MirrorError {
   return new MirrorError(
-    'DATABASE',
+    'USAGE',
     `The query was stopped: it needed more than ${thousands(MOST_BYTES / 1024 / 1024)} MB of memory, or ` +
       'its process was ended. Ask for fewer or shorter values.',
   );
@@ -147,8 +111,8 @@ export function tooMuchMemory(): MirrorError {
 
 function tooSlow(limitMs: number): MirrorError {
   return new MirrorError(
-    'DATABASE',
-    `The query was stopped: it took longer than ${duration(limitMs)}. Ask for less: fewer rows, a shorter ` +
+    'USAGE',
+    `The query took longer than ${duration(limitMs)} and was stopped. Ask for less: fewer rows, a shorter ` +
       'time, or a view in place of a table.',
   );
 }

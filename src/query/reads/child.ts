@@ -4,7 +4,7 @@ import { unlessAborted } from '../../core/abortable.ts';
 import { MirrorError } from '../../core/errors.ts';
 import type { Cell } from '../result.ts';
 import {
-  type BoundedRead,
+  type BoundedConnection,
   type BoundedRows,
   type Bounds,
   type SentFailure,
@@ -19,8 +19,11 @@ export interface Sent {
   readonly bounds: Bounds;
 }
 
-/** Its answer. */
-export type Answer = BoundedRows | { readonly failure: SentFailure };
+/** A part of its answer: rows, then the rest, or a failure. In one piece it would block its reader. */
+export type Part =
+  | { readonly rows: Cell[][] }
+  | Omit<BoundedRows, 'rows'>
+  | { readonly failure: SentFailure };
 
 /**
  * Starts a process that reads a SQLite file. A thread inside SQLite cannot be stopped; a process can. It
@@ -28,10 +31,7 @@ export type Answer = BoundedRows | { readonly failure: SentFailure };
  * @param cut its signal kills the process; it is aborted if the process ends by itself
  * @throws MirrorError `USAGE` if there is no mirror, or this account may not read it
  */
-export async function openInChild(
-  path: string,
-  cut: AbortController,
-): Promise<{ read: BoundedRead; close: () => Promise<void> }> {
+export async function openInChild(path: string, cut: AbortController): Promise<BoundedConnection> {
   checkReadable(path);
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
@@ -47,15 +47,21 @@ export async function openInChild(
     cut.abort(new MirrorError('DATABASE', 'The reader did not start.', { cause })),
   );
   cut.signal.addEventListener('abort', () => void child.kill('SIGKILL'));
-  let settle: ((answer: Answer) => void) | undefined;
-  child.on('message', (answer: Answer) => settle?.(answer));
+  let onPart: ((part: Part) => void) | undefined;
+  child.on('message', (part: Part) => onPart?.(part));
   return {
     async read(sql, values, bounds) {
-      const answered = new Promise<Answer>((resolve) => (settle = resolve));
+      const rows: Cell[][] = [];
+      const answered = new Promise<Exclude<Part, { rows: unknown }>>((resolve) => {
+        onPart = (part) => {
+          if (!('rows' in part)) resolve(part);
+          else for (const row of part.rows) rows.push(row);
+        };
+      });
       child.send({ sql, values, bounds } satisfies Sent, () => undefined);
       const answer = await unlessAborted(answered, cut.signal);
       if ('failure' in answer) throw restored(answer.failure);
-      return answer;
+      return { ...answer, rows };
     },
     async close() {
       child.kill('SIGKILL');

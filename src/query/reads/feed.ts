@@ -1,6 +1,7 @@
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
+import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
 import type { BoundedRead, BoundedRows, Bounds } from './bounded.ts';
@@ -68,8 +69,7 @@ export async function readConversation(
        conversations.deleted_at
      FROM inboxes
      JOIN conversations ON conversations.inbox_id = inboxes.id AND conversations.id = $1
-     LEFT JOIN inbox_users AS users
-       ON users.inbox_id = conversations.inbox_id AND users.id = conversations.assignee_id`,
+     ${JOIN_ASSIGNEE}`,
     [id],
     bounds,
   );

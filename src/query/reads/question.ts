@@ -1,9 +1,6 @@
+import { SECOND } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
-import { duration } from '../../core/humanize.ts';
-import { isPostgres } from '../../database/open.ts';
-import { sqlitePath } from '../../database/sqlite/file.ts';
-import { openReadOnly } from '../open.ts';
-import { type Cell, charactersOf, type QueryResult } from '../result.ts';
+import { type BoundedReader, type BoundedRows, openBounded } from './bounded.ts';
 
 /** A question is at most this many characters long. */
 const MOST_SQL = 8000;
@@ -11,65 +8,61 @@ const MOST_SQL = 8000;
 /** An answer is cut after this many characters, so that the process of the caller can hold it. */
 const MOST_CHARACTERS = 20 * 1024 * 1024;
 
-export interface Answer {
-  readonly columns: QueryResult['columns'];
-  readonly rows: readonly Cell[][];
-  /** True if there are more rows. */
-  readonly isCut: boolean;
-}
+/** At most this many questions are answered at a time: each may use a core for 10 s. */
+const MOST_AT_ONCE = 2;
+
+/** A question takes at most this many ms. */
+const LONGEST_MS = 10 * SECOND;
 
 /**
- * Answers the SQL of a person who cannot be trusted with the process: it is read-only, ends in time, and does
- * not block. On SQLite it runs in a process of its own, because nothing else can stop a statement there.
- * @throws MirrorError `USAGE` if the SQL is wrong, writes, returns no rows or takes too long
+ * Answers the SQL of people who may not use the process for longer: it is read-only, ends in time, and does
+ * not block.
  */
-export async function answer(
-  url: string,
-  sql: string,
-  { mostRows, longestMs, closed }: { mostRows: number; longestMs: number; closed: AbortSignal },
-): Promise<Answer> {
-  if (sql.length > MOST_SQL)
-    throw new MirrorError(
-      'USAGE',
-      `The SQL has ${sql.length} characters, and here at most ${MOST_SQL} are allowed. ` +
-        'Use `inbox-mirror query`.',
-    );
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(tooLate(longestMs)), longestMs);
-  const signal = AbortSignal.any([late.signal, closed]);
-  try {
-    const mirror = await open(url, signal);
-    try {
-      const { columns, rows } = await mirror.query(sql);
-      return { columns, ...(await firstOf(rows, mostRows)) };
-    } finally {
-      await mirror.close();
-    }
-  } finally {
-    clearTimeout(timer);
-  }
+export interface Questions {
+  /**
+   * @param mostRows the answer is cut after this many rows
+   * @param left aborted when the person leaves: the query then stops
+   * @throws MirrorError `USAGE` if the SQL is wrong, writes, returns no rows, takes too long or needs too
+   *   much memory, or if too many questions are under way
+   */
+  ask(sql: string, mostRows: number, left: AbortSignal): Promise<BoundedRows>;
+  close(): Promise<void>;
 }
 
-async function open(url: string, signal: AbortSignal) {
-  if (isPostgres(url)) return await openReadOnly(url, signal);
-  return (await import('../sqlite/process.ts')).openSqliteInProcess(sqlitePath(url), signal);
+/** @param url the mirror's */
+export function openQuestions(url: string, longestMs = LONGEST_MS): Questions {
+  const readers = Array.from({ length: MOST_AT_ONCE }, () => openBounded(url));
+  const busy = new Set<BoundedReader>();
+  return {
+    async ask(sql, mostRows, left) {
+      if (sql.length > MOST_SQL) throw tooLong(sql);
+      const reader = readers.find((one) => !busy.has(one));
+      if (reader === undefined) throw tooMany();
+      busy.add(reader);
+      try {
+        const bounds = { rows: mostRows, characters: MOST_CHARACTERS };
+        return await reader.visit(longestMs, (read) => read(sql, [], bounds), left);
+      } finally {
+        busy.delete(reader);
+      }
+    },
+    async close() {
+      await Promise.all(readers.map((reader) => reader.close()));
+    },
+  };
 }
 
-async function firstOf(rows: QueryResult['rows'], most: number): Promise<Omit<Answer, 'columns'>> {
-  const found: Cell[][] = [];
-  let characters = 0;
-  for await (const row of rows) {
-    if (found.length === most || characters > MOST_CHARACTERS) return { rows: found, isCut: true };
-    found.push(row);
-    characters += charactersOf(row);
-  }
-  return { rows: found, isCut: false };
-}
-
-function tooLate(longestMs: number): MirrorError {
+function tooLong(sql: string): MirrorError {
   return new MirrorError(
     'USAGE',
-    `The query took longer than ${duration(longestMs)} and was stopped. Ask for less: fewer days, one ` +
-      'inbox, one conversation. `inbox-mirror query` has no such limit.',
+    `The SQL has ${sql.length} characters, and here at most ${MOST_SQL} are allowed. ` +
+      'Use `inbox-mirror query`.',
+  );
+}
+
+function tooMany(): MirrorError {
+  return new MirrorError(
+    'USAGE',
+    `${MOST_AT_ONCE} questions are being answered now. Ask again in some seconds.`,
   );
 }

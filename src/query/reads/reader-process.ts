@@ -1,10 +1,10 @@
 // The process of `child.ts`. SQLite runs in a thread of it, so that this thread can end the process at any
 // moment.
 import { isMirrorError, messageOf } from '../../core/errors.ts';
-import type { ReadOnlyMirror } from '../result.ts';
+import { AT_ONCE, type ReadOnlyMirror } from '../result.ts';
 import { openSqliteInThread } from '../sqlite/thread.ts';
-import { MOST_BYTES, readBounded } from './bounded.ts';
-import type { Answer, Sent } from './child.ts';
+import { MOST_BYTES, MOST_IN_ROW, readBounded } from './bounded.ts';
+import type { Part, Sent } from './child.ts';
 
 /** The memory is looked at once in this many ms. */
 const LOOK_MS = 20;
@@ -20,24 +20,27 @@ process.on('disconnect', end);
 // A Ctrl-C in a terminal also reaches this process; its parent ends it.
 process.on('SIGINT', () => undefined);
 process.on('message', (sent: Sent) => {
-  void answerTo(sent).then((answer) => process.send?.(answer));
+  void answerTo(sent).then((parts) => parts.forEach((part) => process.send?.(part)));
 });
 
-async function answerTo({ sql, values, bounds }: Sent): Promise<Answer> {
+async function answerTo({ sql, values, bounds }: Sent): Promise<Part[]> {
   const watch = setInterval(() => {
     if (process.memoryUsage.rss() > MOST_BYTES) end();
   }, LOOK_MS);
   try {
-    kept ??= openSqliteInThread(path, signal);
-    const answer = await readBounded(kept, sql, values, bounds);
+    kept ??= openSqliteInThread(path, signal, MOST_IN_ROW);
+    const { rows, ...rest } = await readBounded(kept, sql, values, bounds);
     // The thread still has rows for a reader that no longer wants them.
-    if (!answer.complete) {
+    if (!rest.complete) {
       await kept.close();
       kept = undefined;
     }
-    return answer;
+    const parts: Part[] = [];
+    for (let from = 0; from < rows.length; from += AT_ONCE.rows)
+      parts.push({ rows: rows.slice(from, from + AT_ONCE.rows) });
+    return [...parts, rest];
   } catch (error) {
-    return { failure: { message: messageOf(error), code: isMirrorError(error) ? error.code : null } };
+    return [{ failure: { message: messageOf(error), code: isMirrorError(error) ? error.code : null } }];
   } finally {
     clearInterval(watch);
   }

@@ -1,18 +1,15 @@
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
-import { thousands } from '../../core/humanize.ts';
+import { isMirrorError } from '../../core/errors.ts';
+import { rowTooLong } from '../faults.ts';
 import { AT_ONCE, type Cell, charactersOf, type ReadOnlyMirror } from '../result.ts';
 import { openSqliteReadOnly } from './reader.ts';
 import type { Message, Reply } from './requests.ts';
 
 /**
- * Answers messages about one file, in a thread or a process of its own: first the SQL, then requests for its
+ * Answers messages about one file in a thread of its own: first the SQL, then requests for its
  * rows, one batch at a time. The next SQL ends the one before.
  * @param mostCharacters a longer row is an error
  */
-export function repliesOf(
-  path: string,
-  mostCharacters = Number.POSITIVE_INFINITY,
-): (message: Message) => Promise<Reply> {
+export function repliesOf(path: string, mostCharacters: number): (message: Message) => Promise<Reply> {
   let mirror: ReadOnlyMirror | undefined;
   let rows: Iterator<Cell[]> = [].values();
 
@@ -49,12 +46,7 @@ function nextRows(from: Iterator<Cell[]>, mostCharacters: number): Reply {
     const { done, value } = from.next();
     if (done === true) return { rows: batch, done: true };
     const length = charactersOf(value);
-    if (length > mostCharacters)
-      throw new MirrorError(
-        'USAGE',
-        `A row of the answer has ${thousands(length)} characters, and at most ${thousands(mostCharacters)} ` +
-          'are allowed here. Ask for fewer columns, or for substr(…) of the long one.',
-      );
+    if (length > mostCharacters) throw rowTooLong(length, mostCharacters);
     batch.push(value);
     characters += length;
   }

@@ -3,7 +3,7 @@ import { type ErrorCode, MirrorError } from '../../core/errors.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 
-/** Message to the reader's thread or process. */
+/** Message to the reader's thread. */
 export type Message = { readonly sql: string; readonly values: readonly Cell[] } | 'rows' | 'hold still';
 
 /** Its reply. */
@@ -13,7 +13,7 @@ export type Reply =
   | { readonly isHeld: true }
   | { readonly failure: unknown; readonly code: ErrorCode | null };
 
-/** A reader in another thread or process. It receives one message at a time. */
+/** A reader in another thread. It receives one message at a time. */
 export interface Channel {
   readonly send: (message: Message) => void;
   readonly onReply: (listener: (reply: Reply) => void) => void;

@@ -8,17 +8,28 @@ import { checkReadable } from './readable.ts';
 /** `close` waits at most 200 ms for the thread to end. */
 const GRACE_MS = 200;
 
+/** The thread's file, and the characters of its longest row. */
+export interface ThreadData {
+  readonly path: string;
+  readonly mostCharacters: number;
+}
+
 /**
  * Opens a file like `openSqliteReadOnly`, but in another thread. SQLite's driver has no interrupt, and a
  * query in the main thread would block signals and timers.
+ * @param mostCharacters a longer row is an error
  * @throws MirrorError `USAGE` if there is no mirror yet, or this account may not read it
  */
-export function openSqliteInThread(path: string, signal: AbortSignal): ReadOnlyMirror {
+export function openSqliteInThread(
+  path: string,
+  signal: AbortSignal,
+  mostCharacters = Number.POSITIVE_INFINITY,
+): ReadOnlyMirror {
   checkReadable(path);
   const extension = extname(import.meta.filename);
   const compiled = getCompileCacheDir();
   const thread = new Worker(new URL(`worker${extension}`, import.meta.url), {
-    workerData: path,
+    workerData: { path, mostCharacters } satisfies ThreadData,
     // A thread does not inherit the compile cache. Without it, the thread starts much later.
     env: compiled === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: compiled },
     // The thread passes its rows on and keeps none.

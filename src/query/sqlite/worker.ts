@@ -2,8 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { repliesOf } from './replies.ts';
 import type { Message } from './requests.ts';
+import type { ThreadData } from './thread.ts';
 
-const replyTo = repliesOf(String(workerData));
+const { path, mostCharacters } = workerData as ThreadData;
+const replyTo = repliesOf(path, mostCharacters);
 
 parentPort?.on('message', (message: Message) => {
   void replyTo(message).then((reply) => parentPort?.postMessage(reply));

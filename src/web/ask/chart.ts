@@ -1,4 +1,4 @@
-import type { Answer } from '../../query/reads/question.ts';
+import type { BoundedRows } from '../../query/reads/bounded.ts';
 import { barsChart } from '../charts/bars.ts';
 import { linesChart } from '../charts/lines.ts';
 import type { Html } from '../frame/html.ts';
@@ -16,7 +16,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
  * A chart of an answer whose first column has names or days and whose next ones are numbers: lines over days,
  * else bars. Null for any other answer.
  */
-export function chartOf({ columns, rows }: Answer): Html | null {
+export function chartOf({ columns, rows }: BoundedRows): Html | null {
   const [first] = rows;
   if (first === undefined || rows.length < 2 || rows.length > MOST_ROWS) return null;
   if (!rows.every(([name]) => typeof name === 'string')) return null;
@@ -44,7 +44,7 @@ export function chartOf({ columns, rows }: Answer): Html | null {
   return isOverDays ? linesChart(options) : barsChart(options);
 }
 
-function isNumeric(rows: Answer['rows'], index: number): boolean {
+function isNumeric(rows: BoundedRows['rows'], index: number): boolean {
   return rows.every((row) => typeof row[index] === 'number' && row[index] >= 0);
 }
 

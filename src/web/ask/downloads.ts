@@ -1,27 +1,35 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
-import type { Answer } from '../../query/reads/question.ts';
+import type { BoundedRows } from '../../query/reads/bounded.ts';
+import type { Questions } from '../../query/reads/question.ts';
+import type { Cell } from '../../query/result.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
-import type { Ask } from './asker.ts';
 
 /** A download has at most this many rows. */
 const MOST_ROWS = 100_000;
 
-const FORMS = {
-  csv: { type: 'text/csv; charset=utf-8', textOf: asCsv },
-  json: { type: 'application/json; charset=utf-8', textOf: asJsonText },
+/** This many rows are written at once; then the daemon's other work gets its turn. */
+const WRITTEN_AT_ONCE = 1000;
+
+/** The forms of a download. */
+export const FORMS = {
+  csv: { name: 'CSV', type: 'text/csv; charset=utf-8', contentOf: asCsv },
+  json: { name: 'JSON', type: 'application/json; charset=utf-8', contentOf: asJsonText },
+  parquet: { name: 'Parquet', type: 'application/vnd.apache.parquet', contentOf: asParquet },
 } as const;
 
-/** Adds `GET /ask.csv?sql=` and `/ask.json?sql=`: an answer as a file. Wrong SQL is a 400. */
-export function addDownloads(inside: FastifyInstance, ask: Ask): void {
-  for (const [format, { type, textOf }] of Object.entries(FORMS))
+/** Adds `GET /ask.csv?sql=`, `/ask.json` and `/ask.parquet`: an answer as a file. Wrong SQL is a 400. */
+export function addDownloads(inside: FastifyInstance, questions: Questions): void {
+  for (const [format, { type, contentOf }] of Object.entries(FORMS))
     inside.get(`/ask.${format}`, async (request, reply) => {
       const sql = new URLSearchParams(request.url.split('?')[1] ?? '').get('sql') ?? '';
       try {
-        const answer = await ask(sql, MOST_ROWS, whenClosed(reply));
+        const answer = await questions.ask(sql, MOST_ROWS, whenClosed(reply));
         const name = `attachment; filename="answer.${format}"`;
-        return await sendText(request, reply.type(type).header('content-disposition', name), textOf(answer));
+        const content = await contentOf(answer);
+        return await sendText(request, reply.type(type).header('content-disposition', name), content);
       } catch (error) {
         if (!isMirrorError(error, 'USAGE')) throw error;
         return await reply.code(400).send({ error: error.message });
@@ -29,26 +37,47 @@ export function addDownloads(inside: FastifyInstance, ask: Ask): void {
     });
 }
 
-function asCsv({ columns, rows }: Answer): string {
-  const cells = rows.map((row) => row.map((cell) => (cell === null ? null : withoutFormula(asText(cell)))));
-  return csvOf([columns.map(({ name }) => withoutFormula(name)), ...cells]);
+async function asCsv({ columns, rows }: BoundedRows): Promise<string> {
+  const head = csvOf([columns.map(({ name }) => withoutFormula(name))]);
+  const cell = (value: Cell): string | null => (value === null ? null : withoutFormula(asText(value)));
+  return head + (await written(rows, (some) => csvOf(some.map((row) => row.map(cell))))).join('');
 }
 
 /** @throws MirrorError `USAGE` if two columns have one name: an object can hold only one of them */
-function asJsonText({ columns, rows }: Answer): string {
+async function asJsonText({ columns, rows }: BoundedRows): Promise<string> {
+  const keys = uniqueNames(columns).map((name) => `${JSON.stringify(name)}:`);
+  const object = (row: Cell[]): string => {
+    const fields = columns.map(
+      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
+    );
+    return `{${fields.join(',')}}`;
+  };
+  return `[${(await written(rows, (some) => some.map(object).join(',\n'))).join(',\n')}]\n`;
+}
+
+/** @throws MirrorError `USAGE` if two columns have one name: a reader could not tell them apart */
+async function asParquet(answer: BoundedRows): Promise<Buffer> {
+  uniqueNames(answer.columns);
+  const { parquetOf } = await import('../../export/answer.ts');
+  return await parquetOf(answer);
+}
+
+async function written(rows: Cell[][], write: (some: Cell[][]) => string): Promise<string[]> {
+  const parts: string[] = [];
+  for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE) {
+    parts.push(write(rows.slice(from, from + WRITTEN_AT_ONCE)));
+    await turn();
+  }
+  return parts;
+}
+
+function uniqueNames(columns: BoundedRows['columns']): string[] {
   const names = columns.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined)
     throw new MirrorError(
       'USAGE',
-      `Two columns are named ${JSON.stringify(twice)}, and an object can hold only one. Rename one with AS.`,
+      `Two columns are named ${JSON.stringify(twice)}, and this form can hold only one. Rename one with AS.`,
     );
-  const keys = names.map((name) => `${JSON.stringify(name)}:`);
-  const objects = rows.map((row) => {
-    const fields = columns.map(
-      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
-    );
-    return `{${fields.join(',')}}`;
-  });
-  return `[${objects.join(',\n')}]\n`;
+  return names;
 }

@@ -3,14 +3,17 @@ import { plural } from '../../core/humanize.ts';
 import { EXAMPLES } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { asText } from '../../query/cells.ts';
-import type { Answer } from '../../query/reads/question.ts';
+import type { BoundedRows } from '../../query/reads/bounded.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
 import type { Cell } from '../../query/result.ts';
 import { describeIn, type TableDescription } from '../../query/tables.ts';
+import { copyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
+import { FORMS } from './downloads.ts';
 
 /** A page shows at most this many rows, and this many characters of a cell. The downloads have all. */
 const MOST_ROWS = 200;
@@ -28,15 +31,15 @@ export async function askPage({ desk, moment, query, ask }: Visit): Promise<Page
     active: '/ask',
     stamp: stampOf(lists, moment),
     body: html`<div class="beside">
-      <div>${section('SQL', form(sql))}${sql.trim() !== '' && (await answered(sql, ask))}</div>
+      <div>${section('SQL', form(sql))}${sql.trim() !== '' && (await answered(sql, ask, copyOf(lists)))}</div>
       <div>${section('Examples', examples())}${section('Tables and views', catalogue(tables))}</div>
     </div>`,
   };
 }
 
-async function answered(sql: string, ask: Visit['ask']): Promise<Html> {
+async function answered(sql: string, ask: Visit['ask'], copy: FirstCopy | null): Promise<Html> {
   try {
-    return answerSection(await ask(sql, MOST_ROWS), sql);
+    return answerSection(await ask(sql, MOST_ROWS), sql, copy);
   } catch (error) {
     // The person's SQL is wrong, or takes too long.
     if (!isMirrorError(error, 'USAGE')) throw error;
@@ -52,8 +55,8 @@ function form(sql: string): Html {
   </form>`;
 }
 
-function answerSection(answer: Answer, sql: string): Html {
-  const { columns, rows, isCut } = answer;
+function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null): Html {
+  const { columns, rows, complete } = answer;
   const numeric = columns.map((_column, index) =>
     rows.every((row) => row[index] === null || isNumber(row[index])),
   );
@@ -63,17 +66,20 @@ function answerSection(answer: Answer, sql: string): Html {
   }));
   const cells = rows.map((row) => row.map(shown));
   const address = new URLSearchParams({ sql });
-  const note = isCut
-    ? `The first ${plural(rows.length, 'row')}; a download has more.`
-    : plural(rows.length, 'row');
+  const count = complete
+    ? `${plural(rows.length, 'row')}.`
+    : `The first ${plural(rows.length, 'row')}; a download has more.`;
   return section(
     'Answer',
     html`${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}
       <p>
-        Download all rows: <a href="/ask.csv?${String(address)}" download="answer.csv">CSV</a>,
-        <a href="/ask.json?${String(address)}" download="answer.json">JSON</a>
+        Download all rows:
+        ${Object.entries(FORMS).map(([format, { name }], index) => {
+          const href = `/ask.${format}?${String(address)}`;
+          return html`${index > 0 && ', '}<a href="${href}" download="answer.${format}">${name}</a>`;
+        })}
       </p>`,
-    { note },
+    { note: noteOf(copy, count) },
   );
 }
 

@@ -1,4 +1,4 @@
-// The one script of the pages, which work without it: new changes appear by themselves, newest first.
+// The one script of the pages, which work without it. New changes appear by themselves, newest first.
 
 /** At most this many rows stay on a page. */
 const MOST_ROWS = 300;
@@ -21,3 +21,35 @@ if (rows !== null && state !== null) {
     while (rows.rows.length > MOST_ROWS) rows.rows[rows.rows.length - 1].remove();
   });
 }
+
+/** What a person can have the focus on. */
+const REACHABLE = 'a[href], button, input, select, textarea, summary, [tabindex]';
+
+/** A page that waits for something reads itself again, and keeps the place of the focus. */
+async function readAgain() {
+  const main = document.querySelector('main');
+  const focused = [...main.querySelectorAll(REACHABLE)].indexOf(document.activeElement);
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+  if (answer.redirected) return location.reload();
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const next = page.querySelector('main');
+  main.replaceWith(next);
+  document.title = page.title;
+  next.querySelectorAll(REACHABLE)[focused]?.focus();
+}
+
+/** Reads the page again after the seconds that it names. */
+function waitForMore() {
+  const seconds = Number(document.querySelector('main').dataset.refresh ?? 0);
+  // A daemon that restarts answers again soon.
+  if (seconds > 0)
+    setTimeout(
+      () =>
+        readAgain()
+          .catch(() => undefined)
+          .finally(waitForMore),
+      1000 * seconds,
+    );
+}
+
+waitForMore();

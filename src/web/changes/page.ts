@@ -7,7 +7,7 @@ import {
 } from '../../query/figures/changes.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { html, type Html } from '../frame/html.ts';
-import { type PageContent, section } from '../frame/layout.ts';
+import { type PageContent, section, select } from '../frame/layout.ts';
 import { stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { feedRow } from './rows.ts';
@@ -110,24 +110,4 @@ function filterForm(
     ${select('person', 'Person', 'everyone', people, person)}
     <button>Show</button>
   </form>`;
-}
-
-function select(
-  name: string,
-  label: string,
-  all: string,
-  choices: readonly Choice[],
-  chosen: string | undefined,
-): Html {
-  const options = choices.map(
-    ({ id, name: text }) =>
-      html`<option value="${id}" ${id === chosen && 'selected'}>${text || `(${id})`}</option>`,
-  );
-  return html`<div>
-    <label for="${name}">${label}</label>
-    <select id="${name}" name="${name}">
-      <option value="">${all}</option>
-      ${options}
-    </select>
-  </div>`;
 }

@@ -1,5 +1,7 @@
 import type { BacklogDay, FlowDay } from '../../query/figures/backlog.ts';
 import type { Counted } from '../frame/desk.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
+import { noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section } from '../frame/layout.ts';
 import { ago, dayWords, type Moment } from '../frame/words.ts';
@@ -16,6 +18,7 @@ const OF_DAYS = { unit: 'Day', label: ({ day }: { readonly day: string }) => day
 export function historySections(
   history: Counted<{ readonly backlog: readonly BacklogDay[]; readonly flow: readonly FlowDay[] }> | null,
   moment: Moment,
+  copy: FirstCopy | null,
 ): Html {
   if (history === null) {
     const counting = html`<p class="empty counting">
@@ -24,7 +27,7 @@ export function historySections(
     return html`${section(`Backlog, ${DAYS} days`, counting)}${section('New and closed a day', counting)}`;
   }
   const { result, at } = history;
-  const note = html`Counted ${ago(new Date(at), moment)}`;
+  const note = noteOf(copy, html`Counted ${ago(new Date(at), moment)}.`);
   const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
   const backlog = areasChart<BacklogDay>({
     title: `Backlog over ${DAYS} days`,

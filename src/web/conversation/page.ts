@@ -4,7 +4,7 @@ import { MOST_CHANGES, readConversation, type WholeConversation } from '../../qu
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { html, type Html } from '../frame/html.ts';
 import { changeWords, personName, statusWord, tagChip } from '../frame/items.ts';
-import { type PageContent, section, table } from '../frame/layout.ts';
+import { factsList, type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, exact, type Moment, named } from '../frame/words.ts';
@@ -63,17 +63,9 @@ function present({ now, tags }: WholeConversation, moment: Moment): Html {
     ],
     ['First seen', ago(now.first_seen_at, moment)],
     ['Last change', ago(now.changed_at, moment)],
-    ['In the service', permalink(now.permalink)],
+    ['Link', permalink(now.permalink)],
   ];
-  return html`<dl class="facts">
-    ${facts.map(
-      ([name, value]) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+  return factsList(facts);
 }
 
 function times({ times: rows }: WholeConversation): Html {

@@ -1,25 +1,29 @@
 import { requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import { duration, plural, thousands } from '../../core/humanize.ts';
+import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section } from '../frame/layout.ts';
-import { ago, hourWords, type Moment } from '../frame/words.ts';
+import { ago, hourWords, lasting, type Moment } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { failuresTable, ordersTable, schedulesTable } from './tables.ts';
 import { listsSection } from './lists.ts';
+import { orderForm } from './place.ts';
 import { troublesOf } from './troubles.ts';
 
 /** `/engine`: how the mirror is kept: budget, delay, gate, lists, orders, errors. */
-export async function enginePage({ desk, details, moment }: Visit): Promise<PageContent> {
+export async function enginePage({ desk, details, moment, token }: Visit): Promise<PageContent> {
   const status = await details();
-  const { orders, requests, sweeps } = await desk.quick('engine', async (read) => ({
+  const { orders, inboxes, requests, sweeps } = await desk.quick('engine', async (read) => ({
     orders: await readOrders(read),
+    inboxes: (await readChoices(read)).inboxes,
     requests: await readFailedRequests(read, moment.now),
     sweeps: await readFailedSweeps(read),
   }));
+  const form = orderForm(inboxes, token);
   return {
     title: 'Engine room',
     active: '/engine',
@@ -28,7 +32,7 @@ export async function enginePage({ desk, details, moment }: Visit): Promise<Page
       <div class="columns">${budgetSection(status, moment)}${delaySection(status, moment)}</div>
       ${listsSection(status, moment)}
       <div class="columns">
-        ${section('Orders', ordersTable(orders, moment), { note: ORDERS })}
+        ${section('Orders', html`${form}${ordersTable(orders, moment)}`, { note: ordersNote(status) })}
         ${section('Schedules', schedulesTable(status, moment))}
       </div>
       <div class="columns">
@@ -38,8 +42,13 @@ export async function enginePage({ desk, details, moment }: Visit): Promise<Page
   };
 }
 
-const ORDERS = html`While the daemon runs, <code>inbox-mirror sync</code> and <code>resync</code> place
-  orders.`;
+/** What an order costs, before a person places one. */
+function ordersNote({ judged, budget, sent }: WholeStatus): Html {
+  const pages = judged.reduce((sum, list) => sum + (list.pages ?? 0), 0);
+  return html`A person's order comes before the schedules. All lists have ${plural(pages, 'page')}, each a
+    request; ${thousands(requestsLeft(budget, sent))} are left of the day. The commands <code>sync</code> and
+    <code>resync</code> place orders too.`;
+}
 
 function troublesSection(status: WholeStatus, moment: Moment): Html {
   const troubles = troublesOf(status, moment);
@@ -75,8 +84,8 @@ function totals(
       'Gate',
       GATE[gateWord],
       leaseHeld && lease !== null
-        ? html`written by <code>${lease.command}</code> on ${lease.host} since
-            ${ago(lease.acquiredAt, moment)}`
+        ? html`written by <code>${lease.command}</code> on ${lease.host} for
+            ${lasting(lease.acquiredAt, moment)}`
         : 'no process writes',
     ],
   ] as const;

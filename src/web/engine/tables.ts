@@ -2,19 +2,21 @@ import type { FailureRow, OrderRow } from '../../query/figures/engine.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
+import { orderPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
+import { orderState } from './order.ts';
 
 /** The newest passes that commands handed to the daemon. */
 export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
   const rows = orders.map((order) => [
-    html`<code>${order.kind}</code>`,
+    html`<a href="${orderPath(order.id)}">${order.id}: ${order.kind}</a>`,
     order.inbox_id === null ? 'all inboxes' : named(order.inbox, order.inbox_id),
     html`<bdi>${order.requested_by}</bdi>`,
     ago(order.requested_at, moment),
-    order.error === null ? order.state : html`<strong class="late">${order.state}: ${order.error}</strong>`,
+    orderState(order),
   ]);
   const columns = ['Order', 'Inbox', 'By', 'Placed', 'State'].map((name) => ({ name }));
-  return table('Orders', columns, rows, 'No command has placed an order.');
+  return table('Orders', columns, rows, 'No order has been placed.');
 }
 
 /** When each kind of list is due. */

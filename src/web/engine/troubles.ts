@@ -2,7 +2,7 @@ import { describeList } from '../../core/lists.ts';
 import { duration, fromNow, plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
-import { ago, type Moment, named } from '../frame/words.ts';
+import { lasting, type Moment, named } from '../frame/words.ts';
 
 /** At most this many lists are named in a sentence. */
 const MOST_NAMED = 3;
@@ -16,7 +16,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`The gate is shut and opens ${fromNow(gate.pausedUntil, now)}: ${gate.cause}`,
     outage !== null &&
-      html`The service has not answered since ${ago(outage.since, moment)}: ${outage.cause} The next try is
+      html`The service has not answered for ${lasting(outage.since, moment)}: ${outage.cause} The next try is
       ${fromNow(outage.until, now)}.`,
     !status.daemonRuns &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',

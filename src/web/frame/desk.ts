@@ -21,7 +21,7 @@ const HISTORY_KEPT_MS = 15 * MINUTE;
 /** Counting the history takes at most this many ms. */
 const HISTORY_MS = 30 * SECOND;
 
-/** A page waits at most this many ms for history, then it shows that the history is being counted. */
+/** The first page that needs a history waits at most this many ms for its count; later ones do not wait. */
 const HISTORY_PATIENCE_MS = 100;
 
 /** At most this many answers are kept. */
@@ -40,6 +40,8 @@ export type Work<Result> = (read: Read, mirror: ReadOnlyMirror) => Promise<Resul
 export interface Desk {
   /** Figures of now. @param key names the question and its values */
   quick<Result>(key: string, work: Work<Result>): Promise<Result>;
+  /** Forgets an answer of `quick`: something has changed what it says. */
+  forget(key: string): void;
   /** Figures over time, up to some minutes old; null while they are being counted. */
   history<Result>(key: string, work: Work<Result>): Promise<Counted<Result> | null>;
 }
@@ -90,14 +92,19 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
       if (ageOf(entry) >= SHARED_MS) await start(entry, () => lanes.quick.visit(QUICK_MS, work));
       return entry.latest?.result as Result;
     },
+    forget(key) {
+      entries.delete(`quick ${key}`);
+    },
     async history<Result>(key: string, work: Work<Result>) {
       const entry = entryOf(`history ${key}`);
       if (ageOf(entry) >= Math.max(HISTORY_FRESH_MS, HISTORY_FRESH_TIMES * entry.tookMs)) {
+        const isUnderWay = entry.pending !== null;
         const counted = start(entry, () => lanes.history.visit(HISTORY_MS, work)).catch((error: unknown) => {
           log.warn({ cause: messageOf(error) }, 'a page could not count the history');
           return null;
         });
-        if (ageOf(entry) >= HISTORY_KEPT_MS) await Promise.race([counted, patience()]);
+        // Only the visit that begins a count waits for it.
+        if (ageOf(entry) >= HISTORY_KEPT_MS && !isUnderWay) await Promise.race([counted, patience()]);
       }
       return ageOf(entry) < HISTORY_KEPT_MS ? (entry.latest as Counted<Result>) : null;
     },

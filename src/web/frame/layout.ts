@@ -22,7 +22,7 @@ export interface PageContent {
   readonly stamp?: Html | undefined;
   /** Where the page stands: links from the overview to here. */
   readonly trail?: readonly { readonly href: string; readonly name: Html | string }[];
-  /** Seconds after which the browser loads the page again. */
+  /** Seconds after which the browser loads the page again. The script keeps the focus. */
   readonly refresh?: number | undefined;
 }
 
@@ -50,7 +50,10 @@ export function pageOf(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="referrer" content="no-referrer" />
-        ${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}" />`}
+        ${
+          refresh !== undefined &&
+          html`<noscript><meta http-equiv="refresh" content="${refresh}" /></noscript>`
+        }
         <title>${title} · inbox-mirror</title>
         <link rel="icon" href="${assets.icon.href}" type="image/svg+xml" />
         <link rel="stylesheet" href="${assets.style.href}" />
@@ -74,7 +77,7 @@ export function pageOf(
           </nav>
           ${canLogOut && LOG_OUT}
         </header>
-        <main id="main">
+        <main id="main" ${refresh !== undefined && html`data-refresh="${refresh}"`}>
           ${
             trail.length > 0 &&
             html`<nav class="trail" aria-label="Place">
@@ -90,7 +93,7 @@ export function pageOf(
           ${body}
         </main>
         <footer>
-          <p>inbox-mirror ${version} · a copy that is read only: these pages change nothing.</p>
+          <p>inbox-mirror ${version} · a copy of the service, which these pages never change.</p>
         </footer>
       </body>
     </html> `;
@@ -144,6 +147,39 @@ export function table(
         ${lines}
       </tbody>
     </table>
+  </div>`;
+}
+
+/** Names with their values. */
+export function factsList(facts: readonly (readonly [name: string, value: Html])[]): Html {
+  return html`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+/** A field with choices. @param all the name of the first choice, which has no value; null: there is none */
+export function select(
+  name: string,
+  label: string,
+  all: string | null,
+  choices: readonly { readonly id: string; readonly name: string | null }[],
+  chosen?: string,
+): Html {
+  const options = choices.map(
+    ({ id, name: text }) =>
+      html`<option value="${id}" ${id === chosen && 'selected'}>${text || `(${id})`}</option>`,
+  );
+  return html`<div>
+    <label for="${name}">${label}</label>
+    <select id="${name}" name="${name}">
+      ${all !== null && html`<option value="">${all}</option>`}${options}
+    </select>
   </div>`;
 }
 

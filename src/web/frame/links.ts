@@ -10,10 +10,24 @@ export function conversationPath(inboxId: string, conversationId: string): strin
   return `${inboxPath(inboxId)}/conversations/${encodeURIComponent(conversationId)}`;
 }
 
+/** The form that places an order, and the one that cancels it. */
+export const ORDERS_PATH = '/engine/orders';
+export const CANCEL_PATH = `${ORDERS_PATH}/:order/cancel`;
+
+/** The page of an order. */
+export function orderPath(id: number): string {
+  return `${ORDERS_PATH}/${id}`;
+}
+
+/** Where the form goes that cancels an order. */
+export function cancelPath(id: number): string {
+  return CANCEL_PATH.replace(':order', String(id));
+}
+
 /** A link that opens a conversation in the service. Only web addresses become links. */
 export function permalink(address: string | null): Html {
   if (address === null || !/^https?:\/\//i.test(address)) return html`<span class="absent">no link</span>`;
   return html`<a href="${address}" rel="noreferrer noopener" target="_blank"
-    >open<span class="hidden"> in the service, in a new tab</span></a
+    >Open in the service<span class="hidden">, in a new tab</span></a
   >`;
 }

@@ -1,4 +1,4 @@
-import { fromNow } from '../../core/humanize.ts';
+import { duration, fromNow } from '../../core/humanize.ts';
 import { html, type Html } from './html.ts';
 
 /** The moment of a page, and the time zone of its days and exact times. */
@@ -15,6 +15,14 @@ export function ago(instant: Date | string | null, { now, timezone }: Moment): H
   const date = new Date(instant);
   return html`<time datetime="${date.toISOString()}" title="${exact(date, timezone)}"
     >${fromNow(date, now)}</time
+  >`;
+}
+
+/** How long something has lasted since an instant: `3 min`; the exact instant is shown on hover. */
+export function lasting(since: Date | string, { now, timezone }: Moment): Html {
+  const date = new Date(since);
+  return html`<time datetime="${date.toISOString()}" title="since ${exact(date, timezone)}"
+    >${duration(now - date.getTime())}</time
   >`;
 }
 

@@ -1,17 +1,21 @@
-import { thousands } from '../../core/humanize.ts';
 import { readBacklogDays, readFlowDays, readWaiting } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
-import { shareBar } from '../charts/share.ts';
 import { DAYS, historySections } from '../charts/history.ts';
+import { peopleTable, tagTable } from '../charts/work.ts';
+import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
-import { personName, statusWord, tagChip } from '../frame/items.ts';
+import { personName, statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { conversationPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment } from '../frame/words.ts';
-import { waitingTable } from '../overview/waiting.ts';
+import { waitingSection } from '../overview/waiting.ts';
 import type { Visit } from '../pages.ts';
+
+const NO_PEOPLE = 'No person has an open or pending conversation here.';
+const NO_OPEN = 'Every conversation of this inbox is closed.';
+const NO_TAGS = 'No conversation here carries a tag.';
 
 /** `/inboxes/ID`: an inbox's backlog, its people, its tags, and its conversations that are not closed. */
 export async function inboxPage({ desk, moment, params }: Visit): Promise<PageContent | null> {
@@ -22,25 +26,29 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     waiting: await readWaiting(read, id),
   }));
   if (inbox === null) return null;
+  const copy = copyOf(lists, id);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`inbox ${id} ${since}`, async (read) => ({
+  const history = await desk.history(`inbox ${id} ${since} ${copy === null}`, async (read) => ({
     backlog: await readBacklogDays(read, id, since),
     flow: await readFlowDays(read, id, since),
   }));
-  const { now, assignees, tags, conversations } = inbox;
+  const { now, assignees, tags } = inbox;
+  const note = noteOf(copy);
+  const open = listTable(inbox, moment, emptyOf(copy, NO_OPEN));
   return {
     title: now.name ?? `Inbox ${id}`,
     active: '/',
     trail: [{ href: '/', name: 'Overview' }],
     stamp: stampOf(lists, moment, id),
     refresh: history === null ? 1 : undefined,
-    body: html`${notices(inbox, moment)}
-      <div class="columns">${historySections(history, moment)}</div>
+    body: html`${notices(inbox, moment)}${copyNotice(copy)}
+      <div class="columns">${historySections(history, moment, copy)}</div>
       <div class="columns">
-        ${section('People', peopleTable(assignees))} ${section('Tags', tagTable(tags))}
+        ${section('People', peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) }), { note })}
+        ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), { note })}
       </div>
-      ${section('Waiting longest for an assignee', waitingTable(waiting, moment), { wide: true })}
-      ${section('Not closed, newest change first', listTable(id, conversations, moment), { wide: true })}`,
+      ${waitingSection(waiting, moment, copy)}
+      ${section('Not closed, newest change first', open, { wide: true, note })}`,
   };
 }
 
@@ -61,56 +69,16 @@ function notices({ now }: WholeInbox, moment: Moment): Html {
     ${deleted}${lost}`;
 }
 
-function peopleTable(assignees: WholeInbox['assignees']): Html {
-  const most = Math.max(0, ...assignees.map(({ open, pending }) => open + pending));
-  const rows = assignees.map(({ assignee, assignee_id: id, open, pending }) => [
-    personName(assignee, id),
-    shareBar(
-      [
-        { value: open, colour: 'open' },
-        { value: pending, colour: 'pending' },
-      ],
-      most,
-    ),
-    thousands(open),
-    thousands(pending),
-  ]);
-  const columns = [
-    { name: 'Assignee' },
-    { name: 'Work' },
-    { name: 'Open', number: true },
-    { name: 'Pending', number: true },
-  ];
-  return table('People', columns, rows, 'Nobody has an open or pending conversation here.');
-}
-
-function tagTable(tags: WholeInbox['tags']): Html {
-  const most = Math.max(0, ...tags.map(({ not_closed: open }) => open));
-  const rows = tags.map((tag) => [
-    tagChip(tag),
-    shareBar([{ value: tag.not_closed, colour: 'plain' }], most),
-    thousands(tag.not_closed),
-    thousands(tag.conversations),
-  ]);
-  const columns = [
-    { name: 'Tag' },
-    { name: 'Not closed' },
-    { name: 'Now', number: true },
-    { name: 'In all', number: true },
-  ];
-  return table('Tags', columns, rows, 'No conversation here carries a tag.');
-}
-
-function listTable(inboxId: string, conversations: WholeInbox['conversations'], moment: Moment): Html {
+function listTable({ now, conversations }: WholeInbox, moment: Moment, empty: string): Html {
   const rows = conversations.map((row) => [
-    html`<a href="${conversationPath(inboxId, row.id)}">${row.id}</a>`,
+    html`<a href="${conversationPath(now.id, row.id)}">${row.id}</a>`,
     statusWord(row.status),
     personName(row.assignee, row.assignee_id),
     ago(row.changed_at, moment),
     permalink(row.permalink),
   ]);
-  const columns = ['Conversation', 'Status', 'Assignee', 'Changed', 'In the service'].map((name) => ({
+  const columns = ['Conversation', 'Status', 'Assignee', 'Changed', 'Link'].map((name) => ({
     name,
   }));
-  return table('Conversations', columns, rows, 'Every conversation of this inbox is closed.');
+  return table('Conversations', columns, rows, empty);
 }

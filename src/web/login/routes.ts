@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendPage } from '../frame/answer.ts';
-import { type Frame, faultPage, pageOf } from '../frame/layout.ts';
+import { fieldsOf, refuseForeign } from '../frame/forms.ts';
+import { type Frame, pageOf } from '../frame/layout.ts';
 import { isOwnForm } from '../frame/origin.ts';
 import { loginForm } from './page.ts';
 import type { Sessions } from './session.ts';
@@ -14,20 +15,11 @@ export interface Door {
   judge(request: FastifyRequest, given: string | undefined): 'accepted' | 'refused' | 'blocked';
 }
 
-/** The longest form, in bytes. */
-const MOST_FORM = 4096;
-
 /** Adds the form for the token, and the way out. A session is a cookie: the daemon stores none. */
 export function addLogin(
   web: FastifyInstance,
   { door, sessions, frame }: { door: Door; sessions: Sessions; frame: Frame },
 ): void {
-  web.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: MOST_FORM },
-    (_request, body, done) => done(null, new URLSearchParams(String(body))),
-  );
-
   const form = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -42,7 +34,7 @@ export function addLogin(
     return await form(request, reply, { to: localPath(to) });
   });
   web.post('/login', async (request, reply) => {
-    const fields = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+    const fields = fieldsOf(request);
     const to = localPath(fields.get('to'));
     if (!isOwnForm(request)) return await refuseForeign(request, reply, frame);
     const verdict = door.judge(request, fields.get('token')?.trim() ?? '');
@@ -61,16 +53,6 @@ export function addLogin(
     if (!isOwnForm(request)) return await refuseForeign(request, reply, frame);
     return await reply.header('set-cookie', sessions.clear()).redirect('/login', 303);
   });
-}
-
-async function refuseForeign(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  frame: Frame,
-): Promise<FastifyReply> {
-  const sentence =
-    'This form came from another site, so the daemon did nothing. Use the form of these pages.';
-  return await sendPage(request, reply.code(403), faultPage('Not from here', sentence, frame));
 }
 
 /** The path to which a person returns: of these pages only, so that no link leads elsewhere. */

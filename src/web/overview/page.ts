@@ -9,14 +9,16 @@ import {
 import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import { DAYS, historySections } from '../charts/history.ts';
-import { shareBar } from '../charts/share.ts';
+import { backlogBars } from '../charts/work.ts';
+import { type FirstCopy, progressOf } from '../../query/reads/ages.ts';
+import { copyNotice, copyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { isLate, stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
-import { waitingTable } from './waiting.ts';
+import { waitingSection } from './waiting.ts';
 
 /** `/`: the backlog of all inboxes, now and over 90 days, and who waits longest. */
 export async function overviewPage({ desk, status, moment }: Visit): Promise<PageContent> {
@@ -25,9 +27,10 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     backlog: await readBacklog(read),
     waiting: await readWaiting(read, null),
   }));
-  if (lists.every(({ complete_as_of: asOf }) => asOf === null)) return firstFilling(await status());
+  const copy = copyOf(lists);
+  if (copy?.complete === 0) return firstFilling(await status(), copy);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`overview ${since}`, async (read) => ({
+  const history = await desk.history(`overview ${since} ${copy === null}`, async (read) => ({
     backlog: await readBacklogDays(read, null, since),
     flow: await readFlowDays(read, null, since),
   }));
@@ -36,10 +39,10 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     active: '/',
     stamp: stampOf(lists, moment),
     refresh: history === null ? 1 : undefined,
-    body: html`${totals(backlog)}
-      <div class="columns">${historySections(history, moment)}</div>
-      ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true })}
-      ${section('Waiting longest for an assignee', waitingTable(waiting, moment), { wide: true })}`,
+    body: html`${copyNotice(copy)}${totals(backlog)}
+      <div class="columns">${historySections(history, moment, copy)}</div>
+      ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true, note: noteOf(copy) })}
+      ${waitingSection(waiting, moment, copy)}`,
   };
 }
 
@@ -67,18 +70,12 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
   const byInbox = new Map(
     lists.filter(({ list }) => list === 'conversations').map((list) => [list.inbox_id, list]),
   );
-  const most = Math.max(0, ...backlog.map(({ open, pending }) => open + pending));
+  const bar = backlogBars(backlog);
   const rows = backlog.map((row) => {
     const list = byInbox.get(row.inbox_id);
     return [
       html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
-      shareBar(
-        [
-          { value: row.open, colour: 'open' },
-          { value: row.pending, colour: 'pending' },
-        ],
-        most,
-      ),
+      bar(row),
       thousands(row.open),
       thousands(row.pending),
       thousands(row.unassigned),
@@ -96,7 +93,7 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
   return table('Inboxes', columns, rows, 'This account has no inbox.');
 }
 
-function firstFilling({ daemonRuns }: JudgedStatus): PageContent {
+function firstFilling({ daemonRuns }: JudgedStatus, copy: FirstCopy): PageContent {
   const sentence = daemonRuns
     ? 'The daemon makes the first copy. Figures appear here inbox by inbox; this page looks again by itself.'
     : html`This mirror is empty, and no daemon fills it. Start one with <code>inbox-mirror start</code>.`;
@@ -107,6 +104,7 @@ function firstFilling({ daemonRuns }: JudgedStatus): PageContent {
     body: html`<section class="card wide">
       <h2>The first copy</h2>
       <p>${sentence}</p>
+      <p>So far: ${progressOf(copy)}.</p>
       <p><a href="/engine">The engine room</a> shows its progress.</p>
     </section>`,
   };

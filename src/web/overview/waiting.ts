@@ -1,12 +1,14 @@
 import type { Waiting } from '../../query/figures/backlog.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
+import { emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
-import { table } from '../frame/layout.ts';
+import { section, table } from '../frame/layout.ts';
 import { conversationPath, inboxPath, permalink } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
 
 /** The conversations that wait longest, each with its link to the service. */
-export function waitingTable(waiting: readonly Waiting[], moment: Moment): Html {
+export function waitingSection(waiting: readonly Waiting[], moment: Moment, copy: FirstCopy | null): Html {
   const rows = waiting.map((row) => [
     html`${ago(row.since, moment)}${Boolean(row.is_lower_bound) && ' or earlier'}`,
     html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
@@ -19,12 +21,12 @@ export function waitingTable(waiting: readonly Waiting[], moment: Moment): Html 
     { name: 'Inbox' },
     { name: 'Status' },
     { name: 'Conversation' },
-    { name: 'In the service' },
+    { name: 'Link' },
   ];
-  return table(
-    'Conversations that wait longest',
-    columns,
-    rows,
-    'No conversation waits for an assignee. Well done.',
+  const empty = emptyOf(copy, 'No conversation waits for an assignee. Well done.');
+  return section(
+    'Waiting longest for an assignee',
+    table('Conversations that wait longest', columns, rows, empty),
+    { wide: true, note: noteOf(copy) },
   );
 }

@@ -1,18 +1,21 @@
 import { duration, thousands } from '../../core/humanize.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
+import type { TagWork } from '../../query/figures/inbox.ts';
 import {
-  type InboxTagWork,
   type PersonWork,
   readPeople,
   readStatusMeans,
   readTagDays,
   readTags,
   type StatusMean,
+  type TagDay,
 } from '../../query/figures/people.ts';
-import { shareBar } from '../charts/share.ts';
+import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
+import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
-import { personName, statusWord, tagChip } from '../frame/items.ts';
+import { statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
@@ -27,20 +30,25 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     tags: await readTags(read),
     lists: await readFreshness(read),
   }));
+  const copy = copyOf(lists);
+  const note = noteOf(copy);
   const since = dayBefore(moment, DAYS - 1);
-  const given = await desk.history(`tags ${since}`, (read) => readTagDays(read, since));
-  const means = await desk.history('means', readStatusMeans);
+  const [given, means] = await Promise.all([
+    desk.history(`tags ${since} ${copy === null}`, (read) => readTagDays(read, since)),
+    desk.history(`means ${copy === null}`, readStatusMeans),
+  ]);
+  const chart = (days: readonly TagDay[]): Html => tagChart(days, since, copy);
   return {
     title: 'People and tags',
     active: '/people',
     stamp: stampOf(lists, moment),
     refresh: given === null || means === null ? 2 : undefined,
-    body: html`${section('Workload', peopleTable(people), { wide: true })}
+    body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), { wide: true, note })}
       <div class="columns">
-        ${counted(`Tags given a day, ${DAYS} days`, given, moment, (days) => tagChart(days, since))}
-        ${counted('Time in status', means, moment, meansTable)}
+        ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, chart)}
+        ${counted('Time in status', means, { moment, copy }, meansTable)}
       </div>
-      ${section('Tags', tagTable(tags), { wide: true })}`,
+      ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note })}`,
   };
 }
 
@@ -48,40 +56,28 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
 function counted<Result>(
   heading: string,
   history: Counted<Result> | null,
-  moment: Moment,
+  { moment, copy }: { moment: Moment; copy: FirstCopy | null },
   body: (result: Result) => Html,
 ): Html {
   if (history === null) {
     const words = 'The history is being counted. This page shows it in a moment.';
     return section(heading, html`<p class="empty counting">${words}</p>`);
   }
-  const note = html`Counted ${ago(new Date(history.at), moment)}`;
+  const note = noteOf(copy, html`Counted ${ago(new Date(history.at), moment)}.`);
   return section(heading, body(history.result), { note });
 }
 
-function peopleTable(people: readonly PersonWork[]): Html {
-  const most = Math.max(0, ...people.map(({ open, pending }) => open + pending));
-  const rows = people.map(({ assignee, assignee_id: id, inboxes, open, pending }) => [
-    personName(assignee, id),
-    shareBar(
-      [
-        { value: open, colour: 'open' },
-        { value: pending, colour: 'pending' },
-      ],
-      most,
-    ),
-    thousands(open),
-    thousands(pending),
-    inboxes,
-  ]);
-  const columns = [
-    { name: 'Assignee' },
-    { name: 'Work' },
-    { name: 'Open', number: true },
-    { name: 'Pending', number: true },
-    { name: 'Inboxes', number: true },
-  ];
-  return table('Workload', columns, rows, 'No person has an open or pending conversation.');
+function workload(people: readonly PersonWork[], copy: FirstCopy | null): Html {
+  const last = { name: 'Inboxes', number: true, cell: ({ inboxes }: PersonWork) => inboxes };
+  const empty = emptyOf(copy, 'No person has an open or pending conversation.');
+  return peopleTable('Workload', people, { empty, last });
+}
+
+function tagsOfInboxes(tags: readonly TagWork[], copy: FirstCopy | null): Html {
+  const cell = ({ inbox_id: id, inbox }: TagWork): Html =>
+    html`<a href="${inboxPath(id)}">${named(inbox, id)}</a>`;
+  const empty = emptyOf(copy, 'No conversation carries a tag.');
+  return tagTable(tags, { empty, second: { name: 'Inbox', cell } });
 }
 
 function meansTable(means: readonly StatusMean[]): Html {
@@ -92,23 +88,4 @@ function meansTable(means: readonly StatusMean[]): Html {
   ]);
   const columns = [{ name: 'Status' }, { name: 'Mean time' }, { name: 'Conversations', number: true }];
   return table('Time in status', columns, rows, 'The mirror has not watched for long enough.');
-}
-
-function tagTable(tags: readonly InboxTagWork[]): Html {
-  const most = Math.max(0, ...tags.map(({ not_closed: open }) => open));
-  const rows = tags.map((tag) => [
-    tagChip(tag),
-    html`<a href="${inboxPath(tag.inbox_id)}">${named(tag.inbox, tag.inbox_id)}</a>`,
-    shareBar([{ value: tag.not_closed, colour: 'plain' }], most),
-    thousands(tag.not_closed),
-    thousands(tag.conversations),
-  ]);
-  const columns = [
-    { name: 'Tag' },
-    { name: 'Inbox' },
-    { name: 'Not closed' },
-    { name: 'Now', number: true },
-    { name: 'In all', number: true },
-  ];
-  return table('Tags', columns, rows, 'No conversation carries a tag.');
 }

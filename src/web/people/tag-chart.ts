@@ -1,5 +1,7 @@
 import type { TagDay } from '../../query/figures/people.ts';
 import { linesChart } from '../charts/lines.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
+import { emptyOf } from '../frame/copy.ts';
 import type { Html } from '../frame/html.ts';
 import { dayWords } from '../frame/words.ts';
 
@@ -14,7 +16,7 @@ interface Day {
 }
 
 /** How often the busiest tags were given on each day. @param since the first day, such as `2026-03-02` */
-export function tagChart(found: readonly TagDay[], since: string): Html {
+export function tagChart(found: readonly TagDay[], since: string, copy: FirstCopy | null): Html {
   const totals = new Map<string, number>();
   for (const { tag, added } of found) totals.set(tag, (totals.get(tag) ?? 0) + added);
   const tags = [...totals].sort(([, a], [, b]) => b - a).map(([tag]) => tag);
@@ -33,6 +35,6 @@ export function tagChart(found: readonly TagDay[], since: string): Html {
       colour,
       value: ({ added }) => added.get(tags[nth] ?? '') ?? 0,
     })),
-    empty: `No conversation got a tag in the last ${DAYS} days.`,
+    empty: emptyOf(copy, `No conversation got a tag in the last ${DAYS} days.`),
   });
 }

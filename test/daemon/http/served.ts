@@ -99,6 +99,7 @@ export async function served(
     },
     unknown: (filter) => unknownParts(openMirror(database).names, filter),
     newestChange: () => openMirror(database).history.newestCursor(),
+    orders: openMirror(database).orders,
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,
   });

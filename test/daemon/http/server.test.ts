@@ -285,6 +285,7 @@ test.each([
     databaseBytes: () => 0,
     changes: async () => [],
     unknown: async () => [],
+    orders: { place: () => Promise.reject(new Error('none')), cancel: () => Promise.resolve(false) },
     newestChange: async () => ({ id: 0, epoch: null }),
   });
   await expect(second.listen()).rejects.toMatchObject({
@@ -408,6 +409,7 @@ test('after close the port refuses connections', async () => {
     databaseBytes: () => 0,
     changes: async () => [],
     unknown: async () => [],
+    orders: { place: () => Promise.reject(new Error('none')), cancel: () => Promise.resolve(false) },
     newestChange: async () => ({ id: 0, epoch: null }),
   });
   const url = await endpoints.listen();

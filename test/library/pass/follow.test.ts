@@ -351,6 +351,16 @@ test('the command withdraws an order that no daemon began, 5 s after the daemon 
   });
 });
 
+test('a command whose order a person cancels ends, and does not do the pass itself', async () => {
+  const world = await followable();
+  const { mirror, id, follow } = world;
+  await openMirror(mirror.database).orders.cancel(id, mirror.clock.now());
+  expect(await follow()).toMatchObject({
+    kind: 'ended',
+    order: { state: 'abandoned', startedAt: null, error: 'a person cancelled it' },
+  });
+});
+
 test('the command does not withdraw an order that another command has placed', async () => {
   const world = await followable();
   const { mirror, id, follow, daemonDies } = world;

@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { unlessAborted } from '../../../core/abortable.ts';
 import { EXIT, MirrorError } from '../../../core/errors.ts';
-import type { Io } from '../../../session/terminal.ts';
+import type { ReadOnlyMirror } from '../../../query/result.ts';
+import { type Io, printWarning } from '../../../session/terminal.ts';
 import { parseLimit, parseTimeout, refuseTwoFormats } from '../../arguments.ts';
 import { type Format, formatOption, jsonFormatOption, rawOption, type Runner } from '../../options.ts';
 
@@ -66,6 +67,7 @@ async function runQuery(
       // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
       await printRows(io, result, { format, raw, limit }, signal);
+      await warnOfFirstCopy(io, mirror, sql);
       return EXIT.done;
     } finally {
       await mirror.close();
@@ -73,6 +75,19 @@ async function runQuery(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The answer stays alone on stdout. */
+async function warnOfFirstCopy({ stderr }: Io, mirror: ReadOnlyMirror, sql: string): Promise<void> {
+  const { readsCopied } = await import('../../../query/tables.ts');
+  if (!readsCopied(sql)) return;
+  const { firstCopyOf, progressOf, readCopied } = await import('../../../query/reads/ages.ts');
+  const copy = firstCopyOf(await readCopied(mirror));
+  if (copy === null) return;
+  printWarning(
+    stderr,
+    `The first copy is under way (${progressOf(copy)}): the answer counts only what has been copied so far.`,
+  );
 }
 
 function tooLate(timeout: string): MirrorError {

@@ -8,6 +8,7 @@ import type { ValueKind } from '../query/reads/relation.ts';
 import { type Cell, charactersOf } from '../query/result.ts';
 import { type FileColumn, misfit } from './columns.ts';
 import type { Encoder } from './encoder.ts';
+import { type Gatherer, InstantGatherer, PlainGatherer, type Stored, TextGatherer } from './gather.ts';
 
 /** A row group, which is in memory whole, ends at 5,000 rows or at 1 Mi characters. */
 const GROUP = { rows: 5000, characters: 1024 * 1024 } as const;
@@ -32,8 +33,6 @@ const TYPES: Readonly<Record<ValueKind, Partial<SchemaElement>>> = {
 /** The fastest level: the files grow by a few per cent. */
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-type Stored = string | number | bigint | boolean | null;
-
 /** Encodes rows as Parquet, compressed with Zstandard, one row group at a time. */
 export function parquetEncoder(file: FileHandle, table: string, columns: readonly FileColumn[]): Encoder {
   const bytes = new ByteWriter();
@@ -48,7 +47,7 @@ export function parquetEncoder(file: FileHandle, table: string, columns: readonl
     createdBy: 'inbox-mirror',
   });
   const storing = columns.map((column) => storerOf(table, column));
-  let group: Stored[][] = columns.map(() => []);
+  const gatherers = columns.map(({ kind }) => gathererOf(kind));
   let rows = 0;
   let characters = 0;
   const writeGroup = async (): Promise<void> => {
@@ -57,12 +56,11 @@ export function parquetEncoder(file: FileHandle, table: string, columns: readonl
         rowGroupSize: rows,
         columnData: columns.map(({ name, kind }, index) => ({
           name,
-          data: group[index] ?? [],
+          ...(gatherers[index]?.take() ?? { data: [] }),
           // The library compares texts in another order than Parquet: its bounds could hide rows.
           statistics: kind !== 'text' && kind !== 'json',
         })),
       });
-    group = columns.map(() => []);
     rows = 0;
     characters = 0;
     await flush();
@@ -73,7 +71,7 @@ export function parquetEncoder(file: FileHandle, table: string, columns: readonl
   };
   return {
     async add(row) {
-      for (const [index, store] of storing.entries()) group[index]?.push(store(row[index] ?? null));
+      for (const [index, store] of storing.entries()) gatherers[index]?.add(store(row[index] ?? null));
       rows += 1;
       characters += charactersOf(row);
       if (rows >= GROUP.rows || characters >= GROUP.characters) await writeGroup();
@@ -86,6 +84,11 @@ export function parquetEncoder(file: FileHandle, table: string, columns: readonl
   };
 }
 
+function gathererOf(kind: ValueKind): Gatherer {
+  if (kind === 'text' || kind === 'json') return new TextGatherer();
+  return kind === 'instant' ? new InstantGatherer() : new PlainGatherer();
+}
+
 type Converter = (cell: Exclude<Cell, null>) => Stored;
 
 /** How a cell becomes a value of the column's type; null: it does not fit. */
@@ -95,10 +98,7 @@ const CONVERTERS: Readonly<Record<ValueKind, Converter>> = {
   boolean: asBoolean,
   number: (cell) => (typeof cell === 'number' ? cell : null),
   integer: asInteger,
-  instant(cell) {
-    const ms = asMilliseconds(cell);
-    return ms === null ? null : BigInt(ms);
-  },
+  instant: asMilliseconds,
   day: asDays,
 };
 

@@ -12,6 +12,8 @@ import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 
 export interface RunOptions extends ServeOptions {
   readonly version: string;
+  /** Called with the address of the pages when they can be opened. */
+  readonly onListening: (address: string) => void;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface RunOptions extends ServeOptions {
 export async function runDaemon(
   io: Io,
   session: Session,
-  { version, metrics, onPlan }: RunOptions,
+  { version, metrics, onPlan, onListening }: RunOptions,
 ): Promise<number> {
   const { config, log } = session;
   try {
@@ -37,6 +39,7 @@ export async function runDaemon(
       version,
       role: () => role,
       damage: () => damage,
+      onListening,
     });
     watchKeyFile(io, session);
     const serving = serveUntilStopped(io, session, {

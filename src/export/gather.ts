@@ -27,7 +27,9 @@ const FIRST_BYTES = 64 * 1024;
 /** Marks a NULL among the ends of texts. */
 const NULL = -1;
 
-/** Texts: those that repeat are held once, for a dictionary. Where most differ, their UTF-8 is written at once. */
+/**
+ * Texts: those that repeat are held once, for a dictionary. Where most differ, each is encoded as it comes.
+ */
 export class TextGatherer implements Gatherer {
   #texts: (string | null)[] = [];
   readonly #known = new Map<string, string>();

@@ -91,11 +91,22 @@ function listGauges(registry: Registry): Update {
     'Rows that a person must accept before they are marked as deleted.',
     labels,
   );
+  const info = gauge(registry, 'inbox_info', 'Always 1: the name of each inbox.', ['inbox_id', 'inbox']);
   return ({ status: { judged, now } }) => {
-    for (const each of [age, fresh, promise, rows, held]) each.reset();
+    for (const each of [age, fresh, promise, rows, held, info]) each.reset();
     const shortest = new Map<ListName, number>();
-    for (const { list, inboxId, completeAsOf, freshness, promiseMs, rows: known, held: waits } of judged) {
+    for (const {
+      list,
+      inboxId,
+      inbox,
+      completeAsOf,
+      freshness,
+      promiseMs,
+      rows: known,
+      held: waits,
+    } of judged) {
       const of = { list, inbox_id: inboxId ?? '' };
+      if (inboxId !== null) info.set({ inbox_id: inboxId, inbox: inbox ?? '' }, 1);
       fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));
       held.set(of, waits);

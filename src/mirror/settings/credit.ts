@@ -4,7 +4,7 @@ import { readSetting, writeSetting } from './settings.ts';
 /** The setting that holds the credit. */
 const NAME = 'pace_credit';
 
-/** Requests that the pace allowed to scheduled work and that it had not sent at the instant `at`, epoch ms. */
+/** Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms. */
 export interface Credit {
   readonly requests: number;
   readonly at: number;

@@ -37,7 +37,7 @@ export interface Outlook {
   readonly oldestReading: number | null;
   /** The present pace, in requests an hour. */
   readonly anHour: number;
-  /** Requests that were missed, in a restart or an outage: they are sent first, as fast as the rate allows. */
+  /** Requests that a restart or an outage has left out: they are sent first, as fast as the rate allows. */
   readonly missed: number;
   readonly next: readonly PlannedReading[];
   /** Requests that one reading of every page costs, over how many days it is spread, and readings a day. */

@@ -58,7 +58,7 @@ test('on 80 columns status, tables, doctor and changes wrap every sentence', asy
   await program.run('sync');
   program.sandbox.applyEvents(20);
   await program.run('sync');
-  for (const command of ['status --all', 'tables', 'doctor', 'changes', 'sync']) {
+  for (const command of ['status --all', 'tables', 'doctor', 'changes', 'sync', 'export inboxes']) {
     const printed = await renderOnTerminal(program, 80, ...command.split(' '));
     const long = printed.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
     expect(long, command).toEqual([]);

@@ -37,7 +37,7 @@ describe('start', () => {
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
     await expect
-      .poll(() => daemon.log.filter(({ msg }) => msg === 'first copy complete').length, { timeout: 20_000 })
+      .poll(() => daemon.log.filter(({ msg }) => msg === 'first copy complete').length, { timeout: 40_000 })
       .toBe(1);
     expect(daemon.log.filter(({ msg, list }) => list !== undefined && msg.endsWith('complete'))).toHaveLength(
       7,

@@ -10,6 +10,11 @@ import { limitStopTime } from './stop.ts';
 import { watchKeyFile } from './watches/key-file.ts';
 import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 
+export interface RunOptions extends ServeOptions {
+  /** Called with the address of the pages when they can be opened. */
+  readonly onListening: (address: string) => void;
+}
+
 /**
  * The daemon's life, from the open session to the stop. Everything that it acquires is released in reverse
  * order when the caller closes the session.
@@ -19,7 +24,7 @@ import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 export async function runDaemon(
   io: Io,
   session: Session,
-  { metrics, onPlan }: ServeOptions,
+  { metrics, onPlan, onListening }: RunOptions,
 ): Promise<number> {
   const { config, log } = session;
   try {
@@ -33,6 +38,7 @@ export async function runDaemon(
       version: io.version,
       role: () => role,
       damage: () => damage,
+      onListening,
     });
     watchKeyFile(io, session);
     const serving = serveUntilStopped(io, session, {

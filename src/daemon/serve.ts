@@ -11,6 +11,7 @@ import type { Metrics } from './http/metrics.ts';
 import { finishWork } from './stop.ts';
 import { Pacer } from './sweeps/pacer.ts';
 import { watchFit } from './watches/budget-fit.ts';
+import { FirstCopy } from './watches/first-copy.ts';
 import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
@@ -19,7 +20,10 @@ import { postByHttp } from './webhook/post.ts';
 
 export interface ServeOptions {
   readonly metrics: Metrics;
-  /** Receives the cost of the schedules each time this process begins to serve, before its first request. */
+  /**
+   * Receives the cost of the schedules each time this process begins to serve, before its first request, and
+   * after the first copy of a new mirror.
+   */
   readonly onPlan: (plan: Load) => void;
 }
 
@@ -33,13 +37,17 @@ export async function serve(
   const { config, clock, log, names, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
   const crons = cronsOf(config.schedules, config.timezone);
-  const plan = await loadOf(mirror, crons, { budget, readPages: config.readPages }, clock.now());
+  const readLoad = (): Promise<Load> =>
+    loadOf(mirror, crons, { budget, readPages: config.readPages }, clock.now());
+  const plan = await readLoad();
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
+  const firstCopy = new FirstCopy({ log, clock, readLoad }, plan, onPlan);
   const onEvent = (event: PassEvent): void => {
     names.after(event);
     logPassEvent(event, log, 'debug');
     metrics.passEvent(event);
+    void firstCopy.after(event);
   };
   const pacer = new Pacer({ mirror, clock, budget, timezone: config.reportTimezone });
   const daemon = new Daemon({

@@ -7,6 +7,7 @@ import type { ValueKind } from '../query/reads/relation.ts';
 import { type Cell, charactersOf } from '../query/result.ts';
 import { type FileColumn, misfit } from './columns.ts';
 import type { Encoder, Sink } from './encoder.ts';
+import { type Gatherer, InstantGatherer, PlainGatherer, type Stored, TextGatherer } from './gather.ts';
 
 /** A row group, which is in memory whole, ends at 5,000 rows or at 1 Mi characters. */
 const GROUP = { rows: 5000, characters: 1024 * 1024 } as const;
@@ -31,8 +32,6 @@ const TYPES: Readonly<Record<ValueKind, Partial<SchemaElement>>> = {
 /** The fastest level: the files grow by a few per cent. */
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-type Stored = string | number | bigint | boolean | null;
-
 /** Encodes rows as Parquet, compressed with Zstandard, one row group at a time. */
 export function parquetEncoder(file: Sink, table: string, columns: readonly FileColumn[]): Encoder {
   const bytes = new ByteWriter();
@@ -47,7 +46,7 @@ export function parquetEncoder(file: Sink, table: string, columns: readonly File
     createdBy: 'inbox-mirror',
   });
   const storing = columns.map((column) => storerOf(table, column));
-  let group: Stored[][] = columns.map(() => []);
+  const gatherers = columns.map(({ kind }) => gathererOf(kind));
   let rows = 0;
   let characters = 0;
   const writeGroup = async (): Promise<void> => {
@@ -56,12 +55,11 @@ export function parquetEncoder(file: Sink, table: string, columns: readonly File
         rowGroupSize: rows,
         columnData: columns.map(({ name, kind }, index) => ({
           name,
-          data: group[index] ?? [],
+          ...(gatherers[index]?.take() ?? { data: [] }),
           // The library compares texts in another order than Parquet: its bounds could hide rows.
           statistics: kind !== 'text' && kind !== 'json',
         })),
       });
-    group = columns.map(() => []);
     rows = 0;
     characters = 0;
     await flush();
@@ -72,7 +70,7 @@ export function parquetEncoder(file: Sink, table: string, columns: readonly File
   };
   return {
     async add(row) {
-      for (const [index, store] of storing.entries()) group[index]?.push(store(row[index] ?? null));
+      for (const [index, store] of storing.entries()) gatherers[index]?.add(store(row[index] ?? null));
       rows += 1;
       characters += charactersOf(row);
       if (rows >= GROUP.rows || characters >= GROUP.characters) await writeGroup();
@@ -85,6 +83,11 @@ export function parquetEncoder(file: Sink, table: string, columns: readonly File
   };
 }
 
+function gathererOf(kind: ValueKind): Gatherer {
+  if (kind === 'text' || kind === 'json') return new TextGatherer();
+  return kind === 'instant' ? new InstantGatherer() : new PlainGatherer();
+}
+
 type Converter = (cell: Exclude<Cell, null>) => Stored;
 
 /** How a cell becomes a value of the column's type; null: it does not fit. */
@@ -94,10 +97,7 @@ const CONVERTERS: Readonly<Record<ValueKind, Converter>> = {
   boolean: asBoolean,
   number: (cell) => (typeof cell === 'number' ? cell : null),
   integer: asInteger,
-  instant(cell) {
-    const ms = asMilliseconds(cell);
-    return ms === null ? null : BigInt(ms);
-  },
+  instant: asMilliseconds,
   day: asDays,
 };
 

@@ -7,6 +7,7 @@ import { writeCoverDays } from './bookmarks/rounds.ts';
 import { iso } from '../database/instants.ts';
 import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './settings/address.ts';
+import { type Credit, readCredit, writeCredit } from './settings/credit.ts';
 import { BudgetReader } from './gate/budget-use.ts';
 import { ensureMirrorId, readMirrorId } from './settings/identity.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
@@ -88,6 +89,8 @@ export interface Mirror {
   beginEpoch(now: number): Promise<string>;
   /** Changes of conversations since an instant (epoch ms), by the hours between which they happened. */
   activity(since: number): Promise<ActivitySpan[]>;
+  /** The requests that scheduled work had missed; null on a mirror that no daemon has served yet. */
+  credit(): Promise<Credit | null>;
   /** How late changes of conversations since an instant (epoch ms) were seen at most, ascending. */
   delays(since: number): Promise<SeenDelay[]>;
   /**
@@ -144,6 +147,8 @@ export interface Writer extends Mirror {
    * Records over how many days one reading of every page is spread, for `status` and the view `freshness`.
    */
   saveCoverDays(days: number): Promise<void>;
+  /** Records the requests that scheduled work has missed, for the next daemon and the outlook. */
+  saveCredit(credit: Credit): Promise<void>;
   /** Writes what the planner has learned. */
   saveRates(rates: readonly StoredRate[]): Promise<void>;
   /** Marks suspects after a walk, and settles each by the service's answer. */
@@ -191,6 +196,7 @@ export function openMirror(database: Database): Mirror {
     names: new Names(database),
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
+    credit: () => readCredit(database),
     delays: (since) => readDelays(database, since),
     wrongIntervals: () => findWrongIntervals(database, database.dialect),
     deliveries: new DeliveryReader(database),
@@ -219,6 +225,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     sweeps: new Sweeps(fenced),
     bookmarks: new Bookmarks(fenced),
     saveCoverDays: (days) => fenced.write((tx) => writeCoverDays(tx, days)),
+    saveCredit: (credit) => fenced.write((tx) => writeCredit(tx, credit)),
     saveRates: (rates) => writeRates(fenced, rates),
     suspects: new Suspects(fenced),
     schedules: new Schedules(fenced),

@@ -12,6 +12,14 @@ export interface MeasuredDelay {
 
 const HOURS = DAY / HOUR;
 
+/** The delay of fewer changes is not shown to people: it is mostly chance, and often far too good. */
+const FEWEST_CHANGES = 10;
+
+/** True if the delays are of enough changes to be shown to people. */
+export function isTelling({ changes }: Pick<MeasuredDelay, 'changes'>): boolean {
+  return changes >= FEWEST_CHANGES;
+}
+
 /**
  * Sums up the delays of the 24 hours before `now` (epoch ms); null if there are none.
  * @param ascending by their length

@@ -13,7 +13,7 @@ import { type SpentRequests, spentRequests } from './spent.ts';
 export interface WholeStatus extends JudgedStatus {
   readonly spent: SpentRequests;
   /** The pages of conversations that are read singly; null: there are none. */
-  readonly outlook: Pick<Outlook, 'pages' | 'rows' | 'current' | 'oldestReading'> | null;
+  readonly outlook: Pick<Outlook, 'pages' | 'rows' | 'current' | 'oldestReading' | 'missed'> | null;
   /** The page that the daemon reads next; null: no daemon runs, or it cannot send now. */
   readonly nextReading: PlannedReading | null;
 }

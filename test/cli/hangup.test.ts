@@ -30,6 +30,8 @@ test.each([
     terminal.onData((text) => (shown += text));
 
     await saw(/conversations .*complete/);
+    await saw(/Open http:\/\/127\.0\.0\.1:\d+ in a browser\./);
+    await saw(/first copy complete/);
     process.kill(terminal.pid, 'SIGHUP');
     await saw(/SIGHUP: reloading the API key/);
     // The types leave this method out.

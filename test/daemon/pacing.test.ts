@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
+import { cronsOf } from '../../src/sync/planning/cron.ts';
+import { type Outlook, readOutlook } from '../../src/sync/planning/pages/outlook.ts';
 import { readWaiting } from '../../src/sync/planning/waiting.ts';
 import { daemonHouse, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
@@ -71,12 +73,68 @@ test('after a first filling the rest of the day is spread, and later days are ev
   await clock.sleep(3 * DAY);
   const [first, ...rest] = byHour(house, begin, begin + DAY);
   expect(first).toBeGreaterThanOrEqual(66);
+  expect(first).toBeLessThanOrEqual(66 + 1.2 * SHARE);
   expect(Math.min(...rest)).toBeGreaterThanOrEqual(0.4 * SHARE);
   expect(Math.max(...rest)).toBeLessThanOrEqual(1.6 * SHARE);
   const steady = byHour(house, begin + 2 * DAY, begin + 3 * DAY);
   expect(Math.min(...steady)).toBeGreaterThanOrEqual(0.7 * SHARE);
   expect(Math.max(...steady)).toBeLessThanOrEqual(1.3 * SHARE);
 }, 180_000);
+
+/** The outlook of a house that reads single pages. */
+async function outlookOf({ database, clock, schedules }: TestHouse): Promise<Outlook> {
+  return await readOutlook(openMirror(database), {
+    budget: { ...LIMITS, perSecond: 1 },
+    stretches: true,
+    cron: cronsOf(schedules, 'UTC').conversations,
+    timezone: 'UTC',
+    now: clock.now(),
+  });
+}
+
+/** The requests of a span. */
+function sentBetween({ sandbox }: TestHouse, from: number, until: number): number {
+  return sandbox.arrivals.filter(({ at }) => at >= from && at < until).length;
+}
+
+test('a first copy leaves nothing to make up, a restart only its own length, and the outlook says so', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: [600], perDay: 500 },
+    limits: LIMITS,
+    schedules: { conversations: '0 3 * * *' },
+    readPages: true,
+    pollMs: MINUTE / 2,
+  });
+  const { clock } = house;
+  let daemon = await house.start();
+  await clock.sleep(5 * MINUTE);
+  const copied = clock.now();
+  expect(sentBetween(house, 0, copied), 'the first copy').toBeGreaterThanOrEqual(62);
+  expect((await outlookOf(house)).missed).toBeLessThan(2);
+  const promised = (await outlookOf(house)).next[0]!.at;
+  await clock.sleep(30 * MINUTE);
+  expect(sentBetween(house, copied, clock.now())).toBeLessThanOrEqual(0.8 * SHARE);
+  const next = house.sandbox.arrivals.find(({ at }) => at >= copied)!;
+  expect(Math.abs(next.at - promised)).toBeLessThanOrEqual(MINUTE);
+
+  await daemon.stop();
+  const stopped = clock.now();
+  daemon = await house.start();
+  await clock.sleep(15 * MINUTE);
+  expect(sentBetween(house, stopped, clock.now()), 'a restart').toBeLessThanOrEqual(0.5 * SHARE);
+
+  await daemon.stop();
+  await clock.sleep(30 * MINUTE);
+  const { missed, next: readings } = await outlookOf(house);
+  expect(missed).toBeGreaterThan(0.3 * SHARE);
+  expect(missed).toBeLessThan(0.7 * SHARE);
+  const from = clock.now();
+  expect(Math.abs(readings.filter(({ at }) => at < from + MINUTE).length - missed)).toBeLessThan(1.5);
+  await house.start();
+  await clock.sleep(6 * MINUTE);
+  const made = sentBetween(house, from, clock.now()) - missed;
+  expect(Math.abs(made - SHARE / 10), 'half an hour').toBeLessThanOrEqual(3);
+});
 
 test('a first filling larger than a day leaves other lists an hour of the budget', async () => {
   const house = await daemonHouse({

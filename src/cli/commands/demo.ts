@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { type Io, paint, printLine, wrapped } from '../../session/terminal.ts';
+import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
@@ -17,28 +17,29 @@ const COMMAND = 'inbox-mirror demo';
 const QUESTIONS = [
   {
     question: 'How much is open, and where?',
-    sql: 'SELECT inbox, open, pending, closed, unassigned FROM backlog_now ORDER BY open DESC, inbox',
+    sql: `SELECT inbox, open, pending, closed, unassigned
+FROM backlog_now ORDER BY open DESC, inbox`,
   },
   {
     question: 'Who has the most open work?',
-    sql:
-      'SELECT assignee, assignee_id, inbox, open, pending FROM assignee_workload ' +
-      'ORDER BY open DESC, assignee LIMIT 5',
+    sql: `SELECT assignee, assignee_id, inbox, open, pending
+FROM assignee_workload ORDER BY open DESC, assignee LIMIT 5`,
   },
   {
     question: 'Which tags are used most?',
-    sql: `SELECT tag, sum(conversations) AS conversations, sum(not_closed) AS not_closed FROM tag_volume
-GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
+    sql: `SELECT tag, sum(conversations) AS conversations, sum(not_closed) AS not_closed
+FROM tag_volume GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
   },
 ];
 
 const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation, field,
   coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
-FROM changes JOIN inboxes i ON i.id = changes.inbox_id WHERE list = 'conversations' ORDER BY changes.id`;
+FROM changes JOIN inboxes i ON i.id = changes.inbox_id
+WHERE list = 'conversations' ORDER BY changes.id`;
 
-const PRESENCE =
-  'A row of presence with after = present is a new conversation; with after = missing, one that is gone. ' +
-  'Events that follow each other on one conversation before it is read can be one row, or none.';
+const PRESENCE = `A row of presence with after = present is a new conversation, one with
+after = missing a conversation that is gone. Several events on one conversation
+before it is read can be one row, or none.`;
 
 export function addDemo(program: Command, run: Runner): void {
   program
@@ -69,7 +70,7 @@ async function runDemo(io: Io, file: string): Promise<number> {
     changeData(sandbox);
     await sync(demo);
     await answer(io, path, 'What changed?', LATEST_CHANGES);
-    printLine(io.stdout, wrapped(io.stdout, PRESENCE));
+    printLine(io.stdout, PRESENCE);
     heading(io, '4. Next steps');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
@@ -168,10 +169,11 @@ function heading(io: Io, text: string): void {
 function nextSteps(file: string): string {
   return [
     `\nThe copy is in ${file}. Query it again:`,
-    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM unassigned_age LIMIT 5"`,
+    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM budget"`,
     `  DATABASE_URL=file:${file} npx inbox-mirror tables`,
-    'or open it with any SQLite program. ' +
-      'For your own inboxes, put INBOX_API_URL and INBOX_API_KEY into .env and run:',
-    '  npx inbox-mirror sync',
+    'or open it with any SQLite program. For your own inboxes:',
+    '  npx inbox-mirror init     # asks for address and key, and writes .env',
+    '  npx inbox-mirror start    # copies the inboxes, keeps the copy fresh and serves',
+    '                            # pages for people at http://127.0.0.1:8787',
   ].join('\n');
 }

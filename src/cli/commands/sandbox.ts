@@ -38,7 +38,10 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const data = `${plural(inboxes.length, 'inbox')} with ${plural(rows, 'conversation')}`;
   const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
   printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
-  printLine(io.stdout, `In another terminal:\n  ${variables} npx inbox-mirror sync\n`);
+  printLine(io.stdout, `In another terminal:\n  export ${variables}`);
+  printLine(io.stdout, '  npx inbox-mirror sync     # copies it once');
+  printLine(io.stdout, '  npx inbox-mirror start    # copies it, keeps the copy fresh and serves');
+  printLine(io.stdout, '                            # pages for people at http://127.0.0.1:8787\n');
   if (options.activity === 0)
     printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
   printLine(io.stdout, 'Ctrl-C stops it and discards its data.');

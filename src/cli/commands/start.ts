@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Session } from '../../session/session.ts';
-import type { Io } from '../../session/terminal.ts';
+import { type Io, paint, printLine } from '../../session/terminal.ts';
 import type { Load } from '../../sync/planning/load.ts';
 import type { Runner } from '../options.ts';
 
@@ -34,7 +34,11 @@ async function runStart(io: Io): Promise<number> {
   const serve = async (session: Session): Promise<number> => {
     const { config, clock } = session;
     const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
-    return await runDaemon(io, session, { metrics, onPlan });
+    const onListening = (address: string): void => {
+      if (io.stdout.isTTY === true)
+        printLine(io.stdout, `${paint(io.stdout, 'bold', `Open ${address} in a browser.`)}\n`);
+    };
+    return await runDaemon(io, session, { metrics, onPlan, onListening });
   };
   return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
 }

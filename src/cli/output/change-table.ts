@@ -25,13 +25,17 @@ interface Row {
 const LIST_WORDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
 
 /**
- * Prints changes as aligned columns. On a terminal too narrow for them, each change fills two lines. The
- * layout and the widths of the first changes hold for all later ones, which can only widen a column.
+ * Prints changes as aligned columns. On a terminal, what a change shares with the one above is left blank. If
+ * the terminal is too narrow for the columns, changes of one item that were seen together stand below a line
+ * that names them. The layout and the widths of the first changes hold for all later ones, which can only
+ * widen a column.
  */
 export class ChangeTable {
   readonly #output: Output;
   #widths: number[] | null = null;
   #isNarrow = false;
+  /** The change above, on a terminal. */
+  #above: Row | null = null;
 
   /**
    * @param inboxes the inboxes of a mirror that is followed: the titles come before the first change, so that
@@ -71,13 +75,25 @@ export class ChangeTable {
     const bold = (text: string): string => (isHead ? paint(output, 'bold', text) : text);
     const [id, seen, inbox, , field, change] = row.cells.map((cell, index) => this.#pad(cell, index));
     const item = this.#item(row);
-    if (!this.#isNarrow) return bold([id, seen, inbox, item, field, change].join(GAP).trimEnd());
-    const before = `${id}${GAP}${seen}${GAP}`;
+    const above = this.#above?.cells;
+    const isSameTime = above?.[1] === row.cells[1];
+    const isSameItem = isSameTime && above?.[2] === row.cells[2] && above[3] === row.cells[3];
+    if (output.isTTY === true) this.#above = row;
+    if (!this.#isNarrow) {
+      const blank = (cell: string, isSame: boolean): string =>
+        isSame ? ' '.repeat(stringWidth(cell)) : cell;
+      const [at, where] = [blank(seen ?? '', isSameTime), blank(inbox ?? '', isSameItem)];
+      const what = isSameItem ? this.#pad('', 3) : item;
+      return bold([id, at, where, what, field, change].join(GAP).trimEnd());
+    }
+    const below = `${GAP}${id}${GAP}${row.cells[4]}${GAP}${row.cells[5]}`;
+    if (isSameItem) return below;
+    const before = `${seen}${GAP}`;
     const room = (output.columns ?? 0) - stringWidth(before) - GAP.length - stringWidth(row.cells[3]);
     const shown = stringWidth(row.cells[2]) <= room ? row.cells[2] : row.shortInbox;
     const fitted = shown === '' || room < 1 ? '' : `${cliTruncate(shown, room)}${GAP}`;
     const dim = isHead ? before : paint(output, 'dim', before);
-    return bold(`${dim}${fitted}${item.trimEnd()}\n    ${row.cells[4]}${GAP}${row.cells[5]}`);
+    return bold(`${dim}${fitted}${item.trimEnd()}\n${below}`);
   }
 
   /** The item, which leads to its page at the service. */

@@ -1,10 +1,10 @@
-import { SECOND } from '../../core/clock.ts';
+import { HOUR, SECOND } from '../../core/clock.ts';
 import { type GateState, judgeGate } from '../../core/gate-state.ts';
 import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
-import type { MeasuredDelay } from '../../status/delay.ts';
+import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
@@ -44,7 +44,7 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
   if (!isOpen(report)) lines.push(`gate      ${gateWords(output, report)}: nothing is read before it opens`);
-  if (outlook.pages > 0) lines.push(scheduleLine(outlook), budgetLine(outlook));
+  if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
   lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
     const name = asCell(names.get(inboxId) ?? 'no name');
@@ -110,6 +110,17 @@ export function pagesWords(
   );
 }
 
+function paceLine({ anHour, missed }: Outlook): string {
+  const pace = plural(Math.round(anHour), 'request');
+  const first = Math.floor(missed) < 2 ? '' : `; ${missedWords(missed)}`;
+  return `pace      ${pace} an hour${anHour < 1 ? '' : `, one in about ${duration(HOUR / anHour)}`}${first}`;
+}
+
+/** Requests that a restart or an outage left to make up, for people. */
+export function missedWords(missed: number): string {
+  return `${plural(Math.floor(missed), 'request')} missed in a restart or an outage, sent first`;
+}
+
 function scheduleLine({ cover }: Outlook): string {
   const { requests, days, aDay } = cover;
   const times = aDay === 1 ? 'once a day' : `${Math.round(10 * aDay) / 10} times a day`;
@@ -130,9 +141,11 @@ function delayLine(delay: MeasuredDelay | null): string {
 }
 
 /** How late changes were seen, for people. */
-export function delayWords({ changes, medianMs, p95Ms }: MeasuredDelay): string {
-  const seen = `half were seen within ${duration(medianMs)}, 95 % within ${duration(p95Ms)}`;
-  return `${plural(changes, 'change')} in the last 24 h: ${seen}`;
+export function delayWords(delay: MeasuredDelay): string {
+  const seen = isTelling(delay)
+    ? `half were seen within ${duration(delay.medianMs)}, 95 % within ${duration(delay.p95Ms)}`
+    : 'too few changes yet to tell how late they are seen';
+  return `${plural(delay.changes, 'change')} in the last 24 h: ${seen}`;
 }
 
 function spentLine(spent: readonly SpentKind[]): string {
@@ -175,7 +188,8 @@ export function outlookAsJson(report: OutlookReport): string {
     rows: outlook.rows,
     current_share: outlook.current,
     oldest_reading: outlook.oldestReading === null ? null : new Date(outlook.oldestReading).toISOString(),
-    requests_next_hour: outlook.anHour,
+    requests_next_hour: outlook.anHour + outlook.missed,
+    requests_missed: outlook.missed,
     next: outlook.next.map((reading) => readingRecord(reading)),
     cover: {
       requests: outlook.cover.requests,

@@ -5,17 +5,17 @@ import { type Column, renderTable } from './table.ts';
 
 /**
  * Prints each schedule with the requests that a pass costs and its next slots: three if the terminal is wide
- * enough. Then prints whether the schedules fit the day's budget.
+ * enough. Then prints whether the schedules fit the day's budget. Of a new mirror the costs are unknown: only
+ * the schedules are printed.
  * @param timezone of the schedules, and of the printed slots
  */
 export function printPlan(output: Output, load: Load, timezone: string, now: number): void {
+  const costs = ['lists', 'requests per run', 'per day'].map((title) => ({ title, align: 'right' as const }));
   const columns: Column[] = [
     { title: 'list' },
     { title: 'schedule' },
     { title: `next (${timezone})` },
-    { title: 'lists', align: 'right' },
-    { title: 'requests per run', align: 'right' },
-    { title: 'per day', align: 'right' },
+    ...(load.isNew ? [] : costs),
   ];
   const tableOf = (slots: number): string =>
     renderTable(
@@ -28,9 +28,7 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
           .slice(0, slots)
           .map((at) => wallClock(at, now, timezone))
           .join(', '),
-        thousands(kind.lists),
-        thousands(kind.requestsPerPass),
-        thousands(Math.round(kind.requestsPerPass * kind.passesPerDay)),
+        ...(load.isNew ? [] : costsOf(kind)),
       ]),
     );
   // A narrow terminal has no room for three slots.
@@ -39,7 +37,16 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
   for (const line of verdict(output, load)) printLine(output, wrapped(output, line));
 }
 
+function costsOf({ lists, requestsPerPass, passesPerDay }: KindLoad): string[] {
+  return [lists, requestsPerPass, Math.round(requestsPerPass * passesPerDay)].map(thousands);
+}
+
 function verdict(output: Output, load: Load): string[] {
+  if (load.isNew)
+    return [
+      'The mirror is new: the first copy reads every list once, as fast as the limits allow. ' +
+        'The cost of the schedules is known after it.',
+    ];
   const { kinds, wanted, available, complete } = load;
   const needed = thousands(Math.round(wanted));
   const sum = `${needed} requests a day of the ${thousands(available)} that scheduled work may use`;

@@ -130,7 +130,7 @@ export class Bars {
       `budget ${thousands(sent)} of ${thousands(this.#pace.budget.perDay)}`,
       left === null
         ? `${plural(this.#requests, 'page')}, ${plural(this.#rows, 'row')}, total unknown`
-        : `about ${duration((left / this.#pace.budget.perSecond) * SECOND)} left`,
+        : timeLeft((left / this.#pace.budget.perSecond) * SECOND),
     ];
   }
 
@@ -144,6 +144,10 @@ export class Bars {
     }
     return left;
   }
+}
+
+function timeLeft(ms: number): string {
+  return ms < SECOND ? 'less than 1 s left' : `about ${duration(ms)} left`;
 }
 
 function figuresOf({ pages, items, expected, state }: ListState): string {

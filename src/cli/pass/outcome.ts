@@ -36,7 +36,7 @@ interface Words {
   readonly timezone: string;
 }
 
-/** Prints a pass as a table, then its warnings and its cost. */
+/** Prints a pass as a table, then to stderr its warnings and its cost: a pipe gets the table alone. */
 function printReport({ stdout, stderr }: Streams, report: PassReport, words: Words): void {
   const { cost, inboxName } = words;
   const { lists, stopped } = report;
@@ -44,11 +44,12 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
   if (shown.length > 0) {
     const rows = shown.map((list) => row(stdout, list, inboxName));
     printLine(stdout, renderTable(stdout, COLUMNS, rows));
-    printLine(stdout, '');
+    printLine(stderr, '');
   }
   for (const list of lists) printTrouble(stderr, list, inboxName);
   const complete = lists.filter(isComplete).length;
-  if (stopped === null) printLine(stdout, `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`);
+  const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
+  if (stopped === null) printLine(stderr, wrapped(stderr, summary));
   else printStop(stderr, report, words);
 }
 

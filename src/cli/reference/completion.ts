@@ -24,7 +24,7 @@ function wordsOf({ name, args, options }: Outlined, all: readonly Outlined[]): s
 function bashScript(top: readonly Outlined[], all: readonly Outlined[]): string {
   const names = top.map(({ name }) => name).join(' ');
   const cases = all.map((one) => `    '${one.name}') words='${wordsOf(one, all).join(' ')}' ;;`);
-  const values = choicesOf(all).map(([option, choices]) => `    ${option}) words='${choices.join(' ')}' ;;`);
+  const values = choicesOf(all).map(([where, choices]) => `    '${where}') words='${choices.join(' ')}' ;;`);
   return `# bash completion of inbox-mirror. Load it with: source <(inbox-mirror completion bash)
 _inbox_mirror() {
   local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}"
@@ -36,7 +36,7 @@ _inbox_mirror() {
     '') words='${names} --help --version' ;;
 ${cases.join('\n')}
   esac
-  case "$before" in
+  case "$command $before" in
 ${values.join('\n')}
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -47,12 +47,14 @@ complete -o default -F _inbox_mirror inbox-mirror
 
 function zshScript(top: readonly Outlined[], all: readonly Outlined[]): string {
   const described = top.map((one) => `    '${one.name}:${quoted(summaryOf(one)).replaceAll(':', '\\:')}'`);
-  const cases = all.map((one) => `    '${one.name}') words=(${wordsOf(one, all).join(' ')}) ;;`);
-  const values = choicesOf(all).map(([option, choices]) => `    ${option}) words=(${choices.join(' ')}) ;;`);
+  const cases = all.map((one) => `    '${one.name}') offered=(${wordsOf(one, all).join(' ')}) ;;`);
+  const values = choicesOf(all).map(
+    ([option, choices]) => `    ${option}) offered=(${choices.join(' ')}) ;;`,
+  );
   return `#compdef inbox-mirror
 # zsh completion of inbox-mirror. Load it with: source <(inbox-mirror completion zsh)
 _inbox_mirror() {
-  local -a commands words
+  local -a commands offered
   commands=(
 ${described.join('\n')}
   )
@@ -61,15 +63,14 @@ ${described.join('\n')}
     return
   fi
   local command="$words[2]" before="$words[CURRENT-1]" third="$words[3]"
-  words=()
   case "$command $third" in ${subcommands(all).join('|')}) command="$command $third" ;; esac
   case "$command" in
 ${cases.join('\n')}
   esac
-  case "$before" in
+  case "$command $before" in
 ${values.join('\n')}
   esac
-  compadd -a words
+  compadd -a offered
   _files
 }
 compdef _inbox_mirror inbox-mirror
@@ -96,12 +97,13 @@ function fishScript(top: readonly Outlined[], all: readonly Outlined[]): string 
   return `${head}\n${lines.join('\n')}\n`;
 }
 
-/** The options whose values are known, once each. */
-function choicesOf(all: readonly Outlined[]): [option: string, choices: readonly string[]][] {
-  const known = new Map<string, readonly string[]>();
-  for (const { options } of all)
-    for (const { long, argChoices } of options) if (long != null && argChoices) known.set(long, argChoices);
-  return [...known];
+/** The options whose values are known, each behind its command. `--format` has several sets. */
+function choicesOf(all: readonly Outlined[]): [commandAndOption: string, choices: readonly string[]][] {
+  return all.flatMap(({ name, options }) =>
+    options.flatMap(({ long, argChoices }): [string, readonly string[]][] =>
+      long != null && argChoices ? [[`${name} ${long}`, argChoices]] : [],
+    ),
+  );
 }
 
 function subcommands(all: readonly Outlined[]): string[] {

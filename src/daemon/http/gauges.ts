@@ -97,13 +97,15 @@ function listGauges(registry: Registry): Update {
     'Walks over all pages that have failed since the list was last complete.',
     labels,
   );
+  const info = gauge(registry, 'inbox_info', 'Always 1: the name of each inbox.', ['inbox_id', 'inbox']);
   return ({ status: { judged, now } }) => {
-    for (const each of [age, fresh, promise, rows, held, failed]) each.reset();
+    for (const each of [age, fresh, promise, rows, held, failed, info]) each.reset();
     const shortest = new Map<ListName, number>();
-    for (const { list, inboxId, ...state } of judged) {
+    for (const { list, inboxId, inbox, ...state } of judged) {
       const { completeAsOf, freshness, promiseMs, rows: known, held: waits, failures } = state;
       const of = { list, inbox_id: inboxId ?? '' };
       failed.set(of, failures?.walks ?? 0);
+      if (inboxId !== null) info.set({ inbox_id: inboxId, inbox: inbox ?? '' }, 1);
       fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));
       held.set(of, waits);

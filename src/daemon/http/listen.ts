@@ -11,6 +11,15 @@ import { createEndpoints, type Endpoints, type Role } from './server.ts';
 /** A stand-by that has taken over tries to open the endpoints once in this many ms. */
 const RETRY_MS = 10 * SECOND;
 
+interface OpenEndpointsOptions {
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly role: () => Role;
+  readonly damage: () => string | null;
+  /** Called with the address when the endpoints answer. */
+  readonly onListening: (address: string) => void;
+}
+
 /**
  * Opens the HTTP endpoints of a daemon that may still have to stand by. The caller calls `listen` each time
  * the daemon gets the lease. If the port was in use, `listen` throws. In a daemon that has stood by, it
@@ -18,7 +27,7 @@ const RETRY_MS = 10 * SECOND;
  */
 export async function openEndpoints(
   session: Session,
-  daemon: { metrics: Metrics; version: string; role: () => Role; damage: () => string | null },
+  daemon: OpenEndpointsOptions,
 ): Promise<{ listen(hasStoodBy: boolean): Promise<void> }> {
   const { config, clock, log, mirror, keyUse, defer } = session;
   let listening: Endpoints | null = null;
@@ -47,6 +56,7 @@ export async function openEndpoints(
     const address = await endpoints.listen();
     listening = endpoints;
     log.info({ address }, 'answering /, /healthz, /readyz, /metrics, /status.json and /changes');
+    daemon.onListening(address);
   };
   // The active daemon may use the same port.
   let failure: unknown = null;

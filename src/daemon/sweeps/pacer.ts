@@ -1,9 +1,9 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
-import type { Mirror } from '../../mirror/mirror.ts';
+import type { Writer } from '../../mirror/mirror.ts';
 import type { Client } from '../../sync/deps.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
-import { paceOf, supplyOf } from '../../sync/planning/pace.ts';
+import { missedUntil, mostCredit, paceOf, supplyOf } from '../../sync/planning/pace.ts';
 import {
   FLAT,
   intensityOf,
@@ -21,7 +21,7 @@ const READ_EVERY_MS = MINUTE;
 const LEARN_EVERY_MS = DAY;
 
 export interface PacerDeps {
-  readonly mirror: Pick<Mirror, 'activity' | 'budget'>;
+  readonly mirror: Pick<Writer, 'activity' | 'budget' | 'credit' | 'saveCredit'>;
   readonly clock: Clock;
   readonly budget: Budget;
   /** The time zone whose hours of the week the profile learns. */
@@ -31,6 +31,7 @@ export interface PacerDeps {
 /**
  * Spreads the requests of scheduled sweeps over the day. Tokens accrue at the pace (`sync/planning/pace.ts`),
  * at most an hour's worth, so that an hour without requests is made up at once and a longer one over the day.
+ * The mirror keeps them over a restart. A new mirror has none, because nothing was missed.
  */
 export class Pacer {
   readonly #deps: PacerDeps;
@@ -67,7 +68,8 @@ export class Pacer {
 
   /**
    * Waits until a scheduled request may go to the gate. One of a list's first filling goes at once while more
-   * than an hour's share of the budget is left.
+   * than an hour's share of the budget is left. It takes a token if there is one: while lists are filled
+   * faster than the pace, nothing is missed.
    * @throws the signal's reason
    */
   async take(first: boolean, signal: AbortSignal): Promise<void> {
@@ -80,16 +82,20 @@ export class Pacer {
         await this.#readLedger();
         if (first && this.#left > hourlyShare(budget)) break;
         const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
-        if (waitMs <= 0) {
-          if (this.#bucket !== null) this.#bucket.tokens -= 1;
-          break;
-        }
+        if (waitMs <= 0) break;
         await clock.sleep(waitMs, signal);
       }
-      this.#left -= 1;
+      this.#spend();
     } finally {
       this.#queue.splice(this.#queue.indexOf(ticket), 1);
     }
+  }
+
+  /** Puts a token back that {@link take} has given, because no request could use it. */
+  giveBack(): void {
+    const bucket = this.#accrue();
+    if (bucket !== null) bucket.tokens = Math.min(mostCredit(bucket.anHour), bucket.tokens + 1);
+    this.#left += 1;
   }
 
   /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
@@ -101,11 +107,20 @@ export class Pacer {
     return Math.min(untilRead, Math.ceil(((tokens - bucket.tokens) * HOUR) / bucket.anHour));
   }
 
+  #spend(): void {
+    const bucket = this.#accrue();
+    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    this.#left -= 1;
+  }
+
   #accrue() {
     const bucket = this.#bucket;
     if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
-    bucket.tokens = Math.min(capacity(bucket), bucket.tokens + ((at - bucket.at) * bucket.anHour) / HOUR);
+    bucket.tokens = Math.min(
+      mostCredit(bucket.anHour),
+      bucket.tokens + ((at - bucket.at) * bucket.anHour) / HOUR,
+    );
     bucket.at = at;
     return bucket;
   }
@@ -123,13 +138,18 @@ export class Pacer {
     const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
-    // After a start the bucket lacks what the last hour's requests took, in whatever process.
-    const tokens =
-      this.#accrue()?.tokens ??
-      Math.max(0, capacity({ anHour }) - (await mirror.budget.scheduledSince(now - HOUR)));
-    this.#bucket = { tokens: Math.min(tokens, capacity({ anHour })), at, anHour };
+    const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
+    await mirror.saveCredit({ requests: tokens, at: now });
+    this.#bucket = { tokens: Math.min(tokens, mostCredit(anHour)), at, anHour };
     this.#left = supply.left;
     this.#readAt = at;
+  }
+
+  /** The tokens after a start: restarts gain nothing, because the requests since the record count. */
+  async #missed(anHour: number, now: number): Promise<number> {
+    const { mirror } = this.#deps;
+    const credit = await mirror.credit();
+    return credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   }
 
   async #learn(): Promise<void> {
@@ -141,11 +161,6 @@ export class Pacer {
     this.#timeline = null;
     this.#learnAt = clock.monotonic() + LEARN_EVERY_MS;
   }
-}
-
-/** The bucket holds an hour's worth of tokens, and at least one. */
-function capacity({ anHour }: { anHour: number }): number {
-  return Math.max(1, anHour);
 }
 
 /** A client whose every request waits for `take` before it goes to the gate. */

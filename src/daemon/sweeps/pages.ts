@@ -31,7 +31,7 @@ export interface PageReadsDeps extends ReadPages {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: Pick<Pacer, 'take' | 'timeline' | 'requestsUntil'>;
+  readonly pacer: Pick<Pacer, 'take' | 'giveBack' | 'timeline' | 'requestsUntil'>;
   readonly onEvent: (event: PassEvent) => void;
   /** The list is being swept, or rests. */
   readonly isBusy: (key: ListKey) => boolean;
@@ -137,7 +137,11 @@ export class PageReads {
       return false;
     }
     const page = this.#next();
-    if (page === null) return false;
+    if (page === null) {
+      // With one list, the other read has it.
+      this.#deps.pacer.giveBack();
+      return false;
+    }
     read.inboxId = page.inboxId;
     try {
       await this.#readPage(page, signal);

@@ -21,6 +21,7 @@ const WORDS: Readonly<Record<string, (value: never, now: number, zone: string) =
   change: (id: number) => `change ${id}`,
   failure: (times: number) => `attempt ${times} failed`,
   waitMs: (ms: number) => `next attempt in ${duration(ms)}`,
+  ms: (ms: number) => `in ${duration(ms)}`,
   begun: (at: string, now: number) => `begun ${fromNow(new Date(at), now)}`,
   since: (at: string, now: number, zone: string) => `since ${clockTime(new Date(at), now, zone)}`,
   until: (at: string, now: number, zone: string) =>

@@ -25,6 +25,8 @@ export interface Load {
   readonly pages: PagesLoad | null;
   /** False if some list was never complete: it counts as one page. */
   readonly complete: boolean;
+  /** No list was ever complete: the costs are unknown. */
+  readonly isNew: boolean;
 }
 
 /** The load of single pages of conversations. */
@@ -101,6 +103,7 @@ export async function loadOf(
             areWhole: conversations.length > 0 && byPage.length === 0,
           },
     complete: lists.every(({ known }) => known),
+    isNew: lists.every(({ known }) => !known),
   };
 }
 

@@ -1,5 +1,7 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import type { WindowByHour } from '../../mirror/gate/budget-use.ts';
+import { HOUR } from '../../core/clock.ts';
+import type { BudgetReader, WindowByHour } from '../../mirror/gate/budget-use.ts';
+import type { Credit } from '../../mirror/settings/credit.ts';
 
 /**
  * The pace: how many requests an hour the daemon's scheduled sweeps may send, so that the day's budget lasts
@@ -44,4 +46,25 @@ export function supplyOf(
   budget: Pick<Budget, 'perDay' | 'reserved'>,
 ): Supply {
   return { left: scheduledCap(budget) - sent, leaving };
+}
+
+/** The most requests that can be made up at once: those of an hour at this pace, and at least one. */
+export function mostCredit(anHour: number): number {
+  return Math.max(1, anHour);
+}
+
+/**
+ * Requests that scheduled work has missed until `now` (epoch ms): the recorded ones, and the pace since then
+ * less the requests sent since then. 0 for a mirror without a record: nothing was missed there.
+ */
+export async function missedUntil(
+  { requests, at }: Credit,
+  budget: Pick<BudgetReader, 'scheduledSince'>,
+  anHour: number,
+  now: number,
+): Promise<number> {
+  // A clock that was set back may be before the record.
+  const accrued = (anHour * Math.max(0, now - at)) / HOUR;
+  const missed = requests + accrued - (await budget.scheduledSince(at));
+  return Math.min(mostCredit(anHour), Math.max(0, missed));
 }

@@ -3,6 +3,7 @@ import { HOUR } from '../../core/clock.ts';
 import { duration, plural, thousands } from '../../core/humanize.ts';
 import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
+import { isTelling } from '../../status/delay.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
@@ -74,11 +75,7 @@ function totals(
       thousands(sent),
       `of ${thousands(budget.perDay)}; ${thousands(requestsLeft(budget, sent))} left`,
     ],
-    [
-      'Changes seen late by',
-      delay === null ? 'no change' : duration(delay.medianMs),
-      delay === null ? 'in 24 hours' : `half of them at most; 95 % at most ${duration(delay.p95Ms)}`,
-    ],
+    ['Changes seen late by', ...delayFigure(delay)],
     ['Fresh lists', `${fresh} of ${judged.length}`, ''],
     [
       'Gate',
@@ -98,6 +95,14 @@ function totals(
         </div>`,
     )}
   </dl>`;
+}
+
+function delayFigure(delay: WholeStatus['delay']): readonly [value: string, note: string] {
+  if (delay === null) return ['no change', 'in 24 hours'];
+  const changes = plural(delay.changes, 'change');
+  if (!isTelling(delay)) return ['too few changes yet', `${changes} in 24 hours`];
+  const note = `half of ${changes} at most; 95 % at most ${duration(delay.p95Ms)}`;
+  return [duration(delay.medianMs), note];
 }
 
 const GATE = {

@@ -270,7 +270,7 @@ test('--inbox takes a name in any case, and says which inboxes fit or are near',
   await program.run('sync');
   const [support, billing, third] = program.sandbox.world.inboxes.values();
   program.sandbox.applyEvents(20);
-  expect((await program.run('sync', '--inbox', 'support')).stdout).toContain('4 of 4 lists complete');
+  expect((await program.run('sync', '--inbox', 'support')).stderr).toContain('4 of 4 lists complete');
   const byName = await linesOf(program, '--inbox', 'Support');
   expect(byName.length).toBeGreaterThan(0);
   expect(byName).toEqual(await linesOf(program, '--inbox', support?.id ?? ''));

@@ -12,6 +12,7 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
   expect(stdout).toMatch(/Support +1 of 3 +changes /);
   expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
+  expect(stdout).toMatch(/pace +\d+ requests an hour, one in about 1\d s$/m);
   expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
   expect(stdout).toMatch(/budget +mean delay .* half of it about .*, this budget about .*, 4 times as much/);
   expect(stdout).toMatch(/spent +requests of the last 24 h: whole lists \d.*, by command \d+/);

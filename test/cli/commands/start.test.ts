@@ -37,11 +37,17 @@ describe('start', () => {
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
     await expect
-      .poll(() => daemon.log.filter(({ msg }) => msg.endsWith('complete')).length, { timeout: 20_000 })
-      .toBe(7);
+      .poll(() => daemon.log.filter(({ msg }) => msg === 'first copy complete').length, { timeout: 40_000 })
+      .toBe(1);
+    expect(daemon.log.filter(({ msg, list }) => list !== undefined && msg.endsWith('complete'))).toHaveLength(
+      7,
+    );
     expect(daemon.stdout()).toMatch(/inboxes +0 \* \* \* \* +.*\n/);
-    // The plan counts only known lists: before the first sweep that is the list of inboxes.
-    expect(daemon.stdout()).toContain('As far as is known, the schedules need about 24 requests a day');
+    expect(daemon.stdout().replaceAll(/\s+/g, ' ')).toContain(
+      'The mirror is new: the first copy reads every',
+    );
+    // Only then the costs are known.
+    await expect.poll(() => daemon.stdout()).toMatch(/per day[^]*they fit/);
     const ready = await fetch(`${String(address)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
       200,

@@ -120,13 +120,20 @@ describe('status', () => {
       [22, 20],
     ]);
     expect(delay.median_seconds_by_hour).toHaveLength(24);
+    const few = /4 changes in the last 24 h: too few changes yet to tell how late they are seen$/m;
+    expect((await program.run('status')).stdout).toMatch(few);
+    expect((await program.run('plan')).stdout).toMatch(few);
+    change(program, Array<number>(6).fill(20_000), HOUR);
+    const enough = /10 changes in the last 24 h: half were seen within 20 s, 95 % within 10 min$/m;
+    expect((await program.run('status')).stdout).toMatch(enough);
+    expect((await program.run('plan')).stdout).toMatch(enough);
   });
 
   test('draws the hours under their line on a terminal, aligned, and neither in a pipe nor on a dumb one', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');
     spend(program, 40, 'conversations', 'page', 90 * MINUTE);
-    change(program, [60_000], 5.5 * HOUR);
+    change(program, Array<number>(10).fill(60_000), 5.5 * HOUR);
     onTerminalOfType('xterm');
     const shown = await renderOnTerminal(program, 80, 'status');
     const bars = shown

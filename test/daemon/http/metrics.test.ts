@@ -227,12 +227,23 @@ test('the metrics report age, freshness, promise and rows of a list until its in
     'inbox_mirror_list_promise_seconds{list="inboxes"}': expect.closeTo(7200, 0),
     'inbox_mirror_list_promise_seconds{list="conversations"}': expect.closeTo(1800, 0),
   });
+  const names = valuesOf(samples, 'inbox_mirror_inbox_info');
+  const [busy, other] = [first, second].map((id) => all.mirror.sandbox.world.inboxes.get(id!)!.display_name);
+  expect(names).toEqual({
+    [`inbox_mirror_inbox_info{inbox_id="${first}",inbox="${busy}"}`]: 1,
+    [`inbox_mirror_inbox_info{inbox_id="${second}",inbox="${other}"}`]: 1,
+  });
   await all.mirror.database.execute(`UPDATE inboxes SET deleted_at = first_seen_at WHERE id = $1`, second);
+  await all.mirror.database.execute(`UPDATE inboxes SET display_name = $1 WHERE id = $2`, 'a "b"\n', first);
   all.clock.advance(1000);
   const later = await scrape(all);
   const labels = [...later.keys()].filter((id) => id.startsWith('inbox_mirror_list_'));
   expect(labels.some((id) => id.includes(`"${first}"`))).toBe(true);
   expect(labels.some((id) => id.includes(`"${second}"`))).toBe(false);
+  // A new name replaces the old one, and is escaped.
+  expect(Object.keys(valuesOf(later, 'inbox_mirror_inbox_info'))).toEqual([
+    `inbox_mirror_inbox_info{inbox_id="${first}",inbox="a \\"b\\"\\n"}`,
+  ]);
 });
 
 test('concurrent scrapes return only valid numbers', async () => {

@@ -4,7 +4,7 @@ import { EXIT, MirrorError } from '../../../core/errors.ts';
 import { plural, thousands } from '../../../core/humanize.ts';
 import type { ExportRun } from '../../../export/manifest.ts';
 import type { Format } from '../../../export/encoder.ts';
-import { type Io, printJson, printLine, printWarning } from '../../../session/terminal.ts';
+import { type Io, printJson, printLine, printWarning, wrapped } from '../../../session/terminal.ts';
 import { jsonOption, notEmpty, rawOption, type Runner } from '../../options.ts';
 
 /** The folder of an export without `--out`, below the working directory. */
@@ -148,5 +148,6 @@ async function printRun(io: Io, run: ExportRun, { json, out, sinceId }: Options)
     thousands(Math.ceil(bytes / 1000)),
   ]);
   printLine(io.stdout, renderTable(io.stdout, columns, rows));
-  printLine(io.stdout, `In ${out}, as of ${run.exported_at}. ${sentenceOf(run.lists)}`);
+  const summary = `In ${out}, as of ${run.exported_at}. ${sentenceOf(run.lists)}`;
+  printLine(io.stdout, wrapped(io.stdout, summary));
 }

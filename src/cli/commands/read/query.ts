@@ -14,6 +14,7 @@ interface QueryOptions {
   readonly timeout?: string;
   readonly raw?: boolean;
   readonly limit?: string;
+  readonly chart?: boolean;
 }
 
 export function addQuery(program: Command, run: Runner): void {
@@ -28,6 +29,7 @@ export function addQuery(program: Command, run: Runner): void {
     .addOption(formatOption())
     .addOption(jsonFormatOption())
     .addOption(rawOption())
+    .option('--chart', 'draw the result: a name or a day in the first column, then numbers')
     .option('--limit <n>', 'print at most this many rows (default: 1000 in a table, else all)')
     .option(
       '--timeout <time>',
@@ -38,6 +40,8 @@ export function addQuery(program: Command, run: Runner): void {
       '\nExamples:\n' +
         '  inbox-mirror query "SELECT status, count(*) FROM conversations WHERE deleted_at IS NULL ' +
         'GROUP BY status"\n' +
+        '  inbox-mirror query --chart "SELECT day, sum(conversations) FROM backlog_daily ' +
+        "WHERE status = 'open' GROUP BY day ORDER BY day\"\n" +
         '  inbox-mirror query - --format csv --timeout 2m < report.sql > report.csv',
     )
     .action((sql: string, options: QueryOptions) => run((io) => runQuery(io, sql, options)));
@@ -46,8 +50,13 @@ export function addQuery(program: Command, run: Runner): void {
 async function runQuery(
   io: Io,
   argument: string,
-  { format, json = false, timeout, raw = false, limit: most }: QueryOptions,
+  { format, json = false, timeout, raw = false, limit: most, chart = false }: QueryOptions,
 ): Promise<number> {
+  if (chart && (json || format !== 'table' || most !== undefined))
+    throw new MirrorError(
+      'USAGE',
+      '--chart draws all rows of a result; it takes no --format and no --limit.',
+    );
   refuseTwoFormats({ json, format });
   const limit = most === undefined ? undefined : parseLimit(most, format);
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
@@ -63,10 +72,15 @@ async function runQuery(
     try {
       const querying = mirror.query(sql);
       // Loads while the database runs the query.
-      const [{ printRows }, result] = await Promise.all([import('../../output/rows.ts'), querying]);
+      const [{ printRows }, { printChart }, result] = await Promise.all([
+        import('../../output/rows.ts'),
+        import('../../output/chart.ts'),
+        querying,
+      ]);
       // The flag of bin/memory.cjs. Set before this point, it would slow the start of the SQLite thread.
       setFlagsFromString('--semi-space-growth-factor=1');
-      await printRows(io, result, { format, raw, limit }, signal);
+      if (chart) await printChart(io.stdout, result);
+      else await printRows(io, result, { format, raw, limit }, signal);
       await warnOfFirstCopy(io, mirror, sql);
       return EXIT.done;
     } finally {

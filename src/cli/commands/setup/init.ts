@@ -16,7 +16,8 @@ export function addInit(program: Command, run: Runner): void {
     .summary('ask for address and key, and write .env')
     .description(
       'Asks for the address of the service and the API key, checks them with one request, and writes them ' +
-        'to .env in the current folder, which only you can then read. Needs a terminal.',
+        'to .env in the current folder, which only you can then read. If there is an .env, it asks first, ' +
+        'replaces the two lines and keeps all others. Needs a terminal.',
     )
     .action(() => run(runInit));
 }

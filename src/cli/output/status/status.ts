@@ -5,12 +5,12 @@ import { clockTime, fromNow, thousands, duration, plural } from '../../../core/h
 import { LIST_NAMES } from '../../../core/lists.ts';
 import { asCell, drawsPictures, type Output, paint, wrapped } from '../../../session/terminal.ts';
 import { othersWords } from '../../../session/key/use.ts';
-import type { MeasuredDelay } from '../../../status/delay.ts';
+import { isTelling, type MeasuredDelay } from '../../../status/delay.ts';
 import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
 import { gateWords } from './gate.ts';
-import { delayWords, pagesWords, spentWords } from '../outlook.ts';
+import { delayWords, missedWords, pagesWords, spentWords } from '../outlook.ts';
 import { coverWords } from '../plan.ts';
 import { sparkline } from '../sparkline.ts';
 import { headlineOf, listSections } from './lists.ts';
@@ -117,6 +117,7 @@ function spentLines(output: Output, spent: SpentRequests): string[] {
 }
 
 function delayLines(output: Output, delay: MeasuredDelay): string[] {
+  if (!isTelling(delay)) return [`delay    ${delayWords(delay)}`];
   const greatest = Math.max(...delay.medianByHour.map((ms) => ms ?? 0));
   const most = `median by the hour, at most ${duration(greatest)}`;
   return [`delay    ${delayWords(delay)}`, ...byHour(output, delay.medianByHour, most)];
@@ -127,15 +128,16 @@ function byHour(output: Output, values: readonly (number | null)[], scale: strin
   return drawsPictures(output) ? [`${' '.repeat(HANGING)}${sparkline(values)}  ${scale}`] : [];
 }
 
-function nextLine({ schedules, nextReading, judged, now }: WholeStatus): string {
+function nextLine({ schedules, outlook, nextReading, judged, now }: WholeStatus): string {
   const when = (at: number): string => (at > now ? fromNow(new Date(at), now) : 'now');
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
   const lists = slots.map(({ list, nextAt }) => `${list} ${when(nextAt.getTime())}`).join(', ');
-  if (nextReading === null) return `next     ${lists}`;
+  if (nextReading === null || outlook === null) return `next     ${lists}`;
   const { at, inboxId, page, pages } = nextReading;
   const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
   const reading = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}`;
-  return `next     ${reading}; by schedule ${lists}`;
+  const missed = outlook.missed < 2 ? '' : `; ${missedWords(outlook.missed)}`;
+  return `next     ${reading}${missed}; by schedule ${lists}`;
 }
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {

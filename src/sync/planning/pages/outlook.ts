@@ -1,8 +1,8 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
-import { HOUR } from '../../../core/clock.ts';
+import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import { type Cron, slotsPerDay } from '../cron.ts';
-import { paceOf, supplyOf } from '../pace.ts';
+import { missedUntil, paceOf, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
@@ -35,8 +35,10 @@ export interface Outlook {
   /** The share of these rows that has probably not changed since it was read, 0 to 1. */
   readonly current: number;
   readonly oldestReading: number | null;
-  /** Requests in the next hour at the present pace. */
+  /** The present pace, in requests an hour. */
   readonly anHour: number;
+  /** Requests that a restart or an outage has left out: they are sent first, as fast as the rate allows. */
+  readonly missed: number;
   readonly next: readonly PlannedReading[];
   /** Requests that one reading of every page costs, over how many days it is spread, and readings a day. */
   readonly cover: { readonly requests: number; readonly days: number; readonly aDay: number };
@@ -60,7 +62,7 @@ interface OutlookOptions {
 
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
-  mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules'>,
+  mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit'>,
   { budget, stretches, cron, timezone, now, opensAt = now, most = MOST_AHEAD }: OutlookOptions,
 ): Promise<Outlook> {
   const activity = await learnActivity(mirror, { now, timezone });
@@ -74,6 +76,9 @@ export async function readOutlook(
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const profile = profileOf(activity);
   const anHour = paceOf(supply, weightsAt(profile, timezone, now));
+  const credit = await mirror.credit();
+  const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
+  const missed = Math.max(0, Math.min(due, supply.left));
   const inSpan = (from: number, to: number): number =>
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   const moment = { rates, timeline, now };
@@ -85,7 +90,16 @@ export async function readOutlook(
     current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
-    next: nextReadings(plan, moment, { cover, anHour, inSpan, opensAt, most }),
+    missed,
+    next: nextReadings(plan, moment, {
+      cover,
+      anHour,
+      missed,
+      perSecond: budget.perSecond,
+      inSpan,
+      opensAt,
+      most,
+    }),
     cover: { requests: pages.length, days, aDay: slots / days },
     delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
   };
@@ -96,8 +110,11 @@ function nextReadings(
   { rates, timeline, now }: Moment,
   ahead: {
     cover: Cover | null;
-    /** Requests in the next hour. */
+    /** The pace, in requests an hour. */
     anHour: number;
+    /** Requests that are made up first, at `perSecond`. */
+    missed: number;
+    perSecond: number;
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
     opensAt: number;
@@ -105,15 +122,15 @@ function nextReadings(
     most: number;
   },
 ): PlannedReading[] {
-  const { cover, anHour, opensAt, most } = ahead;
+  const { cover, anHour, missed, perSecond, opensAt, most } = ahead;
   const places = new Map<object, { page: number; pages: number }>();
   for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
     for (const [index, page] of list.entries())
       places.set(page.bookmark, { page: index + 1, pages: list.length });
   const readings: PlannedReading[] = [];
   const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
-  for (let nth = 1; nth <= Math.min(most, hours * anHour); nth += 1) {
-    const at = opensAt + (nth * HOUR) / anHour;
+  for (let nth = 1; nth <= Math.min(most, hours * (anHour + missed)); nth += 1) {
+    const at = opensAt + Math.max((nth * SECOND) / perSecond, ((nth - missed) * HOUR) / anHour);
     const moment = { rates, timeline, now: at };
     const next = plan.next(
       moment,

@@ -52,7 +52,13 @@ test('bash completes commands, subcommands, options and the values of an option'
   expect(await completed('lookup', '')).toEqual(['user', 'tag', '--help']);
   expect(await completed('lookup', 'user', '--e')).toEqual(['--email']);
   expect(await completed('sync', 'con')).toEqual(['conversations']);
-  expect(await completed('query', 'SELECT 1', '--format', 'n')).toEqual(['ndjson']);
+  expect(await completed('query', 'SELECT 1', '--format', '')).toEqual(['table', 'json', 'ndjson', 'csv']);
+  expect(await completed('export', 'changes', '--format', '')).toEqual(['parquet', 'csv', 'ndjson']);
+});
+
+test('the completion for zsh leaves `words` alone: zsh keeps the line that is completed there', async () => {
+  const { stdout } = await (await testProgram()).run('completion', 'zsh');
+  expect(stdout).not.toMatch(/^ *(?:local|typeset)\b.*\bwords(?:[ =]|$)|(?<!\$)\bwords=/m);
 });
 
 test.each(['zsh', 'fish'])('the completion for %s has every command and option', async (shell) => {

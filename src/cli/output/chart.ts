@@ -1,0 +1,118 @@
+import cliTruncate from 'cli-truncate';
+import stringWidth from 'string-width';
+import { MirrorError } from '../../core/errors.ts';
+import { plural, thousands } from '../../core/humanize.ts';
+import { asText } from '../../query/cells.ts';
+import type { Cell, QueryResult } from '../../query/result.ts';
+import { asCell, type Output, paint, printLine } from '../../session/terminal.ts';
+import { sparkline } from './sparkline.ts';
+
+/** A chart has at most this many rows. */
+const MOST_ROWS = 400;
+
+/** Columns of an output that is no terminal. */
+const USUAL_WIDTH = 80;
+
+/** A label is cut to at most this share of the width. */
+const MOST_LABEL = 0.4;
+
+/** A bar has at least this many columns, also on a narrower terminal. */
+const LEAST_BAR = 10;
+
+/** The columns of a result that a chart draws. */
+interface Content {
+  /** A day, a name or any other value for each row. */
+  readonly labels: readonly string[];
+  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
+}
+
+/**
+ * Draws a result: its first column names the rows, and each column of numbers is drawn. One such column is a
+ * bar for each row, several are a sparkline each.
+ * @throws MirrorError `USAGE` for a result without a column of numbers after the first, and for too many rows
+ */
+export async function printChart(output: Output, result: QueryResult): Promise<void> {
+  const rows = await gather(result.rows);
+  if (rows.length === 0) {
+    printLine(output, '(0 rows)');
+    return;
+  }
+  const content = contentOf(result, rows);
+  const width = output.isTTY === true && output.columns ? output.columns : USUAL_WIDTH;
+  const lines = content.series.length === 1 ? barLines(output, content, width) : sparkLines(content);
+  for (const line of lines) printLine(output, line);
+  printLine(output, `(${plural(rows.length, 'row')})`);
+}
+
+async function gather(rows: QueryResult['rows']): Promise<Cell[][]> {
+  const gathered: Cell[][] = [];
+  for await (const row of rows) {
+    if (gathered.length === MOST_ROWS)
+      throw new MirrorError(
+        'USAGE',
+        `--chart draws at most ${MOST_ROWS} rows, and the result has more. Ask for fewer days, add ` +
+          'LIMIT, or group the rows.',
+      );
+    gathered.push(row);
+  }
+  return gathered;
+}
+
+function contentOf({ columns }: QueryResult, rows: readonly Cell[][]): Content {
+  const isOfNumbers = (index: number): boolean => {
+    const cells = rows.map((row) => row[index] ?? null).filter((cell) => cell !== null);
+    return cells.length > 0 && cells.every((cell) => typeof cell === 'number' || typeof cell === 'bigint');
+  };
+  const drawn = columns.flatMap(({ name }, index) =>
+    index > 0 && isOfNumbers(index) ? [{ name, index }] : [],
+  );
+  if (drawn.length === 0)
+    throw new MirrorError(
+      'USAGE',
+      '--chart needs a result whose first column names the rows, such as a day, and that has a column of ' +
+        `numbers after it. This one has ${columns.map(({ name }) => JSON.stringify(name)).join(', ')}.`,
+    );
+  return {
+    labels: rows.map(([label = null]) => asCell(asText(label))),
+    series: drawn.map(({ name, index }) => ({
+      name: asCell(name),
+      values: rows.map((row) => (row[index] == null ? null : Number(row[index]))),
+    })),
+  };
+}
+
+/** A line for each row: its label, a bar and its number. A number below 0 has no bar. */
+function barLines(output: Output, { labels, series: [series] }: Content, width: number): string[] {
+  const values = series?.values ?? [];
+  const numbers = values.map((value) => (value === null ? 'NULL' : thousands(value)));
+  const labelWidth = Math.min(Math.floor(MOST_LABEL * width), widest(labels));
+  const room = Math.max(LEAST_BAR, width - labelWidth - widest(numbers) - 4);
+  const greatest = Math.max(0, ...values.map((value) => value ?? 0));
+  return labels.map((label, index) => {
+    const value = values[index] ?? 0;
+    const length = value > 0 ? Math.max(1, Math.round((value / greatest) * room)) : 0;
+    const number = numbers[index] ?? '';
+    const right = ' '.repeat(widest(numbers) - number.length) + number;
+    const bar = length === 0 ? '' : paint(output, 'cyan', '█'.repeat(length));
+    return `${padded(cliTruncate(label, labelWidth), labelWidth)}  ${right}  ${bar}`.trimEnd();
+  });
+}
+
+/** A line for each series: its name, a picture, its least and greatest number. Then both end labels. */
+function sparkLines({ labels, series }: Content): string[] {
+  const nameWidth = widest(series.map(({ name }) => name));
+  const lines = series.map(({ name, values }) => {
+    const known = values.filter((value) => value !== null);
+    const range = `${thousands(Math.min(...known))} to ${thousands(Math.max(...known))}`;
+    return `${padded(name, nameWidth)}  ${sparkline(values)}  ${range}`;
+  });
+  return [...lines, `${' '.repeat(nameWidth)}  ${labels[0]} to ${labels.at(-1)}`];
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map((text) => stringWidth(text)));
+}
+
+function padded(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - stringWidth(text)));
+}

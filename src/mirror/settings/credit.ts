@@ -1,0 +1,21 @@
+import type { Sql } from '../../database/database.ts';
+import { readSetting, writeSetting } from './settings.ts';
+
+/** The setting that holds the credit. */
+const NAME = 'pace_credit';
+
+/** Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms. */
+export interface Credit {
+  readonly requests: number;
+  readonly at: number;
+}
+
+/** The credit as the daemon last recorded it; null on a mirror that no daemon has served yet. */
+export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null> {
+  const value = await readSetting(sql, NAME);
+  return value === null ? null : (JSON.parse(value) as Credit);
+}
+
+export async function writeCredit(tx: Pick<Sql, 'execute'>, { requests, at }: Credit): Promise<void> {
+  await writeSetting(tx, NAME, JSON.stringify({ requests, at }));
+}

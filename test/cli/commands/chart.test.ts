@@ -1,0 +1,45 @@
+import { beforeEach, expect, test } from 'vitest';
+import { openDatabase } from '../../../src/database/open.ts';
+import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
+import { renderOnTerminal } from '../../support/terminal.ts';
+
+const DAYS = `SELECT day, open FROM (SELECT '2026-11-18' AS day, 20 AS open UNION ALL SELECT '2026-11-19', 0
+  UNION ALL SELECT '2026-11-20', 4000) AS days ORDER BY day`;
+
+let program: TestProgram;
+beforeEach(async () => {
+  program = await testProgram();
+  await (await openDatabase(`file:${mirrorFile(program)}`)).close();
+});
+
+test('query --chart draws a bar for each row, as wide as the terminal', async () => {
+  const lines = (await renderOnTerminal(program, 60, 'query', '--chart', DAYS)).trimEnd().split('\n');
+  expect(lines).toEqual([
+    '2026-11-18     20  █',
+    '2026-11-19      0',
+    `2026-11-20  4,000  ${'█'.repeat(41)}`,
+    '(3 rows)',
+  ]);
+  expect(Math.max(...lines.map((line) => line.length))).toBe(60);
+  const { stdout } = await program.run('query', '--chart', DAYS);
+  expect(Math.max(...stdout.split('\n').map((line) => line.length)), 'in a pipe').toBe(80);
+});
+
+test('query --chart draws a picture for each of several columns of numbers', async () => {
+  const sql = `SELECT 'May' AS month, 1 AS a, 8 AS bb UNION ALL SELECT 'June', 8, NULL`;
+  const { stdout } = await program.run('query', '--chart', sql);
+  expect(stdout).toBe('a   ▁█  1 to 8\nbb  █·  8 to 8\n    May to June\n(2 rows)\n');
+});
+
+test.each([
+  [['SELECT 1 AS n'], 'column of numbers after it. This one has "n"'],
+  [[`SELECT 'a' AS name, 'b' AS other`], 'column of numbers after it'],
+  [
+    ['WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 500) SELECT n, n FROM c'],
+    '400 rows',
+  ],
+  [['SELECT 1, 2', '--format', 'csv'], 'takes no --format'],
+])('query --chart refuses %j with exit code 2 and a reason', async (argv, sentence) => {
+  const { exitCode, stderr } = await program.run('query', '--chart', ...argv);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(sentence)]);
+});

@@ -25,6 +25,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   gate_state: 'The state of the gate across restarts, in one row.',
   settings: "Configuration values that the views need, and the way to the mirror's account.",
   report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
+  report_offsets: 'How far `REPORT_TIMEZONE` is from UTC, from when to when.',
+  office_hours: 'The office hours of `OFFICE_HOURS`, from when to when.',
 };
 
 /**

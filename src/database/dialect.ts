@@ -1,5 +1,8 @@
 import type { ColumnKind } from '../core/lists.ts';
 
+/** The kind of a column of records: that of a mirrored column, a text that holds JSON, or a whole number. */
+export type RecordKind = ColumnKind | 'json' | 'integer';
+
 /**
  * All that differs between the SQL of the databases. All other SQL of the program is written once, with `$1`
  * parameters; instants (`iso`) and JSON are passed as text.
@@ -16,7 +19,7 @@ export interface Dialect {
    * @param columns the columns of the rows; in the array, the value of a `json` column is a text that holds
    *   JSON, and an instant ends in `Z` or `+00:00`. The rows have instants in their stored form.
    */
-  records(parameter: string, columns: Readonly<Record<string, ColumnKind | 'json'>>, alias: string): string;
+  records(parameter: string, columns: Readonly<Record<string, RecordKind>>, alias: string): string;
   /** A FROM item, named `alias`, that reads a JSON array of texts as rows with one column, `value`. */
   texts(json: string, alias: string): string;
   /**
@@ -31,6 +34,8 @@ export interface Dialect {
   noneOf(column: string, values: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /** An expression: a text with the letters A to Z in small ones, and no other changed (`lowered`). */
+  lowered(text: string): string;
   /**
    * The first statement of a transaction of which only one with this `name` may run at a time; null where the
    * database ensures that anyway.

@@ -1,12 +1,12 @@
-import type { ColumnKind } from '../../core/lists.ts';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, RecordKind } from '../dialect.ts';
 import { BEGIN_MIGRATION } from './migrating.ts';
 
-const TYPES: Record<ColumnKind | 'json', string> = {
+const TYPES: Record<RecordKind, string> = {
   text: 'text',
   boolean: 'boolean',
   instant: 'timestamptz',
   json: 'text',
+  integer: 'integer',
 };
 
 /**
@@ -56,6 +56,8 @@ export const postgresql: Dialect = {
     const interval = `CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)`;
     return `CAST(ROUND(EXTRACT(EPOCH FROM ${interval}) * 1000) AS double precision)`;
   },
+  // The collation C knows small letters for A to Z only.
+  lowered: (text) => `lower(${text} COLLATE "C")`,
   instantAgo: (seconds, now) => {
     const instant = now === null ? 'now()' : `CAST('${now}' AS timestamptz)`;
     return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;

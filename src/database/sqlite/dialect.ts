@@ -25,6 +25,7 @@ export const sqlite: Dialect = {
   oneOfFew: (column, values) => `${column} IN (${values})`,
   noneOf: (column, values) => `${column} NOT IN (${values})`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  lowered: (text) => `lower(${text})`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],

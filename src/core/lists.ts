@@ -91,7 +91,7 @@ export interface StatusMeanings {
 export const FINAL_STATUSES: readonly string[] = [...CLOSED_WORDS];
 export const WAITING_STATUSES: readonly string[] = ['pending'];
 
-/** A text with A to Z in small letters, as the views compare statuses: databases disagree on other letters. */
+/** A text with A to Z in small letters, as views compare statuses: databases disagree on other letters. */
 export function lowered(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

@@ -52,6 +52,12 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   assignments: 'When each conversation was first assigned, and how often it was reassigned.',
   handoffs: 'How often conversations of each inbox went from one assignee to another.',
   conversation_facts: 'What happened to each conversation: one row with its history and its present state.',
+  assignee_daily: 'How many conversations each person had to do, closed and had reopened each day.',
+  tag_daily: 'How many conversations carried each tag at the end of each day, and how many got it that day.',
+  arrivals_hourly: 'How many new conversations arrived in each hour of the week.',
+  status_times: 'How long conversations stayed in each status: mean, median, 90th percentile and shares.',
+  milestone_times:
+    'How long until conversations were assigned and closed: mean, median, 90th percentile and shares.',
   reads: 'When each list was read completely, and how long after the time before.',
   inbox_changes: 'The changes of inboxes.',
   user_changes: 'The changes of users.',

@@ -111,8 +111,20 @@ function factsOfOne(
   };
 }
 
+/** A row of `assignments`. */
+export interface Assigned {
+  first_assigned_at: string | null;
+  seconds_to_first: number | null;
+  reassignments: number;
+  distinct_assignees: number;
+  is_lower_bound: number;
+  first_assignee_id: string | null;
+  last_assigned_at: string | null;
+  last_assignee_id: string | null;
+}
+
 /** What `assignments` says of each conversation, without SQL. */
-export function assignmentsOf(assignees: readonly Interval[]): Map<string, object> {
+export function assignmentsOf(assignees: readonly Interval[]): Map<string, Assigned> {
   return new Map(
     [...Map.groupBy(assignees, ({ key }) => key)].map(([key, stays]) => {
       const first = stays.findIndex(({ value }) => value !== null);

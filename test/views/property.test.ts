@@ -15,6 +15,7 @@ import { assignmentsOf, factsOf, handoffsOf, type Interval } from './evaluate-fa
 import { flows } from './evaluate-flow.ts';
 import { meaningOf, officeClock } from './evaluate-report.ts';
 import { lastChange, lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
+import { expectReports } from './expect-reports.ts';
 import { ask, officeHours } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
@@ -25,6 +26,7 @@ function stateOf(world: World): Map<string, Seen> {
       seen.set(`${inbox.id}/${row.id}`, {
         status: row.status === 'close' ? 'closed' : row.status,
         assignee: row.assignee?.assignee_id === undefined ? null : row.assignee.assignee_id,
+        tags: row.tag_ids,
         content: JSON.stringify({ ...row, tag_ids: [...row.tag_ids].sort() }),
       });
   return seen;
@@ -85,8 +87,9 @@ test(
               seen: stateOf(world),
             });
           }
-          const status = await intervals(mirror, 'status');
-          const assignee = await intervals(mirror, 'assignee_id');
+          const settings = { reportTimezone: zone, statuses };
+          const status = await intervals(mirror, 'status', settings);
+          const assignee = await intervals(mirror, 'assignee_id', settings);
           for (const { at, seen } of sightings) {
             expect(seenAt(status, at)).toEqual(
               new Map([...seen].map(([key, one]) => [key, one.status] as const)),
@@ -112,10 +115,11 @@ test(
           }
           // Both kinds of intervals cover the same time: the conversation's presence.
           expect(presence(status)).toEqual(presence(assignee));
-          const settings = { reportTimezone: zone, statuses };
           await expectDays(mirror, sightings, settings);
           await expectWaits(mirror, sightings, settings);
           await expectFacts(mirror, { status, assignee }, settings);
+          const tag = await intervals(mirror, 'tag_id', settings);
+          await expectReports(mirror, sightings, { status, assignee, tag }, settings);
           await mirror.database.close();
         },
       ),
@@ -128,9 +132,17 @@ test(
 type Mirror = Awaited<ReturnType<typeof quickMirror>>;
 type Settings = Required<Pick<ViewSettings, 'reportTimezone' | 'statuses'>>;
 
-async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Promise<Interval[]> {
-  const view = column === 'status' ? 'status_intervals' : 'assignee_intervals';
-  const rows = await ask(mirror, `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`);
+async function intervals(
+  mirror: Mirror,
+  column: 'status' | 'assignee_id' | 'tag_id',
+  settings: Settings,
+): Promise<Interval[]> {
+  const view = `${column.replace('_id', '')}_intervals`;
+  const rows = await ask(
+    mirror,
+    `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`,
+    settings,
+  );
   return rows.map((row) => ({
     key: keyOf(row),
     value: row[column] as string | null,
@@ -232,10 +244,10 @@ async function expectFacts(
   expect(rows.length).toBe(expected.size);
   for (const row of rows) expect(row, keyOf(row)).toMatchObject(expected.get(keyOf(row))!);
   const assigned = assignmentsOf(assignees);
-  const assignments = await ask(mirror, `SELECT * FROM assignments`);
+  const assignments = await ask(mirror, `SELECT * FROM assignments`, settings);
   expect(assignments.length).toBe(assigned.size);
   for (const row of assignments) expect(row, keyOf(row)).toMatchObject(assigned.get(keyOf(row))!);
-  const handoffs = await ask(mirror, `SELECT * FROM handoffs`);
+  const handoffs = await ask(mirror, `SELECT * FROM handoffs`, settings);
   expect(
     new Map(
       handoffs.map((row) => [

@@ -11,7 +11,7 @@ export interface OfficeHours {
   readonly week: readonly (readonly OfficeSpan[])[];
 }
 
-/** A span of one day (epoch ms). The seconds count the office hours from the first span to its start and end. */
+/** A span of one day (epoch ms). The seconds count the office hours from the first span to its ends. */
 export interface OfficeInterval {
   readonly startsAt: number;
   readonly endsAt: number;

@@ -21,6 +21,8 @@ const TABLES = [
   'schedules',
   'settings',
   'report_days',
+  'report_offsets',
+  'office_hours',
 ];
 
 /** Lines of CSV in one write. */

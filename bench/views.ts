@@ -29,6 +29,9 @@ const AIMS: Readonly<Record<string, number>> = {
   flow_daily: 5,
 };
 
+/** The views that are also measured for the largest inbox, with their aims in seconds. */
+const OF_INBOX = { conversation_facts: 1, assignments: 1, assignee_daily: 5, tag_daily: 5 };
+
 /** The views that are also measured for one conversation. */
 const OF_ONE = [
   'status_intervals',
@@ -119,6 +122,8 @@ async function measure(database: string, mirror: QueriedMirror): Promise<Result[
   for (const view of OF_ONE)
     await time(`${view}, of one conversation`, `SELECT * FROM ${view} WHERE ${where}`, AIM_OF_ONE);
   const inbox = await mirror.largestInbox();
+  for (const [view, aim] of Object.entries(OF_INBOX))
+    await time(`${view}, of one inbox`, `SELECT * FROM ${view} WHERE inbox_id = '${inbox}'`, aim);
   for (const [view, column] of Object.entries(AS_OF))
     for (const days of DAYS_AGO) {
       const title = `${view}, ${days} days ago`;

@@ -80,6 +80,22 @@ export const CLOSED = 'closed';
 /** The name of a missing status in views and intervals. */
 export const NO_STATUS = 'none';
 
+/** What the statuses mean to the views; all in small letters. */
+export interface StatusMeanings {
+  /** A conversation with such a status needs no more work. */
+  readonly final: readonly string[];
+  /** It waits for an answer from outside. */
+  readonly waiting: readonly string[];
+}
+/** The defaults of FINAL_STATUSES and WAITING_STATUSES. */
+export const FINAL_STATUSES: readonly string[] = [...CLOSED_WORDS];
+export const WAITING_STATUSES: readonly string[] = ['pending'];
+
+/** A text with A to Z in small letters, as views compare statuses: databases disagree on other letters. */
+export function lowered(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
 /** The name of a status in views and intervals. */
 export function statusName(status: Value | undefined): string {
   if (status === null || status === undefined) return NO_STATUS;

@@ -25,6 +25,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   gate_state: 'The state of the gate across restarts, in one row.',
   settings: "Configuration values that the views need, and the way to the mirror's account.",
   report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
+  report_offsets: 'How far `REPORT_TIMEZONE` is from UTC, from when to when.',
+  office_hours: 'The office hours of `OFFICE_HOURS`, from when to when.',
 };
 
 /**
@@ -50,6 +52,12 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   assignments: 'When each conversation was first assigned, and how often it was reassigned.',
   handoffs: 'How often conversations of each inbox went from one assignee to another.',
   conversation_facts: 'What happened to each conversation: one row with its history and its present state.',
+  assignee_daily: 'How many conversations each person had to do, closed and had reopened each day.',
+  tag_daily: 'How many conversations carried each tag at the end of each day, and how many got it that day.',
+  arrivals_hourly: 'How many new conversations arrived in each hour of the week.',
+  status_times: 'How long conversations stayed in each status: mean, median, 90th percentile and shares.',
+  milestone_times:
+    'How long until conversations were assigned and closed: mean, median, 90th percentile and shares.',
   reads: 'When each list was read completely, and how long after the time before.',
   first_sights: 'The first sight of each item that was there before the history of its list began.',
   inbox_changes: 'The changes of inboxes.',

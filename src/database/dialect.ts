@@ -1,6 +1,9 @@
 import type { ColumnKind } from '../core/lists.ts';
 import type { CatalogueEntry, ValueKind } from './columns.ts';
 
+/** The kind of a column of records: that of a mirrored column, a day, a text that holds JSON, or a whole number. */
+export type RecordKind = ColumnKind | 'day' | 'json' | 'integer';
+
 /**
  * All that differs between the SQL of the databases. All other SQL of the program is written once, with `$1`
  * parameters; instants (`iso`) and JSON are passed as text.
@@ -18,11 +21,7 @@ export interface Dialect {
    *   a `json` column is a text that holds JSON, and an instant ends in `Z` or `+00:00`. The rows have
    *   instants in their stored form.
    */
-  records(
-    parameter: string,
-    columns: Readonly<Record<string, ColumnKind | 'day' | 'json'>>,
-    alias: string,
-  ): string;
+  records(parameter: string, columns: Readonly<Record<string, RecordKind>>, alias: string): string;
   /** A FROM item, named `alias`, that reads a JSON array of texts as rows with one column, `value`. */
   texts(json: string, alias: string): string;
   /**
@@ -43,6 +42,8 @@ export interface Dialect {
   instantText(column: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /** An expression: a text with the letters A to Z in small ones, and no other changed (`lowered`). */
+  lowered(text: string): string;
   /**
    * The first statement of a transaction of which only one with this `name` may run at a time; null where the
    * database ensures that anyway.

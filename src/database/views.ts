@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CLOSED, CLOSED_WORDS, COLUMNS, type ListName, NO_STATUS } from '../core/lists.ts';
+import {
+  CLOSED,
+  CLOSED_WORDS,
+  COLUMNS,
+  FINAL_STATUSES,
+  type ListName,
+  NO_STATUS,
+  WAITING_STATUSES,
+} from '../core/lists.ts';
 import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
@@ -163,10 +171,21 @@ function readSql(dialect: Dialect, name: string): string {
  * all views share (docs/decisions/0013).
  */
 function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope = () => 'TRUE'): string {
-  const { millisecondsBetween, instantAgo, readBy } = dialect;
+  const { millisecondsBetween, instantAgo, readBy, lowered } = dialect;
   return (
     sql
       .replaceAll(/\bFIRST_VALUES\((\w+)\)/g, (_call, list: ListName) => firstValuesSql(dialect, list))
+      .replaceAll(/\bMEANING_OF\(([\w.]+)\)/g, (_call, status: string) => meaningSql(status))
+      .replaceAll(/\bIS_FINAL\(([\w.]+)\)/g, (_call, status: string) =>
+        isListedSql(dialect, status, 'final_statuses', FINAL_STATUSES),
+      )
+      .replaceAll(/\bIS_WAITING\(([\w.]+)\)/g, (_call, status: string) =>
+        isListedSql(dialect, status, 'waiting_statuses', WAITING_STATUSES),
+      )
+      .replaceAll(/\bLOWERED\(([\w.]+)\)/g, (_call, status: string) =>
+        lowered(`coalesce(${status}, '${NO_STATUS}')`),
+      )
+      .replaceAll(/\bOFFICE_UNTIL\(([\w.]+)\)/g, (_call, instant: string) => officeSql(instant))
       .replaceAll(/\bIN_SCOPE\(([\w.]+), ([\w.]+)\)/g, (_call, inboxId: string, id: string) =>
         scope(inboxId, id),
       )
@@ -189,6 +208,29 @@ function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope 
 export function statusSql(status: string): string {
   const words = CLOSED_WORDS.map((word) => `'${word}'`).join(', ');
   return `(CASE WHEN ${status} IN (${words}) THEN '${CLOSED}' ELSE coalesce(${status}, '${NO_STATUS}') END)`;
+}
+
+/** An expression: what a status means, by the settings FINAL_STATUSES and WAITING_STATUSES. */
+function meaningSql(status: string): string {
+  return `(CASE WHEN IS_FINAL(${status}) THEN 'final' WHEN IS_WAITING(${status}) THEN 'waiting'
+    WHEN LOWERED(${status}) = 'open' THEN 'open' ELSE 'other' END)`;
+}
+
+/** A condition: a row of `settings`, or the default if it is missing, lists the status. */
+function isListedSql(dialect: Dialect, status: string, name: string, usual: readonly string[]): string {
+  const stored = `(SELECT settings.value FROM settings WHERE settings.name = '${name}')`;
+  const list = `coalesce(${stored}, '${JSON.stringify(usual)}')`;
+  return `(LOWERED(${status}) IN (SELECT value FROM ${dialect.texts(list, 'listed')}))`;
+}
+
+/** An expression: the office hours from the first stored ones to an instant, in ms. */
+function officeSql(instant: string): string {
+  return `coalesce((SELECT CASE
+      WHEN ${instant} >= office.ends_at THEN CAST(office.after_seconds AS BIGINT) * 1000
+      ELSE CAST(office.before_seconds AS BIGINT) * 1000 + MILLISECONDS_BETWEEN(office.starts_at, ${instant})
+      END
+    FROM office_hours AS office WHERE office.starts_at <= ${instant}
+    ORDER BY office.starts_at DESC LIMIT 1), 0)`;
 }
 
 /** An expression: what a row of `inbox_users` is called; null for a user whom the mirror has not seen. */

@@ -194,7 +194,11 @@ async function usedMirror(place: string): Promise<TestMirror> {
   const [now, soon] = [new Date(clock.now()), new Date(clock.now() + 60_001)];
   await keepViewSettings(
     database,
-    { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
+    {
+      reportTimezone: 'UTC',
+      budget: { perDay: 5000, reserved: 250 },
+      officeHours: { timezone: 'UTC', week: [[[540, 1020]], [], [], [], [], [], []] },
+    },
     clock.now(),
   );
   for (const list of LIST_NAMES)

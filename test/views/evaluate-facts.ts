@@ -1,3 +1,6 @@
+import type { StatusMeanings } from '../../src/core/lists.ts';
+import { meaningOf } from './evaluate-report.ts';
+
 /** The time in which a conversation kept a value, as the views of intervals show it. */
 export interface Interval {
   readonly key: string;
@@ -25,33 +28,62 @@ export interface Facts {
   not_closed_seconds: number;
   unassigned_seconds: number;
   total_seconds: number;
+  open_office_seconds: number;
+  pending_office_seconds: number;
+  not_closed_office_seconds: number;
+  unassigned_office_seconds: number;
+  total_office_seconds: number;
   is_lower_bound: number;
 }
 
-/** The facts of each conversation, without SQL. Intervals are in the order of time; `now` is ISO 8601. */
+/** What the facts depend on beside the intervals. */
+export interface Present {
+  /** ISO 8601. */
+  readonly now: string;
+  readonly meanings: StatusMeanings;
+  /** Office hours between two instants (epoch ms), in ms. */
+  readonly office: (from: number, to: number) => number;
+}
+
+/** The facts of each conversation, without SQL. Intervals are in the order of time. */
 export function factsOf(
   statuses: readonly Interval[],
   assignees: readonly Interval[],
-  now: string,
+  present: Present,
 ): Map<string, Facts> {
   const owners = Map.groupBy(assignees, ({ key }) => key);
   return new Map(
     [...Map.groupBy(statuses, ({ key }) => key)].map(([key, stays]) => [
       key,
-      factsOfOne(stays, owners.get(key) ?? [], now),
+      factsOfOne(stays, owners.get(key) ?? [], present),
     ]),
   );
 }
 
-function factsOfOne(stays: readonly Interval[], owners: readonly Interval[], now: string): Facts {
-  const seconds = (of: readonly Interval[]): number =>
-    Math.floor(of.reduce((sum, { from, to }) => sum + Date.parse(to ?? now) - Date.parse(from), 0) / 1000);
-  const turns = stays.filter(
-    ({ from, value }, nth) =>
-      stays[nth - 1]?.to === from && (stays[nth - 1]?.value === 'closed') !== (value === 'closed'),
-  );
-  const closes = turns.filter(({ value }) => value === 'closed').map(({ from }) => from);
-  const reopens = turns.filter(({ value }) => value !== 'closed').map(({ from }) => from);
+function factsOfOne(
+  stays: readonly Interval[],
+  owners: readonly Interval[],
+  { now, meanings, office }: Present,
+): Facts {
+  const sum = (of: readonly Interval[], length: (from: number, to: number) => number): number =>
+    Math.floor(
+      of.reduce((all, { from, to }) => all + length(Date.parse(from), Date.parse(to ?? now)), 0) / 1000,
+    );
+  const is = ({ value }: Interval, meaning: string): boolean => meaningOf(meanings, value) === meaning;
+  const times = {
+    open: stays.filter((one) => is(one, 'open')),
+    pending: stays.filter((one) => is(one, 'waiting')),
+    not_closed: stays.filter((one) => !is(one, 'final')),
+    unassigned: owners.filter(({ value }) => value === null),
+    total: stays,
+  };
+  const seconds = (of: keyof typeof times): number => sum(times[of], (from, to) => to - from);
+  const turns = stays.filter((one, nth) => {
+    const before = stays[nth - 1];
+    return before?.to === one.from && is(before, 'final') !== is(one, 'final');
+  });
+  const closes = turns.filter((one) => is(one, 'final')).map(({ from }) => from);
+  const reopens = turns.filter((one) => !is(one, 'final')).map(({ from }) => from);
   const owned = owners.filter(({ value }) => value !== null);
   const close = closes.at(-1) ?? null;
   return {
@@ -65,17 +97,34 @@ function factsOfOne(stays: readonly Interval[], owners: readonly Interval[], now
     closes: closes.length,
     last_reopened_at: reopens.at(-1) ?? null,
     reopens: reopens.length,
-    open_seconds: seconds(stays.filter(({ value }) => value === 'open')),
-    pending_seconds: seconds(stays.filter(({ value }) => value === 'pending')),
-    not_closed_seconds: seconds(stays.filter(({ value }) => value !== 'closed')),
-    unassigned_seconds: seconds(owners.filter(({ value }) => value === null)),
-    total_seconds: seconds(stays),
+    open_seconds: seconds('open'),
+    pending_seconds: seconds('pending'),
+    not_closed_seconds: seconds('not_closed'),
+    unassigned_seconds: seconds('unassigned'),
+    total_seconds: seconds('total'),
+    open_office_seconds: sum(times.open, office),
+    pending_office_seconds: sum(times.pending, office),
+    not_closed_office_seconds: sum(times.not_closed, office),
+    unassigned_office_seconds: sum(times.unassigned, office),
+    total_office_seconds: sum(times.total, office),
     is_lower_bound: stays.some(({ isLowerBound }) => isLowerBound === 1) ? 1 : 0,
   };
 }
 
+/** A row of `assignments`. */
+export interface Assigned {
+  first_assigned_at: string | null;
+  seconds_to_first: number | null;
+  reassignments: number;
+  distinct_assignees: number;
+  is_lower_bound: number;
+  first_assignee_id: string | null;
+  last_assigned_at: string | null;
+  last_assignee_id: string | null;
+}
+
 /** What `assignments` says of each conversation, without SQL. */
-export function assignmentsOf(assignees: readonly Interval[]): Map<string, object> {
+export function assignmentsOf(assignees: readonly Interval[]): Map<string, Assigned> {
   return new Map(
     [...Map.groupBy(assignees, ({ key }) => key)].map(([key, stays]) => {
       const first = stays.findIndex(({ value }) => value !== null);

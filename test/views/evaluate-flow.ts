@@ -15,6 +15,8 @@ export interface Flow {
   closing_backlog: number;
 }
 
+export type IsFinal = (status: string) => boolean;
+
 const NONE: Flow = {
   appeared: 0,
   closed: 0,
@@ -37,6 +39,7 @@ export function flows(
   sightings: readonly Sighting[],
   dayOf: (at: string) => string,
   days: readonly string[],
+  isFinal: IsFinal,
 ): Map<string, Flow> {
   const found = new Map<string, Flow>();
   for (const inbox of new Set(sightings.flatMap(({ inboxes }) => inboxes))) {
@@ -44,12 +47,13 @@ export function flows(
     for (const day of days.filter((one) => one >= dayOf(sightings[first]!.at))) {
       const flow = { ...NONE };
       for (let nth = first + 1; nth < sightings.length; nth++)
-        if (dayOf(sightings[nth]!.at) === day) count(flow, sightings, inbox, nth);
+        if (dayOf(sightings[nth]!.at) === day) count(flow, sightings, { inbox, nth, isFinal });
       const before = sightings.findLastIndex(({ at }) => dayOf(at) < day);
-      flow.opening_backlog = backlogOf(sightings[Math.max(first, before)]!, inbox);
+      flow.opening_backlog = backlogOf(sightings[Math.max(first, before)]!, inbox, isFinal);
       flow.closing_backlog = backlogOf(
         sightings.findLast(({ at }) => dayOf(at) <= day)!,
         inbox,
+        isFinal,
       );
       found.set(`${day} ${inbox}`, flow);
     }
@@ -57,12 +61,16 @@ export function flows(
   return found;
 }
 
-function backlogOf({ seen }: Sighting, inbox: string): number {
-  return [...seen].filter(([key, { status }]) => key.startsWith(`${inbox}/`) && status !== 'closed').length;
+function backlogOf({ seen }: Sighting, inbox: string, isFinal: IsFinal): number {
+  return [...seen].filter(([key, { status }]) => key.startsWith(`${inbox}/`) && !isFinal(status)).length;
 }
 
 /** Adds what the sync `nth` found new in an inbox. */
-function count(flow: Flow, sightings: readonly Sighting[], inbox: string, nth: number): void {
+function count(
+  flow: Flow,
+  sightings: readonly Sighting[],
+  { inbox, nth, isFinal }: { inbox: string; nth: number; isFinal: IsFinal },
+): void {
   const keys = new Set(sightings.flatMap(({ seen }) => [...seen.keys()]));
   const hadInbox = sightings[nth - 1]!.inboxes.includes(inbox);
   const hasInbox = sightings[nth]!.inboxes.includes(inbox);
@@ -75,7 +83,7 @@ function count(flow: Flow, sightings: readonly Sighting[], inbox: string, nth: n
       .findLast(({ seen }) => seen.has(key))
       ?.seen.get(key);
     const wasLost = last !== undefined && !hadInbox && wasThere(sightings, inbox, key, nth);
-    const [isOpen, wasOpen] = [now !== null && now.status !== 'closed', last?.status !== 'closed'];
+    const [isOpen, wasOpen] = [now !== null && !isFinal(now.status), !isFinal(last?.status ?? '')];
     if (wasLost && hasInbox) {
       flow.appeared += 1;
       if (wasOpen) flow.open_back_with_inbox += 1;

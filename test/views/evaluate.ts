@@ -6,6 +6,7 @@
 export interface Seen {
   readonly status: string;
   readonly assignee: string | null;
+  readonly tags: readonly string[];
   /** The whole row, in the service's words. */
   readonly content: string;
 }

@@ -7,6 +7,7 @@ import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { dropViews } from '../../src/database/views.ts';
+import { iso } from '../../src/database/instants.ts';
 import { keepViewSettings } from '../../src/mirror/settings/views.ts';
 import { startChild } from '../support/child.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
@@ -149,10 +150,14 @@ test('a pending migration runs without the views, which are created again after 
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
-test('report_days reaches a month ahead, is written once, and is rebuilt for a new time zone', async () => {
+test('report_days reaches a year ahead, is written once a month, and is rebuilt for a new time zone', async () => {
   const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
   const settings = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
   const day = 24 * 3_600_000;
+  await database.execute(
+    `INSERT INTO inboxes (id, raw, content_hash, first_seen_at, changed_at) VALUES ('1', '{}', '', $1, $1)`,
+    iso(clock.now()),
+  );
   await keepViewSettings(database, settings, clock.now());
   const begins = async (): Promise<string | undefined> =>
     (
@@ -166,10 +171,12 @@ test('report_days reaches a month ahead, is written once, and is rebuilt for a n
   expect(await count(database, 'report_days')).toBe(many + 40);
   await keepViewSettings(database, { ...settings, reportTimezone: 'America/New_York' }, clock.now());
   expect(await begins()).toBe('2026-03-02T05:00:00.000Z');
-  // New York's clocks go forward on 8 March.
+  // New York's clocks go forward on 8 March 2026 and 14 March 2027.
   const length = database.dialect.millisecondsBetween('starts_at', 'ends_at');
-  const short = await database.query(`SELECT day FROM report_days WHERE ${length} < ${day - 60_000}`);
-  expect(short).toEqual([{ day: '2026-03-08' }]);
+  const short = await database.query(
+    `SELECT day FROM report_days WHERE ${length} < ${day - 60_000} ORDER BY day`,
+  );
+  expect(short).toEqual([{ day: '2026-03-08' }, { day: '2027-03-14' }]);
 });
 
 test('a process that queries every view without pause neither blocks a sync nor fails', async () => {

@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import type { StatusMeanings } from '../../src/core/lists.ts';
 import { iso } from '../../src/database/instants.ts';
+import type { ViewSettings } from '../../src/mirror/settings/views.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
 import { TestClock } from '../support/clock.ts';
 import { happening, Happenings } from '../support/happenings.ts';
@@ -11,8 +13,10 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { assignmentsOf, factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
 import { flows } from './evaluate-flow.ts';
+import { meaningOf, officeClock } from './evaluate-report.ts';
 import { lastChange, lasting, type Seen, type Sighting, syncOf } from './evaluate.ts';
-import { ask } from './support.ts';
+import { expectReports } from './expect-reports.ts';
+import { ask, officeHours } from './support.ts';
 
 /** The present state of the service: `inbox/conversation` to status and assignee. */
 function stateOf(world: World): Map<string, Seen> {
@@ -22,6 +26,7 @@ function stateOf(world: World): Map<string, Seen> {
       seen.set(`${inbox.id}/${row.id}`, {
         status: row.status === 'close' ? 'closed' : row.status,
         assignee: row.assignee?.assignee_id === undefined ? null : row.assignee.assignee_id,
+        tags: row.tag_ids,
         content: JSON.stringify({ ...row, tag_ids: [...row.tag_ids].sort() }),
       });
   return seen;
@@ -34,6 +39,13 @@ const ZONES = [
   ['America/New_York', '2026-10-31T08:00:00.000Z'],
 ] as const;
 
+/** Values of FINAL_STATUSES and WAITING_STATUSES: the usual ones, more, and others. */
+const MEANINGS: readonly StatusMeanings[] = [
+  { final: ['close', 'closed'], waiting: ['pending'] },
+  { final: ['close', 'closed', 'snoozed'], waiting: ['pending', 'open'] },
+  { final: ['pending'], waiting: ['snoozed'] },
+];
+
 /** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
 const HISTORIES = histories(ON_SQLITE ? 15 : 4);
 
@@ -44,6 +56,7 @@ test(
       fc.asyncProperty(
         fc.nat(1000),
         fc.constantFrom(...ZONES),
+        fc.constantFrom(...MEANINGS),
         fc.array(
           fc.record({
             hours: fc.integer({ min: 1, max: 40 }),
@@ -54,7 +67,7 @@ test(
             maxLength: 6,
           },
         ),
-        async (seed, [zone, start], history) => {
+        async (seed, [zone, start], statuses, history) => {
           const mirror = await quickMirror({
             clock: new TestClock(Date.parse(start)),
             sandbox: { seed, conversations: [12, 6], usersPerInbox: 3, tagsPerInbox: 2 },
@@ -74,8 +87,9 @@ test(
               seen: stateOf(world),
             });
           }
-          const status = await intervals(mirror, 'status');
-          const assignee = await intervals(mirror, 'assignee_id');
+          const settings = { reportTimezone: zone, statuses };
+          const status = await intervals(mirror, 'status', settings);
+          const assignee = await intervals(mirror, 'assignee_id', settings);
           for (const { at, seen } of sightings) {
             expect(seenAt(status, at)).toEqual(
               new Map([...seen].map(([key, one]) => [key, one.status] as const)),
@@ -101,9 +115,11 @@ test(
           }
           // Both kinds of intervals cover the same time: the conversation's presence.
           expect(presence(status)).toEqual(presence(assignee));
-          await expectDays(mirror, sightings, zone);
-          await expectWaits(mirror, sightings);
-          await expectFacts(mirror, status, assignee);
+          await expectDays(mirror, sightings, settings);
+          await expectWaits(mirror, sightings, settings);
+          await expectFacts(mirror, { status, assignee }, settings);
+          const tag = await intervals(mirror, 'tag_id', settings);
+          await expectReports(mirror, sightings, { status, assignee, tag }, settings);
           await mirror.database.close();
         },
       ),
@@ -114,10 +130,19 @@ test(
 );
 
 type Mirror = Awaited<ReturnType<typeof quickMirror>>;
+type Settings = Required<Pick<ViewSettings, 'reportTimezone' | 'statuses'>>;
 
-async function intervals(mirror: Mirror, column: 'status' | 'assignee_id'): Promise<Interval[]> {
-  const view = column === 'status' ? 'status_intervals' : 'assignee_intervals';
-  const rows = await ask(mirror, `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`);
+async function intervals(
+  mirror: Mirror,
+  column: 'status' | 'assignee_id' | 'tag_id',
+  settings: Settings,
+): Promise<Interval[]> {
+  const view = `${column.replace('_id', '')}_intervals`;
+  const rows = await ask(
+    mirror,
+    `SELECT * FROM ${view} ORDER BY inbox_id, conversation_id, from_at`,
+    settings,
+  );
   return rows.map((row) => ({
     key: keyOf(row),
     value: row[column] as string | null,
@@ -150,18 +175,20 @@ function presence(all: readonly Interval[]): string[] {
  * Checks the daily views. The backlog of a day is the state at the last sync of that day or before.
  * The flow is what happened between the syncs of that day, and it explains each day's backlog.
  */
-async function expectDays(mirror: Mirror, sightings: readonly Sighting[], zone: string): Promise<void> {
+async function expectDays(mirror: Mirror, sightings: readonly Sighting[], settings: Settings): Promise<void> {
+  const zone = settings.reportTimezone;
+  const isFinal = (status: string): boolean => meaningOf(settings.statuses, status) === 'final';
   const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
   const dayOf = (at: string): string => format.format(new Date(at));
   const backlog = new Map<string, Map<string, number>>();
-  for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`, zone)) {
+  for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`, settings)) {
     const day = backlog.get(String(row['day'])) ?? new Map<string, number>();
     backlog.set(
       String(row['day']),
       day.set(`${String(row['inbox_id'])} ${String(row['status'])}`, Number(row['conversations'])),
     );
   }
-  const rows = await ask(mirror, `SELECT * FROM flow_daily`, zone);
+  const rows = await ask(mirror, `SELECT * FROM flow_daily`, settings);
   const days = [...new Set(rows.map(({ day }) => String(day)))];
   for (const day of days) {
     const expected = new Map<string, number>();
@@ -172,8 +199,8 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[], zone: 
     expect(new Map(backlog.get(day) ?? [])).toEqual(expected);
   }
   const found = rows.map(({ day, inbox_id, ...flow }) => [`${String(day)} ${String(inbox_id)}`, flow]);
-  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(flows(sightings, dayOf, days)));
-  for (const flow of flows(sightings, dayOf, days).values())
+  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(flows(sightings, dayOf, days, isFinal)));
+  for (const flow of flows(sightings, dayOf, days, isFinal).values())
     expect(
       flow.opening_backlog +
         (flow.came_open + flow.reopened + flow.returned_open + flow.open_back_with_inbox) -
@@ -182,37 +209,45 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[], zone: 
 }
 
 /** Checks the views of what waits, by the syncs that saw it begin. */
-async function expectWaits(mirror: Mirror, sightings: readonly Sighting[]): Promise<void> {
+async function expectWaits(
+  mirror: Mirror,
+  sightings: readonly Sighting[],
+  settings: Settings,
+): Promise<void> {
+  const isFinal = (status: string): boolean => meaningOf(settings.statuses, status) === 'final';
   const found = async (view: string): Promise<Map<string, object>> =>
     new Map(
-      (await ask(mirror, `SELECT * FROM ${view}`)).map((row) => [
+      (await ask(mirror, `SELECT * FROM ${view}`, settings)).map((row) => [
         keyOf(row),
         { since: syncOf(sightings, row['since']), isLowerBound: row['is_lower_bound'] },
       ]),
     );
   expect(await found('unassigned_age')).toEqual(
-    lasting(sightings, ({ status, assignee }) => status !== 'closed' && assignee === null),
+    lasting(sightings, ({ status, assignee }) => !isFinal(status) && assignee === null),
   );
-  expect(await found('oldest_open')).toEqual(lasting(sightings, ({ status }) => status !== 'closed'));
-  for (const row of await ask(mirror, `SELECT * FROM oldest_open`))
+  expect(await found('oldest_open')).toEqual(lasting(sightings, ({ status }) => !isFinal(status)));
+  for (const row of await ask(mirror, `SELECT * FROM oldest_open`, settings))
     expect(syncOf(sightings, row['unchanged_since']), keyOf(row)).toBe(lastChange(sightings, keyOf(row)));
 }
 
 /** Checks the views of one conversation's history, by its intervals. */
 async function expectFacts(
   mirror: Mirror,
-  statuses: readonly Interval[],
-  assignees: readonly Interval[],
+  { status: statuses, assignee: assignees }: Record<'status' | 'assignee', readonly Interval[]>,
+  settings: Settings,
 ): Promise<void> {
-  const expected = factsOf(statuses, assignees, iso(mirror.clock.now()));
-  const rows = await ask(mirror, `SELECT * FROM conversation_facts`);
+  const now = mirror.clock.now();
+  const began = Math.min(now, ...statuses.map(({ from }) => Date.parse(from)));
+  const office = officeClock(officeHours(settings.reportTimezone), began, now);
+  const expected = factsOf(statuses, assignees, { now: iso(now), meanings: settings.statuses, office });
+  const rows = await ask(mirror, `SELECT * FROM conversation_facts`, settings);
   expect(rows.length).toBe(expected.size);
   for (const row of rows) expect(row, keyOf(row)).toMatchObject(expected.get(keyOf(row))!);
   const assigned = assignmentsOf(assignees);
-  const assignments = await ask(mirror, `SELECT * FROM assignments`);
+  const assignments = await ask(mirror, `SELECT * FROM assignments`, settings);
   expect(assignments.length).toBe(assigned.size);
   for (const row of assignments) expect(row, keyOf(row)).toMatchObject(assigned.get(keyOf(row))!);
-  const handoffs = await ask(mirror, `SELECT * FROM handoffs`);
+  const handoffs = await ask(mirror, `SELECT * FROM handoffs`, settings);
   expect(
     new Map(
       handoffs.map((row) => [

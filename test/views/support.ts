@@ -2,18 +2,42 @@ import { DAY } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { stopViewsAt } from '../../src/database/views.ts';
-import { keepViewSettings } from '../../src/mirror/settings/views.ts';
+import type { OfficeHours } from '../../src/mirror/settings/office.ts';
+import { keepViewSettings, type ViewSettings } from '../../src/mirror/settings/views.ts';
 import type { TestMirror } from '../support/mirror.ts';
 
 const stoppedAt = new WeakMap<Database, string>();
 
-/** Queries a view at the test clock's time. Returns instants in SQLite's stored form and booleans as numbers. */
+/** The office hours of the tests: 09:00 to 12:00 and 13:00 to 17:30 from Monday to Friday. */
+export function officeHours(timezone: string): OfficeHours {
+  const day = [
+    [9 * 60, 12 * 60],
+    [13 * 60, 17 * 60 + 30],
+  ] as const;
+  return { timezone, week: [day, day, day, day, day, [], []] };
+}
+
+/**
+ * Queries a view at the test clock's time. Returns instants in SQLite's stored form and booleans as numbers.
+ * @param settings the report's time zone, or settings in place of the tests' usual ones
+ */
 export async function ask(
   { database, clock }: Pick<TestMirror, 'database' | 'clock'>,
   sql: string,
-  reportTimezone = 'UTC',
+  settings: string | Partial<ViewSettings> = {},
 ): Promise<Record<string, unknown>[]> {
-  await keepViewSettings(database, { reportTimezone, budget: { perDay: 5000, reserved: 250 } }, clock.now());
+  const { reportTimezone = 'UTC', ...others } =
+    typeof settings === 'string' ? { reportTimezone: settings } : settings;
+  await keepViewSettings(
+    database,
+    {
+      reportTimezone,
+      budget: { perDay: 5000, reserved: 250 },
+      officeHours: officeHours(reportTimezone),
+      ...others,
+    },
+    clock.now(),
+  );
   const now = new Date(clock.now()).toISOString();
   if (stoppedAt.get(database) !== now) await stopViewsAt(database, now);
   stoppedAt.set(database, now);

@@ -1,12 +1,16 @@
 CREATE VIEW assignee_workload AS
-WITH counted AS (
-  SELECT inbox_id, assignee_id,
-    CAST(sum(CASE WHEN status = 'open' THEN 1 ELSE 0 END) AS INTEGER) AS open,
-    CAST(sum(CASE WHEN status = 'pending' THEN 1 ELSE 0 END) AS INTEGER) AS pending
-  FROM conversations
-  WHERE deleted_at IS NULL AND assignee_id IS NOT NULL AND status IN ('open', 'pending')
-  GROUP BY inbox_id, assignee_id
-)
+WITH
+  PART(unsettled),
+  meant AS (
+    SELECT inbox_id, assignee_id, MEANING_OF(status) AS meaning, count(*) AS n FROM unsettled
+    WHERE assignee_id IS NOT NULL GROUP BY inbox_id, assignee_id, unsettled.status
+  ),
+  counted AS (
+    SELECT inbox_id, assignee_id,
+      CAST(sum(CASE WHEN meaning = 'open' THEN n ELSE 0 END) AS INTEGER) AS open,
+      CAST(sum(CASE WHEN meaning = 'waiting' THEN n ELSE 0 END) AS INTEGER) AS pending
+    FROM meant WHERE meaning IN ('open', 'waiting') GROUP BY inbox_id, assignee_id
+  )
 SELECT counted.inbox_id, inboxes.display_name AS inbox, counted.assignee_id,
   NAME_OF(users) AS assignee, counted.open, counted.pending
 FROM counted

@@ -2,6 +2,7 @@ CREATE VIEW backlog_daily AS
 WITH RECURSIVE
   -- Starts from today's counts. An earlier day has today's counts minus all differences after that day.
   PART(statuses),
+  PART(days),
   differences AS MATERIALIZED (
     SELECT days.day, statuses.inbox_id, statuses.status,
       (SELECT count(*) FROM status_spans AS begun
@@ -13,7 +14,7 @@ WITH RECURSIVE
            -- NOT <> instead of =, so that the database uses the index on the instant.
            AND NOT (ended.status <> statuses.status)) AS n
     FROM statuses
-    CROSS JOIN report_days AS days
+    CROSS JOIN days
     WHERE statuses.status IS NOT NULL
   ),
   present AS MATERIALIZED (
@@ -28,19 +29,17 @@ WITH RECURSIVE
     WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
   ),
   ends AS (
-    -- Includes future days, for changes that were recorded while the clock was ahead. Such changes have
-    -- happened, so the counts of today contain them.
-    SELECT days.day, days.starts_at, days.ends_at > NOW() AS has_all, known.inbox_id,
+    SELECT days.day, days.is_today, known.inbox_id,
       (SELECT seen.new_value FROM changes AS seen
        WHERE seen.list = 'inboxes' AND seen.inbox_id IS NULL AND seen.item_id = known.inbox_id
          AND seen.field = 'presence' AND seen.observed_at < days.ends_at
        ORDER BY seen.id DESC LIMIT 1) AS presence
     FROM known
-    JOIN report_days AS days ON days.ends_at > known.since
+    JOIN days ON days.ends_at > known.since
   ),
   counted AS (
-    SELECT ends.day, ends.starts_at, ends.inbox_id, ends.presence, statuses.status,
-      present.n - CASE WHEN ends.has_all THEN 0 ELSE coalesce(sum(differences.n) OVER (
+    SELECT ends.day, ends.inbox_id, ends.presence, statuses.status,
+      present.n - CASE WHEN ends.is_today THEN 0 ELSE coalesce(sum(differences.n) OVER (
         PARTITION BY ends.inbox_id, statuses.status ORDER BY ends.day DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) END AS n
     FROM ends
@@ -51,4 +50,4 @@ WITH RECURSIVE
   )
 SELECT day, inbox_id, status, CAST(n AS INTEGER) AS conversations
 FROM counted
-WHERE (presence IS NULL OR presence <> 'missing') AND starts_at <= NOW()
+WHERE presence IS NULL OR presence <> 'missing'

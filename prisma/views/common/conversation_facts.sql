@@ -1,69 +1,69 @@
 CREATE VIEW conversation_facts AS
--- Window functions instead of GROUP BY, and one stream instead of a join: only so SQLite passes a condition
--- on one inbox or conversation down to the tables.
-WITH
-  statuses AS (
-    SELECT inbox_id, conversation_id, status, from_at, to_at, is_lower_bound,
-      lag(status) OVER life AS before_status, lag(to_at) OVER life AS before_to_at
-    FROM status_spans
-    WINDOW life AS (PARTITION BY inbox_id, conversation_id ORDER BY from_at, id)
-  ),
-  assignees AS (
-    SELECT inbox_id, conversation_id, assignee_id, from_at, to_at,
-      min(CASE WHEN assignee_id IS NOT NULL THEN from_at END) OVER life AS first_at,
-      max(CASE WHEN assignee_id IS NOT NULL THEN from_at END) OVER life AS last_at
-    FROM assignee_spans
-    WINDOW life AS (PARTITION BY inbox_id, conversation_id)
-  ),
+-- GROUP BY on the columns of a condition, and no window functions: SQLite passes a condition on one inbox or
+-- conversation down to the tables, and needs no sorting.
+WITH RECURSIVE
+  PART(statuses),
+  PART(meanings),
   -- A conversation that returns with another status was neither closed nor reopened by anyone in sight.
   spans AS (
-    SELECT inbox_id, conversation_id, status, from_at, to_at, is_lower_bound,
-      CASE WHEN before_to_at = from_at AND before_status <> 'closed' AND status = 'closed'
-        THEN from_at END AS closed_at,
-      CASE WHEN before_to_at = from_at AND before_status = 'closed' AND status <> 'closed'
-        THEN from_at END AS reopened_at,
-      NULL AS owner_id, NULL AS first_at, NULL AS last_at
-    FROM statuses
-    UNION ALL
-    SELECT inbox_id, conversation_id, NULL, from_at, to_at, NULL, NULL, NULL,
-      coalesce(assignee_id, ''), first_at, last_at
-    FROM assignees
-  ),
-  timed AS (
-    SELECT inbox_id, conversation_id, status, is_lower_bound, closed_at, reopened_at, owner_id, first_at,
-      last_at, from_at,
+    SELECT spans.inbox_id, spans.conversation_id, spans.from_at, meanings.meaning, spans.is_lower_bound,
+      CASE WHEN meanings.meaning = 'final' AND before.meaning <> 'final' THEN spans.from_at END AS closed_at,
+      CASE WHEN meanings.meaning <> 'final' AND before.meaning = 'final' THEN spans.from_at END
+        AS reopened_at,
       -- An interval that began while the clock was ahead has lasted 0 seconds.
-      CASE WHEN to_at IS NOT NULL THEN MILLISECONDS_BETWEEN(from_at, to_at)
-        WHEN from_at > NOW() THEN 0 ELSE MILLISECONDS_BETWEEN(from_at, NOW()) END AS milliseconds
-    FROM spans
+      CASE WHEN spans.to_at IS NOT NULL THEN spans.to_at WHEN spans.from_at > NOW() THEN spans.from_at
+        ELSE NOW() END AS until_at
+    FROM status_spans AS spans
+    CROSS JOIN meanings
+    LEFT JOIN status_spans AS ended ON ended.inbox_id = spans.inbox_id
+      AND ended.conversation_id = spans.conversation_id AND ended.to_at = spans.from_at
+      AND ended.from_at < spans.from_at
+    LEFT JOIN meanings AS before ON before.status = ended.status
+    WHERE meanings.status = spans.status
   ),
-  lives AS (
+  statuses_of AS (
     SELECT inbox_id, conversation_id,
-      row_number() OVER life AS nth,
-      min(closed_at) OVER life AS first_closed_at, max(closed_at) OVER life AS last_closed_at,
-      count(closed_at) OVER life AS closes,
-      max(reopened_at) OVER life AS last_reopened_at, count(reopened_at) OVER life AS reopens,
-      sum(CASE WHEN status = 'open' THEN milliseconds ELSE 0 END) OVER life AS open_ms,
-      sum(CASE WHEN status = 'pending' THEN milliseconds ELSE 0 END) OVER life AS pending_ms,
-      sum(CASE WHEN status <> 'closed' THEN milliseconds ELSE 0 END) OVER life AS unclosed_ms,
-      sum(CASE WHEN status IS NOT NULL THEN milliseconds ELSE 0 END) OVER life AS total_ms,
-      sum(CASE WHEN owner_id = '' THEN milliseconds ELSE 0 END) OVER life AS unassigned_ms,
-      max(CASE WHEN is_lower_bound THEN 1 ELSE 0 END) OVER life AS bound,
-      max(first_at) OVER life AS first_assigned_at, max(last_at) OVER life AS last_assigned_at,
-      max(CASE WHEN owner_id <> '' AND from_at = first_at THEN owner_id END) OVER life AS first_assignee_id,
-      max(CASE WHEN owner_id <> '' AND from_at = last_at THEN owner_id END) OVER life AS last_assignee_id
-    FROM timed
-    WINDOW life AS (PARTITION BY inbox_id, conversation_id)
+      min(closed_at) AS first_closed_at, max(closed_at) AS last_closed_at, count(closed_at) AS closes,
+      max(reopened_at) AS last_reopened_at, count(reopened_at) AS reopens,
+      -- Each meaning apart, so that the time of an interval is computed once.
+      PART(sums, open),
+      PART(sums, waiting),
+      PART(sums, other),
+      PART(sums, final),
+      max(CASE WHEN is_lower_bound THEN 1 ELSE 0 END) AS bound
+    FROM spans GROUP BY inbox_id, conversation_id
+  ),
+  owned AS (
+    SELECT inbox_id, conversation_id, assignee_id, from_at,
+      CASE WHEN assignee_id IS NULL THEN 'unassigned' END AS meaning,
+      CASE WHEN to_at IS NOT NULL THEN to_at WHEN from_at > NOW() THEN from_at ELSE NOW() END AS until_at
+    FROM assignee_spans
+  ),
+  owners_of AS (
+    SELECT inbox_id, conversation_id,
+      min(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS first_assigned_at,
+      max(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS last_assigned_at,
+      PART(sums, unassigned)
+    FROM owned GROUP BY inbox_id, conversation_id
   ),
   facts AS (
-    SELECT lives.*,
-      CASE WHEN last_closed_at IS NOT NULL THEN
-        (SELECT owners.assignee_id FROM assignee_spans AS owners
-         WHERE owners.inbox_id = lives.inbox_id AND owners.conversation_id = lives.conversation_id
-           AND owners.from_at <= lives.last_closed_at
-           AND (owners.to_at IS NULL OR owners.to_at > lives.last_closed_at)
-         ORDER BY owners.from_at DESC, owners.id DESC LIMIT 1) END AS closed_by_id
-    FROM lives WHERE nth = 1
+    SELECT statuses_of.*, owners_of.first_assigned_at, owners_of.last_assigned_at, owners_of.unassigned_ms,
+      owners_of.unassigned_office_ms, firsts.assignee_id AS first_assignee_id,
+      lasts.assignee_id AS last_assignee_id, closers.assignee_id AS closed_by_id
+    FROM statuses_of
+    JOIN owners_of ON owners_of.inbox_id = statuses_of.inbox_id
+      AND owners_of.conversation_id = statuses_of.conversation_id
+    -- Intervals do not overlap: each of these finds one at most.
+    LEFT JOIN assignee_spans AS firsts ON firsts.inbox_id = statuses_of.inbox_id
+      AND firsts.conversation_id = statuses_of.conversation_id
+      AND firsts.from_at = owners_of.first_assigned_at
+    LEFT JOIN assignee_spans AS lasts ON lasts.inbox_id = statuses_of.inbox_id
+      AND lasts.conversation_id = statuses_of.conversation_id
+      AND lasts.from_at = owners_of.last_assigned_at
+    LEFT JOIN assignee_spans AS closers ON closers.inbox_id = statuses_of.inbox_id
+      AND closers.conversation_id = statuses_of.conversation_id
+      AND closers.from_at <= statuses_of.last_closed_at
+      AND (closers.to_at IS NULL OR closers.to_at > statuses_of.last_closed_at)
   ),
   names AS (
     SELECT inbox_id, id, NAME_OF(inbox_users) AS name FROM inbox_users
@@ -76,13 +76,22 @@ SELECT facts.inbox_id, inboxes.display_name AS inbox, facts.conversation_id,
   facts.first_closed_at, facts.last_closed_at, facts.closed_by_id AS assignee_at_close_id,
   closers.name AS assignee_at_close, CAST(facts.closes AS INTEGER) AS closes,
   facts.last_reopened_at, CAST(facts.reopens AS INTEGER) AS reopens,
-  CAST(facts.open_ms AS BIGINT) / 1000 AS open_seconds,
-  CAST(facts.pending_ms AS BIGINT) / 1000 AS pending_seconds,
-  CAST(facts.unclosed_ms AS BIGINT) / 1000 AS not_closed_seconds,
-  CAST(facts.unassigned_ms AS BIGINT) / 1000 AS unassigned_seconds,
-  CAST(facts.total_ms AS BIGINT) / 1000 AS total_seconds,
+  CAST(open_ms AS BIGINT) / 1000 AS open_seconds,
+  CAST(waiting_ms AS BIGINT) / 1000 AS pending_seconds,
+  CAST(open_ms + waiting_ms + other_ms AS BIGINT) / 1000 AS not_closed_seconds,
+  CAST(unassigned_ms AS BIGINT) / 1000 AS unassigned_seconds,
+  CAST(open_ms + waiting_ms + other_ms + final_ms AS BIGINT) / 1000 AS total_seconds,
+  CASE WHEN office.is_set THEN CAST(open_office_ms AS BIGINT) / 1000 END AS open_office_seconds,
+  CASE WHEN office.is_set THEN CAST(waiting_office_ms AS BIGINT) / 1000 END AS pending_office_seconds,
+  CASE WHEN office.is_set THEN CAST(open_office_ms + waiting_office_ms + other_office_ms AS BIGINT) / 1000
+    END AS not_closed_office_seconds,
+  CASE WHEN office.is_set THEN CAST(unassigned_office_ms AS BIGINT) / 1000 END AS unassigned_office_seconds,
+  CASE WHEN office.is_set
+    THEN CAST(open_office_ms + waiting_office_ms + other_office_ms + final_office_ms AS BIGINT) / 1000
+    END AS total_office_seconds,
   facts.bound = 1 AS is_lower_bound, conversations.permalink
 FROM facts
+CROSS JOIN (SELECT EXISTS (SELECT 1 FROM office_hours) AS is_set) AS office
 CROSS JOIN inboxes
 CROSS JOIN conversations
 LEFT JOIN names AS present

@@ -1,11 +1,12 @@
 CREATE VIEW flow_daily AS
 WITH RECURSIVE
+  PART(days),
   PART(moved),
   PART(statuses),
   turned AS (
     SELECT day, inbox_id,
-      sum(CASE WHEN new_status = 'closed' AND old_status <> 'closed' THEN n ELSE 0 END) AS closed,
-      sum(CASE WHEN old_status = 'closed' AND new_status <> 'closed' THEN n ELSE 0 END) AS reopened
+      sum(CASE WHEN IS_FINAL(new_status) AND NOT IS_FINAL(old_status) THEN n ELSE 0 END) AS closed,
+      sum(CASE WHEN IS_FINAL(old_status) AND NOT IS_FINAL(new_status) THEN n ELSE 0 END) AS reopened
     FROM moved GROUP BY day, inbox_id
   ),
   known AS (
@@ -54,24 +55,25 @@ WITH RECURSIVE
   ),
   moments AS (
     SELECT inbox_id, gone_at AS at, 1 AS went, 0 AS returned, 0 AS lost, 0 AS back
-    FROM absences WHERE status <> 'closed'
+    FROM absences WHERE NOT IS_FINAL(status)
     UNION ALL
-    SELECT inbox_id, back_at, 0, 1, 0, 0 FROM absences WHERE status <> 'closed' AND back_at IS NOT NULL
+    SELECT inbox_id, back_at, 0, 1, 0, 0 FROM absences WHERE NOT IS_FINAL(status) AND back_at IS NOT NULL
     UNION ALL
     SELECT inbox_id, observed_at, 0, 0, CASE WHEN new_value = 'missing' THEN n ELSE 0 END,
       CASE WHEN new_value = 'missing' THEN 0 ELSE n END
-    FROM swept WHERE status <> 'closed'
+    FROM swept WHERE NOT IS_FINAL(status)
   ),
   dated AS (
     SELECT day, inbox_id, sum(went) AS went, sum(returned) AS returned, sum(lost) AS lost, sum(back) AS back
     FROM (
-      SELECT moments.*, (SELECT days.day FROM report_days AS days WHERE days.starts_at <= moments.at
+      SELECT moments.*, (SELECT days.day FROM report_days AS days
+        WHERE days.starts_at <= moments.at AND days.starts_at <= NOW()
         ORDER BY days.starts_at DESC LIMIT 1) AS day
       FROM moments) AS on_days
     GROUP BY day, inbox_id
   ),
   backlog AS (
-    SELECT day, inbox_id, sum(conversations) AS n FROM backlog_daily WHERE status <> 'closed'
+    SELECT day, inbox_id, sum(conversations) AS n FROM backlog_daily WHERE NOT IS_FINAL(status)
     GROUP BY day, inbox_id
   ),
   counted AS (
@@ -102,9 +104,9 @@ WITH RECURSIVE
              WHERE ended.inbox_id = statuses.inbox_id AND NOT (ended.status <> statuses.status)
                AND ended.to_at > known.since AND ended.to_at < days.ends_at)), 0)
         FROM statuses
-        WHERE statuses.inbox_id = known.inbox_id AND statuses.status <> 'closed') END AS gained_on_first
+        WHERE statuses.inbox_id = known.inbox_id AND NOT IS_FINAL(statuses.status)) END AS gained_on_first
     FROM known
-    JOIN report_days AS days ON days.ends_at > known.since AND days.starts_at <= NOW()
+    JOIN days ON days.ends_at > known.since
   ),
   joined AS (
     SELECT counted.day, counted.inbox_id, counted.appeared, counted.removed,

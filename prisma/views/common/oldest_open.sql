@@ -1,10 +1,7 @@
 CREATE VIEW oldest_open AS
 WITH
-  picked AS (
-    SELECT inbox_id, id, STATUS_OF(status) AS status, assignee_id, first_seen_at, changed_at, permalink
-    FROM conversations
-    WHERE deleted_at IS NULL AND (status IS NULL OR status NOT IN ('close', 'closed'))
-  ),
+  PART(unsettled),
+  picked AS (SELECT * FROM unsettled),
   PART(since, presence),
   -- The return of an inbox changes no content of its conversations.
   still AS (

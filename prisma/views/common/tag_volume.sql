@@ -3,15 +3,15 @@ WITH
   -- Few conversations are deleted or not closed. It is faster to count all links and correct the counts for
   -- those few than to read the conversation of each link.
   links AS (SELECT inbox_id, tag_id, count(*) AS n FROM conversation_tags GROUP BY inbox_id, tag_id),
+  PART(unsettled),
+  gone AS (SELECT inbox_id, id FROM conversations WHERE deleted_at IS NOT NULL),
   special AS (
-    SELECT tags.inbox_id, tags.tag_id,
-      sum(CASE WHEN conversations.deleted_at IS NULL THEN 0 ELSE 1 END) AS gone,
-      sum(CASE WHEN conversations.deleted_at IS NULL THEN 1 ELSE 0 END) AS not_closed
-    FROM conversations
+    SELECT tags.inbox_id, tags.tag_id, sum(few.gone) AS gone, sum(few.not_closed) AS not_closed
+    FROM (
+      SELECT inbox_id, id, 1 AS gone, 0 AS not_closed FROM gone
+      UNION ALL SELECT inbox_id, id, 0, 1 FROM unsettled) AS few
     CROSS JOIN conversation_tags AS tags
-    WHERE (conversations.deleted_at IS NOT NULL
-        OR (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed')))
-      AND tags.inbox_id = conversations.inbox_id AND tags.conversation_id = conversations.id
+    WHERE tags.inbox_id = few.inbox_id AND tags.conversation_id = few.id
     GROUP BY tags.inbox_id, tags.tag_id
   ),
   known AS (

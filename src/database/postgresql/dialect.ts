@@ -1,14 +1,14 @@
-import type { ColumnKind } from '../../core/lists.ts';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, RecordKind } from '../dialect.ts';
 import { commentsSql } from './comments.ts';
 import { BEGIN_MIGRATION } from './migrating.ts';
 
-const TYPES: Record<ColumnKind | 'day' | 'json', string> = {
+const TYPES: Record<RecordKind, string> = {
   text: 'text',
   boolean: 'boolean',
   instant: 'timestamptz',
   day: 'date',
   json: 'text',
+  integer: 'integer',
 };
 
 /**
@@ -63,6 +63,8 @@ export const postgresql: Dialect = {
     const interval = `CAST(${to} AS timestamptz) - CAST(${from} AS timestamptz)`;
     return `CAST(ROUND(EXTRACT(EPOCH FROM ${interval}) * 1000) AS double precision)`;
   },
+  // The collation C knows small letters for A to Z only.
+  lowered: (text) => `lower(${text} COLLATE "C")`,
   instantAgo: (seconds, now) => {
     const instant = now === null ? 'now()' : `CAST('${now}' AS timestamptz)`;
     return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;

@@ -47,6 +47,7 @@ export const sqlite: Dialect = {
   jsonTexts: (query) => `json((SELECT json_group_array(value) FROM (${query} ORDER BY value)))`,
   instantText: (column) => `replace(${column}, '${UTC}', 'Z')`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  lowered: (text) => `lower(${text})`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],

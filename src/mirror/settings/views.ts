@@ -1,8 +1,12 @@
 import type { Budget } from '../../core/budget.ts';
-import { DAY } from '../../core/clock.ts';
+import { DAY, SECOND } from '../../core/clock.ts';
+import { FINAL_STATUSES, type StatusMeanings, WAITING_STATUSES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
+import type { RecordKind } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { daysBetween } from './days.ts';
+import { type OfficeHours, officeIntervals } from './office.ts';
+import { offsetsBetween } from './offsets.ts';
 import { writeSetting } from './settings.ts';
 
 /** The part of the configuration that the views need. */
@@ -10,36 +14,47 @@ export interface ViewSettings {
   /** The time zone in which the views cut days. */
   readonly reportTimezone: string;
   readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
+  /** Absent: the defaults. */
+  readonly statuses?: StatusMeanings;
+  /** Absent or null: none. */
+  readonly officeHours?: OfficeHours | null;
 }
 
 /** Days are written this many ms ahead, and again when fewer than `ENOUGH_AHEAD_MS` are left. */
-const AHEAD_MS = 60 * DAY;
-const ENOUGH_AHEAD_MS = 30 * DAY;
+const AHEAD_MS = 400 * DAY;
+const ENOUGH_AHEAD_MS = 366 * DAY;
 
 /**
- * Writes the settings that the views read, and the days of the report's time zone from the first sighting to
- * 60 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.
+ * Writes the settings that the views read, and the days, offsets and office hours from the first sighting to
+ * 400 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.
  */
 export async function keepViewSettings(
   database: Database,
   settings: ViewSettings,
   now: number,
 ): Promise<void> {
+  const { final, waiting } = settings.statuses ?? { final: FINAL_STATUSES, waiting: WAITING_STATUSES };
   const wanted = new Map([
     ['report_timezone', settings.reportTimezone],
     ['requests_per_day', String(settings.budget.perDay)],
     ['requests_reserved', String(settings.budget.reserved)],
+    ['final_statuses', JSON.stringify(final)],
+    ['waiting_statuses', JSON.stringify(waiting)],
+    ['office_hours', JSON.stringify(settings.officeHours ?? null)],
   ]);
   const rows = await database.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
   const stored = new Map(rows.map(({ name, value }) => [name, value]));
   const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
-  const sameZone = stored.get('report_timezone') === settings.reportTimezone;
+  const isSame = (...names: string[]): boolean => !differing.some(([name]) => names.includes(name));
   const first = await firstSighting(database, now);
-  if (differing.length === 0 && (await isCovered(database, first, now))) return;
+  const isCovered = await covers(database, first, now);
+  if (differing.length === 0 && isCovered) return;
   await database.transaction(async (tx) => {
+    // Written even if it is the same: two processes that replace the days at once take turns here.
+    await writeSetting(tx, 'report_timezone', settings.reportTimezone);
     for (const [name, value] of differing) await writeSetting(tx, name, value);
-    if (!sameZone) await tx.execute(`DELETE FROM report_days`);
-    await writeDays(tx, database, settings.reportTimezone, { from: first, to: now + AHEAD_MS });
+    if (isCovered && isSame('report_timezone', 'office_hours')) return;
+    await writeCalendar(tx, database, settings, { from: first, to: now + AHEAD_MS });
   });
 }
 
@@ -54,7 +69,7 @@ async function firstSighting(database: Database, now: number): Promise<number> {
 }
 
 /** True if days are stored from `from` until far enough ahead of `now`. */
-async function isCovered(database: Database, from: number, now: number): Promise<boolean> {
+async function covers(database: Database, from: number, now: number): Promise<boolean> {
   const rows = await database.query<{ day: string }>(
     `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1
      UNION ALL SELECT day FROM report_days WHERE starts_at <= $2 AND ends_at > $2`,
@@ -64,22 +79,57 @@ async function isCovered(database: Database, from: number, now: number): Promise
   return rows.length === 2;
 }
 
-async function writeDays(
+/** Replaces the days, the offsets and the office hours. */
+async function writeCalendar(
   tx: Sql,
   { dialect }: Database,
-  timezone: string,
+  { reportTimezone, officeHours }: ViewSettings,
   { from, to }: { from: number; to: number },
 ): Promise<void> {
-  const days = daysBetween(timezone, from, to).map(({ day, startsAt, endsAt }) => ({
-    day,
-    starts_at: iso(startsAt),
-    ends_at: iso(endsAt),
-  }));
-  const columns = { day: 'day', starts_at: 'instant', ends_at: 'instant' } as const;
-  await tx.execute(
-    `INSERT INTO report_days (day, starts_at, ends_at)
-     SELECT day, starts_at, ends_at FROM ${dialect.records('$1', columns, 'days')} WHERE TRUE
-     ON CONFLICT (day) DO UPDATE SET starts_at = excluded.starts_at, ends_at = excluded.ends_at`,
-    JSON.stringify(days),
+  const days = daysBetween(reportTimezone, from, to);
+  const [start, end] = [days[0]?.startsAt ?? from, days.at(-1)?.endsAt ?? to];
+  const write = async (
+    table: string,
+    columns: Readonly<Record<string, RecordKind>>,
+    rows: readonly object[],
+  ): Promise<void> => {
+    await tx.execute(`DELETE FROM ${table}`);
+    const names = Object.keys(columns).join(', ');
+    await tx.execute(
+      `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${dialect.records('$1', columns, 'written')}`,
+      JSON.stringify(rows),
+    );
+  };
+  const span = { starts_at: 'instant', ends_at: 'instant' } as const;
+  await write(
+    'report_days',
+    { day: 'day', ...span },
+    days.map(({ day, ...at }) => ({ day, ...instants(at) })),
   );
+  await write(
+    'report_offsets',
+    { id: 'integer', ...span, offset_seconds: 'integer' },
+    offsetsBetween(reportTimezone, start, end).map(({ offsetMs, ...at }, id) => ({
+      id,
+      ...instants(at),
+      offset_seconds: offsetMs / SECOND,
+    })),
+  );
+  const intervals = officeHours
+    ? officeIntervals(officeHours, offsetsBetween(officeHours.timezone, start, end))
+    : [];
+  await write(
+    'office_hours',
+    { id: 'integer', ...span, before_seconds: 'integer', after_seconds: 'integer' },
+    intervals.map(({ beforeSeconds, afterSeconds, ...at }, id) => ({
+      id,
+      ...instants(at),
+      before_seconds: beforeSeconds,
+      after_seconds: afterSeconds,
+    })),
+  );
+}
+
+function instants({ startsAt, endsAt }: { startsAt: number; endsAt: number }): object {
+  return { starts_at: iso(startsAt), ends_at: iso(endsAt) };
 }

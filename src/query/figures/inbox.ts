@@ -1,6 +1,5 @@
 import type { TagRow } from './conversation.ts';
 import type { Read } from './lane.ts';
-import { JOIN_ASSIGNEE, USER_NAME } from './names.ts';
 
 /** At most this many conversations, and tags, on an inbox's page. */
 const MOST_CONVERSATIONS = 25;
@@ -85,13 +84,9 @@ export async function readInbox(read: Read, inboxId: string): Promise<WholeInbox
 
 async function readOpen(read: Read, inboxId: string): Promise<ListedConversation[]> {
   return await read<ListedConversation>(
-    `SELECT conversations.id, conversations.status, conversations.assignee_id, ${USER_NAME} AS assignee,
-       conversations.changed_at, conversations.permalink
-     FROM conversations
-     ${JOIN_ASSIGNEE}
-     WHERE conversations.inbox_id = $1 AND conversations.deleted_at IS NULL
-       AND (conversations.status IS NULL OR conversations.status NOT IN ('close', 'closed'))
-     ORDER BY conversations.changed_at DESC, conversations.id LIMIT ${MOST_CONVERSATIONS}`,
+    `SELECT conversation_id AS id, status, assignee_id, assignee, unchanged_since AS changed_at, permalink
+     FROM oldest_open WHERE inbox_id = $1
+     ORDER BY unchanged_since DESC, conversation_id LIMIT ${MOST_CONVERSATIONS}`,
     inboxId,
   );
 }

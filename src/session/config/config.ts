@@ -19,11 +19,12 @@ import {
   type Receiver,
   refusePlainHttp,
 } from './parsers.ts';
+import { readReport, type Report } from './report.ts';
 import { stateFolder } from './state-folder.ts';
 import { readKey, readSecret, strayKeyWarnings } from './secrets.ts';
 
 /** The environment's variables, read and checked (.env.example). */
-export interface Config {
+export interface Config extends Report {
   /** Without a trailing slash. Null if it is not set and the command does not call the service. */
   readonly apiUrl: string | null;
   readonly key: string | null;
@@ -38,8 +39,6 @@ export interface Config {
   readonly timezone: string;
   /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
   readonly goneAfterMs: number;
-  /** The time zone in which days begin and end, for the views. */
-  readonly reportTimezone: string;
   readonly http: Endpoints;
   /** Null if no receiver is configured. */
   readonly webhook: Receiver | null;
@@ -105,7 +104,7 @@ export function readConfig(
     readPages: readsPages ? { stretches: conversations === CONVERSATIONS_DAILY } : null,
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
-    reportTimezone: readTimezone(read, 'REPORT_TIMEZONE', 'UTC'),
+    ...readReport(read, faults),
     http: readEndpoints(read, { env, folder, serves: needs.endpoints === true, faults }),
     webhook: readWebhook(read, readSecret(env, folder, 'WEBHOOK_SECRET', faults), faults),
     logLevel: read('LOG_LEVEL', 'info', `one of ${LOG_LEVELS.join(', ')}`, (text) =>

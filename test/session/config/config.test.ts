@@ -366,3 +366,61 @@ test('no command warns if key and address both come from .env', async () => {
   expect(exitCode).toBe(0);
   expect(stderr).not.toContain('comes from');
 });
+
+test('FINAL_STATUSES and WAITING_STATUSES ignore letter case, and both words for closed go together', () => {
+  const of = (env: Record<string, string>): unknown =>
+    readConfig({ ...GOOD, ...env }, '/data', { service: true }).statuses;
+  expect(of({})).toEqual({ final: ['close', 'closed'], waiting: ['pending'] });
+  expect(of({ FINAL_STATUSES: 'Resolved, CLOSED', WAITING_STATUSES: 'On Hold' })).toEqual({
+    final: ['close', 'closed', 'resolved'],
+    waiting: ['on hold'],
+  });
+});
+
+test.each([
+  [{ FINAL_STATUSES: 'closed,,done' }, 'FINAL_STATUSES: expected statuses with commas between them'],
+  [{ FINAL_STATUSES: 'closed,Pending' }, 'WAITING_STATUSES: expected other statuses than FINAL_STATUSES'],
+  [
+    { OFFICE_HOURS: '9-5' },
+    'OFFICE_HOURS: expected weekdays with times from 00:00 to 24:00, such as "Mon-Fri',
+  ],
+  [{ OFFICE_HOURS: 'Mon-Fri 17:00-09:00' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_HOURS: 'Mon 09:00-25:00' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_HOURS: 'Mon 09:00-24:30' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_HOURS: 'Fri-Mon 09:00-17:00' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_HOURS: 'Mon-Fri 09:00-17:00, Fri 09:00-14:00' }, 'each weekday once, but got "Mon-Fri 09'],
+  [{ OFFICE_HOURS: 'Mon 09:00-13:00 12:00-17:00' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_HOURS: 'Mon' }, 'OFFICE_HOURS: expected'],
+  [{ OFFICE_TIMEZONE: 'Berlin' }, 'OFFICE_TIMEZONE: expected a time zone, such as UTC or Europe/Berlin'],
+])('%o is refused, with the form expected', (env, message) => {
+  expect(() => readConfig({ ...GOOD, ...env }, '/data', { service: true })).toThrow(message);
+});
+
+test('OFFICE_HOURS gives each weekday its minutes, in REPORT_TIMEZONE unless OFFICE_TIMEZONE is set', () => {
+  const of = (env: Record<string, string>): unknown =>
+    readConfig({ ...GOOD, ...env }, '/data', { service: true }).officeHours;
+  const REPORT_TIMEZONE = 'Europe/Berlin';
+  expect(of({ REPORT_TIMEZONE })).toBeNull();
+  const day = [[540, 1020]];
+  expect(of({ REPORT_TIMEZONE, OFFICE_HOURS: 'mon-fri 9:00-17:00' })).toEqual({
+    timezone: 'Europe/Berlin',
+    week: [day, day, day, day, day, [], []],
+  });
+  expect(
+    of({ OFFICE_TIMEZONE: 'Asia/Tokyo', OFFICE_HOURS: 'Mon 00:00-08:00 20:00-24:00, Sun 10:00-11:00' }),
+  ).toEqual({
+    timezone: 'Asia/Tokyo',
+    week: [
+      [
+        [0, 480],
+        [1200, 1440],
+      ],
+      [],
+      [],
+      [],
+      [],
+      [],
+      [[600, 660]],
+    ],
+  });
+});

@@ -1,5 +1,5 @@
--- The pairs of old and new status in each inbox. There are few pairs among millions of changes, so each
--- recursion step finds the next value through the index instead of reading all changes.
+-- The pairs of old and new status in each inbox; needs the part `days`. There are few pairs among millions of
+-- changes, so each recursion step finds the next value through the index instead of reading all changes.
   olds (inbox_id, value) AS (
     SELECT inboxes.id, (SELECT min(changes.old_value) FROM changes
       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
@@ -50,12 +50,12 @@
          AND changes.old_value = kinds.old_value AND changes.new_value = kinds.new_value
          AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at) AS n
     FROM kinds
-    CROSS JOIN report_days AS days
+    CROSS JOIN days
     WHERE kinds.new_value IS NOT NULL
     UNION ALL
     SELECT days.day, nulls.inbox_id, nulls.old_value, nulls.new_value, 1
     FROM nulls
-    CROSS JOIN report_days AS days
+    CROSS JOIN days
     WHERE nulls.observed_at >= days.starts_at AND nulls.observed_at < days.ends_at
   ),
   -- How often one status became another on each day. The sum makes SQLite count once, and not for each

@@ -8,7 +8,7 @@
          AND changes.item_id = picked.id
          AND changes.field IN ('assignee_id', 'presence', 'status')
          AND (changes.field = '$1' OR changes.new_value = 'present' AND changes.field = 'presence'
-           OR changes.field = 'status' AND STATUS_OF(changes.old_value) = 'closed')
+           OR changes.field = 'status' AND IS_FINAL(changes.old_value))
        ORDER BY changes.id DESC LIMIT 1) AS begun_at
     FROM picked
   ),

@@ -11,7 +11,7 @@ const CONTRACT = [
   'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{account,brake,crash,equality,history,pages,suspects,trust,unreadable,walks,witnesses}.test.ts',
   'test/service/gate/{budget,hosts,slowdown}.test.ts',
-  'test/views/{docs,history,lifecycle,now,property,readers}.test.ts',
+  'test/views/{docs,history,lifecycle,now,property,readers,settings}.test.ts',
   'test/cli/flow.test.ts',
   'test/export/export.test.ts',
   'test/assistant/{assistant,hostile}.test.ts',

@@ -210,6 +210,11 @@ export function statusSql(status: string): string {
   return `(CASE WHEN ${status} IN (${words}) THEN '${CLOSED}' ELSE coalesce(${status}, '${NO_STATUS}') END)`;
 }
 
+/** An expression as in the views: `final`, `waiting`, `open` or `other`. @param status a column */
+export function meaningOf(dialect: Dialect, status: string): string {
+  return expand(`MEANING_OF(${status})`, dialect, null);
+}
+
 /** An expression: what a status means, by the settings FINAL_STATUSES and WAITING_STATUSES. */
 function meaningSql(status: string): string {
   return `(CASE WHEN IS_FINAL(${status}) THEN 'final' WHEN IS_WAITING(${status}) THEN 'waiting'

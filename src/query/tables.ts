@@ -29,6 +29,9 @@ const COPIED: ReadonlySet<string> = new Set([
   'conversations',
   'conversation_tags',
   'changes',
+  'status_spans',
+  'assignee_spans',
+  'tag_spans',
   ...VIEW_NAMES.filter((name) => !OWN_VIEWS.has(name)),
 ]);
 

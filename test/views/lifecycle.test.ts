@@ -244,7 +244,7 @@ test('`tables` prints every table and view with its columns and description, as 
     {
       name: 'reopens',
       columns: ['inbox_id', 'conversation_id', 'closes', 'reopens', 'last_reopened_at'],
-      meanings: expect.arrayContaining(['changes to `closed`']) as string[],
+      meanings: expect.arrayContaining(['changes from a final status to one that is not']) as string[],
       key: ['inbox_id', 'conversation_id'],
       joins: [
         { columns: ['inbox_id'], table: 'inboxes', to: ['id'] },

@@ -1,11 +1,21 @@
 import { expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+import { firstInbox } from '../support/rows.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 const visit = (ask: Served['ask'], path: string, headers = {}): Promise<Answered> =>
   ask(path, { headers: { ...BROWSER, ...headers } });
+
+/** A page once its history is counted. */
+async function counted(ask: Served['ask'], path: string): Promise<string> {
+  for (;;) {
+    const { body } = await visit(ask, path);
+    if (!body.includes('http-equiv="refresh"')) return body.replaceAll(/\s+/g, ' ');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
 
 test('a browser gets the overview at /, and a program the list of endpoints', async () => {
   const { ask, sync } = await served();
@@ -162,15 +172,8 @@ test('during the first copy every figure says that it counts only a part, and ho
   );
   const [inbox = ''] = mirror.sandbox.world.inboxes.keys();
   const figures = { '/': 4, '/people': 4, [`/inboxes/${inbox}`]: 6 };
-  const withoutHistory = async (path: string): Promise<string> => {
-    for (;;) {
-      const { body } = await visit(ask, path);
-      if (!body.includes('http-equiv="refresh"')) return body.replaceAll(/\s+/g, ' ');
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  };
   for (const [path, sections] of Object.entries(figures)) {
-    const body = await withoutHistory(path);
+    const body = await counted(ask, path);
     const [some, all] = path.startsWith('/inboxes') ? [2, 3] : [5, 7];
     expect(body).toContain(`The first copy is under way: ${some} of ${all} lists.`);
     expect(body.split(`so far: ${some} of ${all} lists`), path).toHaveLength(1 + sections);
@@ -180,5 +183,27 @@ test('during the first copy every figure says that it counts only a part, and ho
   await sync();
   // The charts were counted a moment ago, and are counted again.
   clock.advance(2000);
-  for (const path of Object.keys(figures)) expect(await withoutHistory(path)).not.toContain('so far');
+  for (const path of Object.keys(figures)) expect(await counted(ask, path)).not.toContain('so far');
+});
+
+test('the chart of the backlog counts by FINAL_STATUSES and WAITING_STATUSES, as the totals do', async () => {
+  const { ask, sync, clock, mirror } = await served({ sandbox: { inboxes: 1, conversations: [3] } });
+  const { world } = mirror.sandbox;
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  for (const [nth, status] of ['Open', 'On hold', 'resolved'].entries())
+    world.setStatus(id, conversations.order[nth]!, status);
+  await sync();
+  await openMirror(mirror.database).keepViewSettings(
+    {
+      reportTimezone: 'UTC',
+      budget: { perDay: 5000, reserved: 250 },
+      statuses: { final: ['resolved'], waiting: ['on hold'] },
+    },
+    clock.now(),
+  );
+  for (const path of ['/', `/inboxes/${id}`]) {
+    const table = /Day<.*?Open<.*?Pending<.*?<tbody>(.*?)<\/tbody>/.exec(await counted(ask, path))?.[1];
+    // One conversation is open and one is pending on every day.
+    expect(new Set(table?.match(/(?<=<td class="n">)\d+/g)), path).toEqual(new Set(['1']));
+  }
 });

@@ -24,10 +24,7 @@ WITH RECURSIVE
          AND NOT (lasting.status <> statuses.status)) AS n
     FROM statuses WHERE statuses.status IS NOT NULL
   ),
-  known AS (
-    SELECT inbox_id, min(finished_at) AS since FROM sweeps
-    WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
-  ),
+  PART(known),
   ends AS (
     SELECT days.day, days.is_today, known.inbox_id,
       (SELECT seen.new_value FROM changes AS seen

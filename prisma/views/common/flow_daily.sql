@@ -9,10 +9,7 @@ WITH RECURSIVE
       sum(CASE WHEN IS_FINAL(old_status) AND NOT IS_FINAL(new_status) THEN n ELSE 0 END) AS reopened
     FROM moved GROUP BY day, inbox_id
   ),
-  known AS (
-    SELECT inbox_id, min(finished_at) AS since FROM sweeps
-    WHERE list = 'conversations' AND state = 'complete' AND inbox_id IS NOT NULL GROUP BY inbox_id
-  ),
+  PART(known),
   -- A deleted inbox removes its conversations without writing changes for them, and a restored inbox brings
   -- them back. Their intervals end, or begin, at that instant.
   swept AS (

@@ -1,3 +1,5 @@
+import type { Dialect } from '../../database/dialect.ts';
+import { meaningOf } from '../../database/views.ts';
 import type { Read } from './lane.ts';
 
 /** At most this many waiting conversations on a page. */
@@ -63,19 +65,24 @@ export async function readWaiting(read: Read, inboxId: string | null): Promise<W
 }
 
 /**
- * Open and pending conversations at the end of each day, the oldest first.
+ * Open and pending conversations at the end of each day, the oldest first. Statuses mean what they mean in
+ * `backlog_now`.
  * @param since the first day in REPORT_TIMEZONE, such as `2026-03-02`
  */
 export async function readBacklogDays(
   read: Read,
+  dialect: Dialect,
   inboxId: string | null,
   since: string,
 ): Promise<BacklogDay[]> {
   const [ofDays, values] = ofDaysSince(since, inboxId);
+  const having = (meaning: string): string =>
+    `CAST(sum(CASE WHEN meaning = '${meaning}' THEN conversations ELSE 0 END) AS INTEGER)`;
   return await read<BacklogDay>(
-    `SELECT day, CAST(sum(CASE WHEN status = 'open' THEN conversations ELSE 0 END) AS INTEGER) AS open,
-       CAST(sum(CASE WHEN status = 'pending' THEN conversations ELSE 0 END) AS INTEGER) AS pending
-     FROM backlog_daily WHERE ${ofDays} GROUP BY day ORDER BY day`,
+    `SELECT day, ${having('open')} AS open, ${having('waiting')} AS pending
+     FROM (SELECT day, inbox_id, conversations, ${meaningOf(dialect, 'status')} AS meaning
+       FROM backlog_daily) AS meant
+     WHERE ${ofDays} GROUP BY day ORDER BY day`,
     ...values,
   );
 }

@@ -28,8 +28,8 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
   if (inbox === null) return null;
   const copy = copyOf(lists, id);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`inbox ${id} ${since} ${copy === null}`, async (read) => ({
-    backlog: await readBacklogDays(read, id, since),
+  const history = await desk.history(`inbox ${id} ${since} ${copy === null}`, async (read, { dialect }) => ({
+    backlog: await readBacklogDays(read, dialect, id, since),
     flow: await readFlowDays(read, id, since),
   }));
   const { now, assignees, tags } = inbox;

@@ -30,8 +30,8 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
   const copy = copyOf(lists);
   if (copy?.complete === 0) return firstFilling(await status(), copy);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`overview ${since} ${copy === null}`, async (read) => ({
-    backlog: await readBacklogDays(read, null, since),
+  const history = await desk.history(`overview ${since} ${copy === null}`, async (read, { dialect }) => ({
+    backlog: await readBacklogDays(read, dialect, null, since),
     flow: await readFlowDays(read, null, since),
   }));
   return {

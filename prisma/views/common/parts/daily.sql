@@ -1,5 +1,5 @@
--- Adds up `events` (inbox_id, $1, at, n1 to n4) day by day: n1 and n2 are changes of a count, n3 and n4 numbers of
--- the day. Needs the part `known`. A row of `running` lasts until the next day with an event.
+-- Adds up `events` (inbox_id, $1, at, n1 to n4) day by day: n1 and n2 are changes of a count, n3 and n4 are
+-- numbers of the day. Needs the part `known`. A row of `running` lasts until the next day with an event.
   dated AS (
     SELECT events.*, (SELECT days.day FROM report_days AS days
       WHERE days.starts_at <= events.at AND days.starts_at <= NOW()

@@ -1,5 +1,6 @@
 'use strict';
-// Loaded before a program, it answers each message with what the process has used and how late its loop has been.
+// Loaded before a program, it answers each message: what the process has used, and how late its loop has
+// been.
 const { monitorEventLoopDelay } = require('node:perf_hooks');
 
 /** The loop is looked at once in this many ms, and a delay includes them. */

@@ -20,8 +20,9 @@ export function shippedSchema(provider: Provider): string {
 }
 
 /**
- * The schema that the migrations lead to. The databases have no foreign keys. PostgreSQL stores days as dates;
- * in the clients they are texts on both databases, because Prisma has no type for a day without a time.
+ * The schema that the migrations lead to. The databases have no foreign keys. PostgreSQL stores days as
+ * dates; in the clients they are texts on both databases, because Prisma has no type for a day without a
+ * time.
  */
 export function migrationSchema(provider: Provider): string {
   const schema = schemaOf(provider, { datasource: ['relationMode = "prisma"'] });

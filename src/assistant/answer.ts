@@ -14,10 +14,13 @@ const MADE_FROM: Readonly<Record<string, readonly ListName[]>> = {
   inbox_tags: ['tags'],
   tag_changes: ['tags'],
   tag_volume: ['tags', 'conversations'],
+  tag_daily: ['tags', 'conversations'],
   assignee_workload: ['users', 'conversations'],
+  assignee_daily: ['users', 'conversations'],
   ...Object.fromEntries(
     `conversations conversation_tags conversation_changes backlog_now unassigned_age status_intervals
-      assignee_intervals time_in_status backlog_daily flow_daily reopens assignments`
+      assignee_intervals time_in_status backlog_daily flow_daily reopens assignments arrivals_hourly
+      status_times milestone_times`
       .split(/\s+/)
       .map((name) => [name, ['conversations'] as const]),
   ),

@@ -1,7 +1,7 @@
 import type { ColumnKind } from '../core/lists.ts';
 import type { CatalogueEntry, ValueKind } from './columns.ts';
 
-/** The kind of a column of records: a mirrored column's, a day, a text that holds JSON, or a whole number. */
+/** The kind of a column of records. The values of `json` are texts that hold JSON. */
 export type RecordKind = ColumnKind | 'day' | 'json' | 'integer';
 
 /**

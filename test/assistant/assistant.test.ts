@@ -97,6 +97,13 @@ test('changes, a conversation and freshness are answered by name and by id', asy
   expect(byName.rows[0]?.[0]).toBe(newest?.id);
   const onwards = dataOf(await assistant.ask('changes', { after_id: 3, limit: 2 })) as Table;
   expect(onwards.rows.map(([id]) => id)).toEqual([4, 5]);
+  const presence = dataOf(
+    await assistant.ask('changes', { list: 'conversations', field: 'presence' }),
+  ) as Table;
+  const appeared = presence.rows.filter((row) => row[presence.columns.indexOf('new_value')] === 'present');
+  expect(appeared.length).toBeGreaterThan(0);
+  for (const row of appeared)
+    expect(row.at(-1)).toMatchObject({ status: expect.any(String) as string, tags: expect.any(Array) as [] });
   expect((await assistant.ask('changes', { inbox: 'Nobody' })).text).toContain(inbox.display_name);
 
   const one = dataOf(await assistant.ask('conversation', { id: newest?.item_id })) as Record<

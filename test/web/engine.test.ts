@@ -37,11 +37,16 @@ test('the engine room shows stale lists, failed requests and held deletions firs
   clock.advance(HOUR);
   await sync();
   await mirror.database.execute('UPDATE requests SET status = 503 WHERE id = 2');
+  await mirror.database.execute(
+    `UPDATE sweeps SET state = 'failed', error = 'no end'
+     WHERE id = (SELECT max(id) FROM sweeps WHERE list = 'tags')`,
+  );
   clock.advance(2 * HOUR);
   const text = await engine(ask);
   expect(text).toContain('2 lists older than 30 min: inboxes, conversations of Support .');
   expect(text).toContain('conversations of Support : 30 deletions must be accepted by a person.');
   expect(text).toContain('30 deletions held');
+  expect(text).toMatch(/failed: no end ; 1 walk failed in a row and cost 2 requests/);
   expect(text, 'an item that is gone').not.toContain('HTTP 404');
   expect(text).toMatch(/3 h ago \S+ of Support HTTP 503/);
 });

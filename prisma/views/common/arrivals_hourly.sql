@@ -3,7 +3,8 @@ WITH RECURSIVE
   -- A Monday in UTC, from which weeks are counted.
   epoch AS (SELECT '1970-01-05T00:00:00.000+00:00' AS monday),
   PART(known),
-  -- A new conversation arrived when its thread began, if that was after the sweep before; else when first seen.
+  -- A new conversation arrived when its thread began, if that was after the sweep before; else when it was
+  -- first seen.
   arrived AS (
     SELECT rows.inbox_id,
       CASE WHEN rows.thread_started_at > spans.from_earliest AND rows.thread_started_at <= rows.first_seen_at

@@ -49,7 +49,7 @@ function zshScript(top: readonly Outlined[], all: readonly Outlined[]): string {
   const described = top.map((one) => `    '${one.name}:${quoted(summaryOf(one)).replaceAll(':', '\\:')}'`);
   const cases = all.map((one) => `    '${one.name}') offered=(${wordsOf(one, all).join(' ')}) ;;`);
   const values = choicesOf(all).map(
-    ([option, choices]) => `    ${option}) offered=(${choices.join(' ')}) ;;`,
+    ([where, choices]) => `    '${where}') offered=(${choices.join(' ')}) ;;`,
   );
   return `#compdef inbox-mirror
 # zsh completion of inbox-mirror. Load it with: source <(inbox-mirror completion zsh)

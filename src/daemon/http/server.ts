@@ -7,6 +7,7 @@ import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import type { OrderDesk } from '../../web/engine/place.ts';
 import { wantsPage } from '../../web/frame/answer.ts';
+import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
@@ -30,12 +31,7 @@ const TIME_OUTS = {
 };
 
 /** The only paths that take a POST. Orders make the daemon read; no form changes what it has read. */
-const FORMS: ReadonlySet<string> = new Set([
-  '/login',
-  '/logout',
-  '/engine/orders',
-  '/engine/orders/:order/cancel',
-]);
+const FORMS: ReadonlySet<string> = new Set(['/login', '/logout', ORDERS_PATH, CANCEL_PATH]);
 
 const INDEX = `/healthz      whether the process and its database answer
 /readyz       whether every list is as fresh as promised

@@ -39,7 +39,8 @@ export async function readFeed(
   const order = afterId === undefined ? 'DESC' : 'ASC';
   return await read(
     `SELECT changes.id, changes.observed_at, changes.previously_seen_at, changes.list, changes.inbox_id,
-       inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value
+       inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
+       changes.item_values
      FROM changes LEFT JOIN inboxes ON inboxes.id = changes.inbox_id
      WHERE ${conditions.join(' AND ')} ORDER BY changes.id ${order} LIMIT ${bounds.rows + 1}`,
     values,
@@ -91,7 +92,7 @@ export async function readConversation(
   );
   const changes = await read(
     `SELECT changes.id, changes.observed_at, changes.previously_seen_at, changes.inbox_id, changes.field,
-       changes.old_value, changes.new_value
+       changes.old_value, changes.new_value, changes.item_values
      FROM inboxes
      JOIN changes ON changes.list = 'conversations' AND changes.inbox_id = inboxes.id AND changes.item_id = $1
      ORDER BY changes.id DESC LIMIT ${bounds.rows + 1}`,

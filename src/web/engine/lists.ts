@@ -1,4 +1,5 @@
 import { duration, plural, thousands } from '../../core/humanize.ts';
+import { failureWords } from '../../status/failures.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section, table } from '../frame/layout.ts';
@@ -38,7 +39,7 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
     duration(list.promiseMs),
     list.rows === null ? '' : thousands(list.rows),
     list.pages === null ? '' : thousands(list.pages),
-    stateOf(list),
+    stateOf(list, moment),
   ]);
   const columns = [
     { name: 'Inbox' },
@@ -52,13 +53,15 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
   return table('Lists', columns, rows, 'No list needs a look.');
 }
 
-function stateOf({ sweep, failure, held, suspects, rejected, authorised, freshness }: JudgedList): Html {
+function stateOf(list: JudgedList, { now }: Moment): Html {
+  const { sweep, failure, held, suspects, rejected, authorised, freshness } = list;
   const words: (Html | string | false)[] = [
     freshness === 'stale' && html`<strong class="late">stale</strong>`,
     freshness === 'never' && 'not complete yet',
     authorised === false && html`<strong class="late">the service has lost access</strong>`,
     sweep !== null && progressOf(sweep),
     failure !== null && html`<strong class="late">failed: ${failure}</strong>`,
+    failureWords(list, now) ?? false,
     held > 0 && `${plural(held, 'deletion')} held`,
     suspects > 0 && plural(suspects, 'suspect'),
     rejected > 0 && `${plural(rejected, 'row')} unreadable`,

@@ -18,6 +18,7 @@ export function isOwnForm({ headers }: FastifyRequest): boolean {
   if (origin === undefined) return true;
   return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
 }
+
 /** No script, style, image or form of these pages comes from or goes to another place than this daemon. */
 export const POLICY = {
   'default-src': ["'none'"],

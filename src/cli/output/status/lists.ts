@@ -2,6 +2,7 @@ import { requestsLeft } from '../../../core/budget.ts';
 import { duration, fromNow, plural, thousands } from '../../../core/humanize.ts';
 import { acceptCommand } from '../../../core/lists.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
+import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { type Column, renderTable } from '../table.ts';
@@ -99,7 +100,8 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   };
   const parts = [paint(output, colour[list.freshness], words[list.freshness])];
   if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${asCell(list.failure)}`));
-  if (list.failures !== null) parts.push(failureWords(list.failures, list.restsUntil, now));
+  const failures = failureWords(list, now);
+  if (failures !== null) parts.push(failures);
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
     parts.push(
@@ -117,14 +119,4 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
-}
-
-/** `3 walks failed in a row and cost 150 requests, next try in 4 h` */
-function failureWords(
-  { walks, requests }: NonNullable<JudgedList['failures']>,
-  restsUntil: Date | null,
-  now: number,
-): string {
-  const next = restsUntil === null ? '' : `, next try ${fromNow(restsUntil, now)}`;
-  return `${plural(walks, 'walk')} failed in a row and cost ${plural(requests, 'request')}${next}`;
 }

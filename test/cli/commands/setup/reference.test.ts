@@ -58,6 +58,8 @@ test('bash completes commands, subcommands, options and the values of an option'
 
 test('the completion for zsh leaves `words` alone: zsh keeps the line that is completed there', async () => {
   const { stdout } = await (await testProgram()).run('completion', 'zsh');
+  // A blank in a pattern without quotes would be a syntax error.
+  expect(stdout).toContain("    'query --format') offered=(table json ndjson csv) ;;\n");
   expect(stdout).not.toMatch(/^ *(?:local|typeset)\b.*\bwords(?:[ =]|$)|(?<!\$)\bwords=/m);
 });
 

@@ -1,0 +1,13 @@
+import { fromNow, plural } from '../core/humanize.ts';
+import type { JudgedList } from './judge.ts';
+
+/** `3 walks failed in a row and cost 150 requests, next try in 4 h`; null if none failed. `now` is epoch ms. */
+export function failureWords(
+  { failures, restsUntil }: Pick<JudgedList, 'failures' | 'restsUntil'>,
+  now: number,
+): string | null {
+  if (failures === null) return null;
+  const next = restsUntil === null ? '' : `, next try ${fromNow(restsUntil, now)}`;
+  const walks = plural(failures.walks, 'walk');
+  return `${walks} failed in a row and cost ${plural(failures.requests, 'request')}${next}`;
+}

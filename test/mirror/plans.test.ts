@@ -114,7 +114,7 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
         `INSERT INTO ${kind}_spans (inbox_id, conversation_id, ${kind === 'status' ? kind : `${kind}_id`}, from_at, is_lower_bound) SELECT $1, n, 'x', now(), false FROM ${many}`,
     ),
     `INSERT INTO changes (list, inbox_id, item_id, field, new_value, observed_at)
-     SELECT 'conversations', $1, n, CASE n % 2 WHEN 0 THEN 'presence' ELSE 'status' END, CASE n % 2 WHEN 0 THEN 'missing' ELSE 'closed' END, now() FROM ${many}`,
+     SELECT 'conversations', $1, n, CASE n % 2 WHEN 0 THEN 'presence' ELSE 'status' END, CASE n % 4 WHEN 0 THEN 'present' WHEN 2 THEN 'missing' ELSE 'closed' END, now() FROM ${many}`,
     `INSERT INTO sweep_pages (sweep_id, page_no, item_ids, fetched_at) SELECT n / 100, n % 100, '["1", "2"]', now() FROM ${many}`,
     `INSERT INTO rejects (sweep_id, list, inbox_id, reason, raw, seen_at) SELECT n, 'tags', n, 'x', '{}', now() FROM ${many}`,
     `INSERT INTO requests (sent_at, method, path, reason) SELECT now(), 'GET', '/', 'schedule' FROM ${many}`,

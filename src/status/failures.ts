@@ -1,7 +1,10 @@
 import { fromNow, plural } from '../core/humanize.ts';
 import type { JudgedList } from './judge.ts';
 
-/** `3 walks failed in a row and cost 150 requests, next try in 4 h`; null if none failed. `now` is epoch ms. */
+/**
+ * `3 walks failed in a row and cost 150 requests, next try in 4 h`; null if none failed.
+ * @param now epoch ms
+ */
 export function failureWords(
   { failures, restsUntil }: Pick<JudgedList, 'failures' | 'restsUntil'>,
   now: number,

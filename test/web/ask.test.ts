@@ -20,7 +20,9 @@ test('an answer is a table with its number of rows, and a chart where its column
   const { ask, sync } = await served();
   await sync();
   const answer = await asked(ask, 'SELECT inbox, open, pending FROM backlog_now ORDER BY inbox');
-  expect(words(answer)).toMatch(/Answer 2 rows\. .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/);
+  expect(words(answer)).toMatch(
+    /Answer 2 rows\. .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/,
+  );
   expect(answer.body).toContain('aria-label="open, pending by inbox; the table below has the numbers"');
   const plain = await asked(ask, 'SELECT 1 AS one, NULL AS absent');
   expect(words(plain)).toContain('one absent 1 NULL');

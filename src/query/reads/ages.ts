@@ -62,32 +62,46 @@ export interface FirstCopy {
   readonly rows: number;
 }
 
-/** SQL: the rows that unfinished reads of whole lists have counted so far. */
-export const ROWS_UNDER_WAY = `(SELECT CAST(coalesce(sum(items), 0) AS INTEGER) FROM sweeps
-  WHERE state IN ('running', 'paused'))`;
+/** What {@link firstCopyOf} needs of a list. */
+export interface CopiedList {
+  /** Null: the list was never complete. */
+  readonly complete_as_of: string | null;
+  /** True if it was never complete and its newest walk has failed. */
+  readonly has_failed: boolean | number;
+  /** Rows read so far of all lists under way. */
+  readonly rows_under_way: number;
+}
 
-/** What {@link firstCopyOf} needs of every list. Empty for a database that is not a mirror, or an old one. */
-export async function readCopied(
-  mirror: Pick<ReadOnlyMirror, 'query'>,
-): Promise<{ complete_as_of: string | null; rows_under_way: number }[]> {
+/** SQL: the columns of a {@link CopiedList}, read from `freshness`. */
+export const COPIED_LIST = `complete_as_of,
+  CASE WHEN complete_as_of IS NULL THEN coalesce((SELECT sweeps.state FROM sweeps
+      WHERE sweeps.list = freshness.list
+        AND (sweeps.inbox_id = freshness.inbox_id OR freshness.inbox_id IS NULL)
+      ORDER BY sweeps.id DESC LIMIT 1) = 'failed', FALSE)
+    ELSE FALSE END AS has_failed,
+  (SELECT CAST(coalesce(sum(items), 0) AS INTEGER) FROM sweeps
+    WHERE state IN ('running', 'paused')) AS rows_under_way`;
+
+/** The lists of a mirror. Empty for a database that is not a mirror, or an old one. */
+export async function readCopied(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<CopiedList[]> {
   try {
-    return await readRows(
-      mirror,
-      `SELECT complete_as_of, ${ROWS_UNDER_WAY} AS rows_under_way FROM freshness`,
-    );
+    return await readRows(mirror, `SELECT ${COPIED_LIST} FROM freshness`);
   } catch (error) {
     if (isMirrorError(error, 'USAGE')) return [];
     throw error;
   }
 }
 
-/** How far the first copy of these lists is; null if it is done. */
-export function firstCopyOf(
-  lists: readonly { readonly complete_as_of: string | null; readonly rows_under_way: number }[],
-): FirstCopy | null {
+/**
+ * How far the first copy of these lists is; null if it is done. A list that cannot be read does not keep it
+ * under way for ever: other words tell of it.
+ */
+export function firstCopyOf(lists: readonly CopiedList[]): FirstCopy | null {
   const complete = lists.filter(({ complete_as_of: asOf }) => asOf !== null).length;
-  if (complete === lists.length) return null;
-  return { complete, lists: lists.length, rows: lists[0]?.rows_under_way ?? 0 };
+  const failed = lists.filter(({ has_failed: hasFailed }) => Boolean(hasFailed)).length;
+  const expected = complete === 0 ? lists.length : lists.length - failed;
+  if (complete === expected) return null;
+  return { complete, lists: expected, rows: lists[0]?.rows_under_way ?? 0 };
 }
 
 /** How far a first copy is, in words: `5 of 13 lists and 1,200 rows of the others`. */

@@ -103,6 +103,14 @@ test('query says on stderr that a first copy is under way, and how far it is', a
   expect(await program.run('query', sql)).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
+test('a list that cannot be read does not keep the first copy under way for ever', async () => {
+  const other = await testProgram({ inboxes: 1, conversations: 5 });
+  other.sandbox.faults.set('tags', 'forbidden');
+  await other.run('sync');
+  const { exitCode, stderr } = await other.run('query', 'SELECT count(*) AS n FROM backlog_now');
+  expect([exitCode, stderr]).toEqual([0, '']);
+});
+
 test('query --json is --format json, and contradicts another format', async () => {
   const { stdout } = await program.run('query', 'SELECT 1 AS n', '--json');
   expect(JSON.parse(stdout)).toEqual([{ n: 1 }]);

@@ -4,12 +4,12 @@ import { isMirrorError } from '../core/errors.ts';
 import { thousands } from '../core/humanize.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { withoutKey } from '../core/secrets.ts';
+import { onlyReading } from '../query/reads/guard.ts';
 import { type ListAge, readAges } from '../query/reads/ages.ts';
 import type { BoundedRead, BoundedReader, BoundedRows, Bounds } from '../query/reads/bounded.ts';
 import { readConversation, readFeed } from '../query/reads/feed.ts';
 import type { TableDescription } from '../query/tables.ts';
 import { asAnswer, asObjects, asTable, listsOf } from './answer.ts';
-import { onlyReading } from './guard.ts';
 
 export interface ToolDeps {
   readonly reader: BoundedReader;

@@ -58,7 +58,7 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   status_times: 'How long conversations stayed in each status: mean, median, 90th percentile and shares.',
   milestone_times:
     'How long until conversations were assigned and closed: mean, median, 90th percentile and shares.',
-  reads: 'When each list was read completely, and how long after the time before.',
+  reads: 'When each list was read completely, and how long after the reading before.',
   first_sights: 'The first sight of each item that was there before the history of its list began.',
   inbox_changes: 'The changes of inboxes.',
   user_changes: 'The changes of users.',

@@ -21,8 +21,8 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
   if (existing.length === 0) return;
   throw new MirrorError(
     'USAGE',
-    `${existing.join(', ')} exists in ${folder}, and nothing was written. ` +
-      'Add --force to replace it, or name another folder with --out.',
+    `${folder} already has ${existing.join(', ')}. Nothing was written. ` +
+      'Add --force to replace what is there, or name another folder with --out.',
   );
 }
 

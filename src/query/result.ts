@@ -32,6 +32,7 @@ export const AT_ONCE = { rows: 100, characters: 256 * 1024 } as const;
 /** The approximate number of characters in a row. */
 export function charactersOf(row: readonly Cell[]): number {
   let sum = 0;
-  for (const cell of row) sum += typeof cell === 'string' || cell instanceof Uint8Array ? cell.length : 8;
+  for (const cell of row)
+    sum += typeof cell === 'string' || cell instanceof Uint8Array ? Math.max(8, cell.length) : 8;
   return sum;
 }

@@ -13,8 +13,12 @@ const id = z.unknown().transform((value, context) => {
   return z.NEVER;
 });
 const maybeId = id.nullish().transform((value) => value ?? null);
+
+/** At most this many characters in a text: every change of it is kept, shown and delivered. */
+const LONGEST_TEXT = 65_536;
 const text = z
   .string('is not text')
+  .max(LONGEST_TEXT, 'is too long')
   .nullish()
   .transform((value) => value ?? null);
 

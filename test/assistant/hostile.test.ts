@@ -2,8 +2,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { onlyReading } from '../../src/assistant/guard.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { onlyReading } from '../../src/query/reads/guard.ts';
 import { dataOf, startAssistant } from '../support/assistant.ts';
 import { sized } from '../support/histories.ts';
 import { temporaryFolder } from '../support/mirror.ts';
@@ -105,6 +105,7 @@ test.each([
   ['SELECT ARRAY[set_config(1)]', '"[set_config(1)]"'],
   ['SELECT 1 -- \r, set_config(1)', 'The function "set_config"'],
   ['SELECT 1\u0000', 'A control character'],
+  [`SELECT 1 AS a /*/* */ " */ , set_config(1) AS b -- "`, 'A comment inside a comment'],
 ])('the check refuses %s and says why', (sql, why) => {
   expect(() => onlyReading(sql)).toThrow(why);
 });

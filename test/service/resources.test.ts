@@ -221,6 +221,7 @@ test.each<[ListName, string, string]>([
   ['users', '{"id":1,"email":5,"is_joined":"yes"}', 'email is not text; is_joined is not a boolean'],
   ['conversations', '{"id":1,"status":{"name":"open"}}', 'status is not text'],
   ['conversations', `{"id":1,"status":"${'o'.repeat(251)}"}`, 'status is too long'],
+  ['tags', `{"id":1,"name":"${'o'.repeat(65_537)}"}`, 'name is too long'],
   ['conversations', '{"id":1,"tag_ids":"5"}', 'tag_ids is not an array'],
   ['conversations', '{"id":1,"tag_ids":[5,null]}', 'tag_ids.1 is not an id of digits'],
   [

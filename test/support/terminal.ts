@@ -29,6 +29,10 @@ export async function renderOnTerminal(
   return stripVTControlCharacters((await runOnTerminal(program, columns, ...argv)).replaceAll(LINKS, ''));
 }
 
+/** What a line held when readline began to write it anew. */
+// oxlint-disable-next-line no-control-regex
+const CLEARED = /[^\n]*\u001B\[1G\u001B\[0J/g;
+
 /**
  * Runs the program with a person at a terminal, who types an answer to each question. `\u0003` is Ctrl-C.
  * Everything that the terminal shows is in `shown`.
@@ -56,5 +60,5 @@ export async function answering(
     signal: new AbortController().signal,
   };
   const exitCode = await runProgram(argv, io, '0.0.0-test');
-  return { exitCode, shown: stripVTControlCharacters(shown) };
+  return { exitCode, shown: stripVTControlCharacters(shown.replaceAll(CLEARED, '')) };
 }

@@ -2,6 +2,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { expect, onTestFinished, test } from 'vitest';
 import { EXAMPLES } from '../../src/query/figures/examples.ts';
+import { onlyReading } from '../../src/query/reads/guard.ts';
 import { openQuestions } from '../../src/query/reads/question.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 
@@ -129,6 +130,32 @@ test('a download has all rows as CSV or JSON, and no cell that a spreadsheet wou
     400,
     expect.stringContaining('Two columns are named &quot;a&quot;'),
   ]);
+});
+
+test('every example is a question that PostgreSQL may be asked, too', () => {
+  for (const { sql } of EXAMPLES) expect(onlyReading(sql)).toBe(sql);
+});
+
+test('a column with a long name, and a file of text that would fill the memory, are errors', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const long = await asked(ask, `SELECT 1 AS "${'x'.repeat(201)}"`, '/ask.json');
+  expect([long.status, words(long)]).toEqual([400, expect.stringContaining('a name of 201 characters')]);
+  const name = 'x'.repeat(200);
+  const many = `WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 100000)
+    SELECT n AS "${name}1", n AS "${name.slice(1)}2" FROM t`.replaceAll(`${name}1`, name);
+  const json = await asked(ask, many, '/ask.json');
+  expect([json.status, words(json)]).toEqual([400, expect.stringContaining('more than 32 MB')]);
+  const csv = await asked(ask, many, '/ask.csv');
+  expect([csv.status, csv.body.length > 1_000_000]).toEqual([200, true]);
+});
+
+test('the page shows at most 10,000 cells, and says that a download has more', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const columns = Array.from({ length: 500 }, (_, nth) => `1 AS c${nth}`).join(', ');
+  const page = await asked(ask, `SELECT ${columns} FROM conversations`);
+  expect(words(page)).toContain('The first 20 rows; a download has more.');
 });
 
 test('a download as Parquet has all rows, and each column the kind that its values have', async () => {

@@ -36,7 +36,7 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
   await sync();
   const [inbox] = mirror.sandbox.world.inboxes.values();
   const engine = await get(ask, '/engine');
-  expect(words(engine)).toContain('All lists have 9 pages, each a request;');
+  expect(words(engine)).toContain('To read all lists takes 9 requests;');
   const form_token = tokenIn(engine);
   const fields = { form_token, kind: 'resync', list: 'conversations', inbox: inbox!.id };
   const placed = await post(ask, '/engine/orders', fields);

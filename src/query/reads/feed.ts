@@ -1,4 +1,5 @@
 import { MirrorError } from '../../core/errors.ts';
+import { onOneLine } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
 import { JOIN_ASSIGNEE } from '../figures/names.ts';
@@ -123,7 +124,9 @@ async function findInbox(read: BoundedRead, text: string): Promise<string> {
     inboxes.map(({ name }) => name),
   );
   const those = named.length > 1 ? named : inboxes.filter(({ name }) => near.includes(name));
-  const list = (those.length > 0 ? those : inboxes.slice(0, 5)).map(({ id, name }) => `${name} (${id})`);
+  const list = (those.length > 0 ? those : inboxes.slice(0, 5)).map(
+    ({ id, name }) => `${JSON.stringify(onOneLine(name, 40))} (${id})`,
+  );
   throw new MirrorError(
     'USAGE',
     `${named.length > 1 ? 'More than one inbox is' : 'No inbox is'} named ${JSON.stringify(text)}. ` +

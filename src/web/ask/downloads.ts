@@ -10,8 +10,14 @@ import { sendText, whenClosed } from '../frame/answer.ts';
 /** A download has at most this many rows. */
 const MOST_ROWS = 100_000;
 
-/** This many rows are written at once; then the daemon's other work gets its turn. */
-const WRITTEN_AT_ONCE = 1000;
+/** This many cells are written at once; then the daemon's other work gets its turn. */
+const WRITTEN_AT_ONCE = 10_000;
+
+/** A text file has at most this many characters: the daemon holds it whole. */
+const MOST_WRITTEN = 32 * 1024 * 1024;
+
+/** At most this many files are made or sent at a time. */
+const MOST_AT_ONCE = 4;
 
 /** The forms of a download. */
 export const FORMS = {
@@ -20,11 +26,21 @@ export const FORMS = {
   parquet: { name: 'Parquet', type: 'application/vnd.apache.parquet', contentOf: asParquet },
 } as const;
 
-/** Adds `GET /ask.csv?sql=`, `/ask.json` and `/ask.parquet`: an answer as a file. Wrong SQL is a 400. */
+const BUSY = `${MOST_AT_ONCE} files are being downloaded now. Try again in some seconds.`;
+
+/**
+ * Adds `GET /ask.csv?sql=`, `/ask.json` and `/ask.parquet`: an answer as a file. Wrong SQL is a 400, too many
+ * downloads a 503.
+ */
 export function addDownloads(inside: FastifyInstance, questions: Questions): void {
+  let underWay = 0;
   for (const [format, { type, contentOf }] of Object.entries(FORMS))
     inside.get(`/ask.${format}`, async (request, reply) => {
       const sql = new URLSearchParams(request.url.split('?')[1] ?? '').get('sql') ?? '';
+      if (underWay === MOST_AT_ONCE) return await reply.code(503).send({ error: BUSY });
+      underWay += 1;
+      // Until the last byte has left, or the person.
+      reply.raw.once('close', () => (underWay -= 1));
       try {
         const answer = await questions.ask(sql, MOST_ROWS, whenClosed(reply));
         const name = `attachment; filename="answer.${format}"`;
@@ -62,13 +78,27 @@ async function asParquet(answer: BoundedRows): Promise<Buffer> {
   return await parquetOf(answer);
 }
 
+/** @throws MirrorError `USAGE` if the texts are too long together */
 async function written(rows: Cell[][], write: (some: Cell[][]) => string): Promise<string[]> {
   const parts: string[] = [];
-  for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE) {
-    parts.push(write(rows.slice(from, from + WRITTEN_AT_ONCE)));
+  let characters = 0;
+  const step = Math.max(1, Math.floor(WRITTEN_AT_ONCE / (rows[0]?.length ?? 1)));
+  for (let from = 0; from < rows.length; from += step) {
+    const part = write(rows.slice(from, from + step));
+    characters += part.length;
+    if (characters > MOST_WRITTEN) throw tooLarge();
+    parts.push(part);
     await turn();
   }
   return parts;
+}
+
+function tooLarge(): MirrorError {
+  return new MirrorError(
+    'USAGE',
+    `The file would have more than ${MOST_WRITTEN / 1024 / 1024} MB. Ask for fewer rows or columns, ` +
+      'download Parquet, or use `inbox-mirror query`.',
+  );
 }
 
 function uniqueNames(columns: BoundedRows['columns']): string[] {

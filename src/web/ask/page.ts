@@ -15,6 +15,9 @@ import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
 import { FORMS } from './downloads.ts';
 
+/** The page shows at most this many cells. */
+const MOST_CELLS = 10_000;
+
 /** A page shows at most this many rows, and this many characters of a cell. The downloads have all. */
 const MOST_ROWS = 200;
 const MOST_CHARACTERS = 300;
@@ -49,14 +52,16 @@ async function answered(sql: string, ask: Visit['ask'], copy: FirstCopy | null):
 
 function form(sql: string): Html {
   return html`<form method="get" action="/ask" class="ask">
-    <label for="sql">One SELECT; it is read only and ends after 10 s</label>
+    <label for="sql">One SELECT. It can only read, and is stopped after 10 s</label>
     <textarea id="sql" name="sql" rows="7" spellcheck="false" required>${sql}</textarea>
     <button>Run</button>
   </form>`;
 }
 
 function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null): Html {
-  const { columns, rows, complete } = answer;
+  const { columns } = answer;
+  const rows = answer.rows.slice(0, Math.max(1, Math.floor(MOST_CELLS / columns.length)));
+  const complete = answer.complete && rows.length === answer.rows.length;
   const numeric = columns.map((_column, index) =>
     rows.every((row) => row[index] === null || isNumber(row[index])),
   );

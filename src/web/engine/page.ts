@@ -46,9 +46,9 @@ export async function enginePage({ desk, details, moment, token }: Visit): Promi
 /** What an order costs, before a person places one. */
 function ordersNote({ judged, budget, sent }: WholeStatus): Html {
   const pages = judged.reduce((sum, list) => sum + (list.pages ?? 0), 0);
-  return html`A person's order comes before the schedules. All lists have ${plural(pages, 'page')}, each a
-    request; ${thousands(requestsLeft(budget, sent))} are left of the day. The commands <code>sync</code> and
-    <code>resync</code> place orders too.`;
+  return html`A person's order comes before the schedules. To read all lists takes
+    ${plural(pages, 'request')}; ${thousands(requestsLeft(budget, sent))} are left today. The commands
+    <code>sync</code> and <code>resync</code> place orders too.`;
 }
 
 function troublesSection(status: WholeStatus, moment: Moment): Html {
@@ -75,7 +75,7 @@ function totals(
       thousands(sent),
       `of ${thousands(budget.perDay)}; ${thousands(requestsLeft(budget, sent))} left`,
     ],
-    ['Changes seen late by', ...delayFigure(delay)],
+    ['Delay of changes', ...delayFigure(delay)],
     ['Fresh lists', `${fresh} of ${judged.length}`, ''],
     [
       'Gate',

@@ -13,10 +13,19 @@ export function tagChip({ id, name, color_code: colour }: TagRow): Html {
   return html`<span class="tag">${dot}${named(name, id, 'unknown tag')}</span>`;
 }
 
-/** A status with its colour; closed has two spellings in the service. */
+/** The statuses that the style sheet knows; closed has two spellings in the service. */
+const COLOURED: ReadonlyMap<string, string> = new Map([
+  ['open', 'open'],
+  ['pending', 'pending'],
+  ['closed', 'closed'],
+  ['close', 'closed'],
+]);
+
+/** A status with its colour. */
 export function statusWord(status: string | null): Html {
   if (status === null) return html`<span class="absent">no status</span>`;
-  return html`<span class="status status-${status === 'close' ? 'closed' : status}">${status}</span>`;
+  const colour = COLOURED.get(status) ?? 'other';
+  return html`<span class="status status-${colour}"><bdi>${status}</bdi></span>`;
 }
 
 /** A person, or nobody. */

@@ -93,7 +93,7 @@ export function pageOf(
           ${body}
         </main>
         <footer>
-          <p>inbox-mirror ${version} · a copy of the service, which these pages never change.</p>
+          <p>inbox-mirror ${version} · a copy of the service. These pages never change the service.</p>
         </footer>
       </body>
     </html> `;

@@ -23,6 +23,8 @@ export function openQuestions({ stdin, stdout, signal }: Io): { ask: Ask; close(
       done();
     },
   });
+  // With them, readline redraws a prompt that is wider than the terminal in its place.
+  Object.defineProperty(output, 'columns', { get: () => (stdout as { columns?: number }).columns });
   const lines = createInterface({ input: stdin, output, terminal: true });
   const stopped = new AbortController();
   const stop = (): void => stopped.abort(new MirrorError('STOPPED', 'Stopped; nothing was written.'));
@@ -32,10 +34,11 @@ export function openQuestions({ stdin, stdout, signal }: Io): { ask: Ask; close(
   return {
     async ask(question, { hidden = false } = {}) {
       either.throwIfAborted();
-      stdout.write(`${question} `);
+      // Readline clears the line for its own prompt; a hidden one is not cleared either.
+      if (hidden) stdout.write(`${question} `);
       isHidden = hidden;
       try {
-        return (await lines.question('', { signal: either })).trim();
+        return (await lines.question(hidden ? '' : `${question} `, { signal: either })).trim();
       } catch (error) {
         either.throwIfAborted();
         throw error;

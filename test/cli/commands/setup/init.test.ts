@@ -21,6 +21,8 @@ test('init checks address and key with one request, and writes .env for its owne
   const { exitCode, shown } = await answering(program, ['init'], [url, SECRET]);
   expect([exitCode, shown]).toEqual([0, expect.stringContaining('accepts the key and lists 3 inboxes.')]);
   expect(shown).not.toContain(SECRET);
+  expect(shown).toMatch(/^Address of the service .*: /m);
+  expect(shown).toMatch(/^API key .*: /m);
   expect(shown).toMatch(/systemd unit \/.*inbox-mirror\.service/);
   expect(program.sandbox.arrivals).toHaveLength(1);
   expect(readFileSync(path, 'utf8')).toBe(`INBOX_API_URL=${url}\nINBOX_API_KEY=${SECRET}\n`);

@@ -1,5 +1,5 @@
-import { MirrorError } from '../core/errors.ts';
-import { nameOf, type SqlToken, tokensOf } from '../query/tokens.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { nameOf, type SqlToken, tokensOf } from '../tokens.ts';
 
 /** A statement that reads begins with one of these. */
 const FIRST: ReadonlySet<string> = new Set(['select', 'with', 'values']);
@@ -54,7 +54,7 @@ export function onlyReading(sql: string): string {
     if (!isName(token)) continue;
     const name = nameOf(token);
     if (CATALOGUE.test(name))
-      throw refusal(`The name ${shown(token)}`, 'The tool `tables` has the tables and columns of the mirror');
+      throw refusal(`The name ${shown(token)}`, 'The list `tables` has the tables and columns of the mirror');
     if (tokens[index + 1]?.text !== '(' || ALLOWED.has(name)) continue;
     if (isCommonTable(tokens, index)) continue;
     throw refusal(
@@ -74,6 +74,7 @@ function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
   // oxlint-disable-next-line no-control-regex
   const control = /[\u0000-\u0008\u000B-\u001F\u007F]/.exec(text);
   if (control !== null) throw refusal('A control character', 'Leave it out');
+  if (hasNestedComment(text, tokens)) throw refusal('A comment inside a comment', 'Leave it out');
   for (const [index, token] of tokens.entries()) {
     const next = tokens[index + 1];
     const isPrefix =
@@ -85,6 +86,13 @@ function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
       throw refusal(`A string with the prefix ${shown(token)}`, 'Write a plain string');
     if (token.text === '&' && isPrefix) throw refusal('A string with the prefix U&', 'Write a plain string');
   }
+}
+
+/** PostgreSQL ends the outer comment at its own end, SQLite at the first end of any. */
+function hasNestedComment(text: string, tokens: readonly SqlToken[]): boolean {
+  const ends = [0, ...tokens.map((token) => token.at + token.text.length)];
+  const begins = [...tokens.map(({ at }) => at), text.length];
+  return ends.some((end, index) => /\/\*(?:(?!\*\/)[^])*\/\*/.test(text.slice(end, begins[index])));
 }
 
 function isName({ text }: SqlToken): boolean {

@@ -41,7 +41,7 @@ export const OPERATOR: Readonly<Record<string, (history: History) => Row[]>> = {
         const [list = '', inbox] = key.split(' ');
         const gaps = of.slice(1).map(({ finished }, nth) => finished - of[nth]!.finished);
         const name = inboxes.find(({ id }) => id === inbox)?.display_name ?? null;
-        return [list, name, of.length, Math.floor(Math.max(...gaps) / MINUTE)];
+        return [list, name, of.length, Math.round(Math.max(...gaps) / MINUTE)];
       }),
 
   'Which mailboxes has the service lost access to?': ({ inboxes, changes }) =>

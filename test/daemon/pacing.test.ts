@@ -23,7 +23,7 @@ function byHour({ sandbox }: TestHouse, from: number, until: number): number[] {
 }
 
 describe('any 24 hours hold the cap over days of restarts, outages and set clocks', () => {
-  const halves = sized(5, 10);
+  const halves = sized(3, 10);
   const limits = { pageSize: 10, perDay: 240, reserved: 40 };
   test.each([
     ['and spare the reserve', false, 200],

@@ -24,7 +24,7 @@ const RATE = 10;
 
 const PAGES = ['/', '/people', '/feed', '/ask', '/ask?sql=SELECT+*+FROM+backlog_now', '/engine'];
 
-/** What the process has used, and how late its event loop was since the last answer. */
+/** CPU and memory of the process, and how late its event loop was since the last answer. */
 interface Used {
   readonly at: number;
   readonly cpuMs: number;

@@ -80,7 +80,7 @@ export const CLOSED = 'closed';
 /** The name of a missing status in views and intervals. */
 export const NO_STATUS = 'none';
 
-/** What the statuses mean to the views; all in small letters. */
+/** The meanings of statuses for the views; all in small letters. */
 export interface StatusMeanings {
   /** A conversation with such a status needs no more work. */
   readonly final: readonly string[];

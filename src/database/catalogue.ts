@@ -51,7 +51,7 @@ export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   reopens: 'How often each conversation was closed and opened again.',
   assignments: 'When each conversation was first assigned, and how often it was reassigned.',
   handoffs: 'How often conversations of each inbox went from one assignee to another.',
-  conversation_facts: 'What happened to each conversation: one row with its history and its present state.',
+  conversation_facts: 'One row for each conversation, with its history and its present state.',
   assignee_daily: 'How many conversations each person had to do, closed and had reopened each day.',
   tag_daily: 'How many conversations carried each tag at the end of each day, and how many got it that day.',
   arrivals_hourly: 'How many new conversations arrived in each hour of the week.',

@@ -181,7 +181,7 @@ function showFaults(server: FastifyInstance, version: string): void {
       return payload;
     const { error } = JSON.parse(payload) as { error?: string };
     if (error === undefined) return payload;
-    const { faultForPeople } = await import('../../web/faults.ts');
+    const { faultForPeople } = await import('../../web/frame/answer.ts');
     return await faultForPeople(reply, error, version);
   });
 }

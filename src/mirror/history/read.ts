@@ -23,7 +23,7 @@ export interface ChangeRecord {
   readonly oldValue: string | null;
   readonly newValue: string | null;
   /**
-   * What the item was seen with when it appeared or returned: the text of each column or null, and the ids of
+   * The values with which the item appeared or returned: the text of each column or null, and the ids of
    * a conversation's tags. Null for other changes.
    */
   readonly itemValues: ItemValues | null;

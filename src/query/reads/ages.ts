@@ -62,7 +62,7 @@ export interface FirstCopy {
   readonly rows: number;
 }
 
-/** What {@link firstCopyOf} needs of a list. */
+/** The parts of a list's state that {@link firstCopyOf} reads. */
 export interface CopiedList {
   /** Null: the list was never complete. */
   readonly complete_as_of: string | null;

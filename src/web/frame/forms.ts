@@ -33,6 +33,14 @@ export async function refuseForeign(
   return await sendPage(request, reply.code(403), faultPage('Not from here', sentence, frame));
 }
 
+/** The name of the only cookie: it shows who has logged in. */
+export const COOKIE = 'inbox-mirror';
+
+/** The value of our cookie in a header `Cookie`; an empty text if there is none. */
+export function cookieIn(header = ''): string {
+  return new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(header)?.[1] ?? '';
+}
+
 /** The name of the field that holds a form's token. */
 const FIELD = 'form_token';
 
@@ -48,9 +56,7 @@ export interface FormTokens {
 export function createFormTokens(): FormTokens {
   const key = randomBytes(32);
   const tokenOf = ({ headers }: FastifyRequest): string =>
-    createHmac('sha256', key)
-      .update(/(?:^|;\s*)inbox-mirror=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '')
-      .digest('base64url');
+    createHmac('sha256', key).update(cookieIn(headers.cookie)).digest('base64url');
   return {
     field: (request) => html`<input type="hidden" name="${FIELD}" value="${tokenOf(request)}" />`,
     accepts(request) {

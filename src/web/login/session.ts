@@ -1,10 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { HOUR, SECOND } from '../../core/clock.ts';
+import { COOKIE, cookieIn } from '../frame/forms.ts';
 
 /** A person logs in again after this many ms. */
 const LOGGED_IN_MS = 12 * HOUR;
-
-const NAME = 'inbox-mirror';
 
 /** The cookies of people who have logged in. The daemon stores none: a restart logs no person out. */
 export interface Sessions {
@@ -29,12 +28,11 @@ export function createSessions(token: string, now: () => number): Sessions {
     issue(isTls) {
       const end = String(now() + LOGGED_IN_MS);
       const age = LOGGED_IN_MS / SECOND;
-      return `${NAME}=${end}.${signed(end)}; Max-Age=${age}; ${attributes}${isTls ? '; Secure' : ''}`;
+      return `${COOKIE}=${end}.${signed(end)}; Max-Age=${age}; ${attributes}${isTls ? '; Secure' : ''}`;
     },
-    clear: () => `${NAME}=; Max-Age=0; ${attributes}`,
+    clear: () => `${COOKIE}=; Max-Age=0; ${attributes}`,
     has(header) {
-      const [, end, signature] =
-        /(?:^|;\s*)inbox-mirror=(\d{1,16})\.([\w-]{43})(?:;|$)/.exec(header ?? '') ?? [];
+      const [, end, signature] = /^(\d{1,16})\.([\w-]{43})$/.exec(cookieIn(header)) ?? [];
       if (end === undefined || signature === undefined) return false;
       const isOurs = timingSafeEqual(Buffer.from(signature), Buffer.from(signed(end)));
       return isOurs && now() < Number(end);

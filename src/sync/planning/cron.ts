@@ -25,6 +25,9 @@ const FARTHEST_MS = 41 * 366 * DAY;
 /** Each schedule remembers the answers of its last 64 searches. */
 const REMEMBERED = 64;
 
+/** It remembers so many slots by the slot before: the forecasts walk along some hundreds again and again. */
+const MOST_LINKED = 1000;
+
 /**
  * The slots of a schedule. node-cron reads the expression and tests instants. This file searches for the next
  * slot (docs/decisions/0001): node-cron 4.6 searches from the machine's clock only, and omits the repeated
@@ -68,6 +71,7 @@ function createCron(expression: string, timezone: string): Cron {
     ),
   ].sort((a, b) => a - b);
   const known: { after: number; next: number }[] = [];
+  const linked = new Map<number, number>();
 
   function search(after: number): number {
     const first = floorTo(after, QUARTER_MS);
@@ -96,11 +100,14 @@ function createCron(expression: string, timezone: string): Cron {
     expression,
     timezone,
     next(after) {
-      const remembered = known.find((span) => span.after <= after && after < span.next);
-      if (remembered !== undefined) return remembered.next;
+      const remembered =
+        linked.get(after) ?? known.find((span) => span.after <= after && after < span.next)?.next;
+      if (remembered !== undefined) return remembered;
       const next = search(after);
       known.unshift({ after, next });
       known.length = Math.min(known.length, REMEMBERED);
+      linked.set(after, next);
+      if (linked.size > MOST_LINKED) linked.delete(linked.keys().next().value ?? 0);
       return next;
     },
   };

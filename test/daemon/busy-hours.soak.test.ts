@@ -1,20 +1,7 @@
 import { expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { daemonHouse, type TestHouse } from '../support/daemon.ts';
-
-/** 20 requests an hour; a walk over all lists costs 66. */
-const LIMITS = { pageSize: 10, perDay: 500, reserved: 20 };
-const SHARE = 20;
-const BUSY = { sandbox: { conversations: [400, 200], perDay: 500 }, limits: LIMITS, pollMs: 5 * MINUTE };
-
-/** The requests of each hour from `from` to `until`. */
-function byHour({ sandbox }: TestHouse, from: number, until: number): number[] {
-  return Array.from(
-    { length: (until - from) / HOUR },
-    (_, hour) =>
-      sandbox.arrivals.filter(({ at }) => at >= from + hour * HOUR && at < from + (hour + 1) * HOUR).length,
-  );
-}
+import { DAY, HOUR } from '../../src/core/clock.ts';
+import { daemonHouse } from '../support/daemon.ts';
+import { BUSY, byHour, SHARE } from '../support/pace-house.ts';
 
 test('the daemon learns the busy hours and shifts requests to them; no hour gets less than a tenth', async () => {
   const house = await daemonHouse(BUSY);

@@ -3,24 +3,10 @@ import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { type Outlook, readOutlook } from '../../src/sync/planning/pages/outlook.ts';
-import { readWaiting } from '../../src/sync/planning/waiting.ts';
 import { daemonHouse, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
+import { BUSY, byHour, LIMITS, SHARE } from '../support/pace-house.ts';
 import { mostInADay } from '../support/rows.ts';
-
-/** 20 requests an hour; a walk over all lists costs 66. */
-const LIMITS = { pageSize: 10, perDay: 500, reserved: 20 };
-const SHARE = 20;
-const BUSY = { sandbox: { conversations: [400, 200], perDay: 500 }, limits: LIMITS, pollMs: 5 * MINUTE };
-
-/** The requests of each hour from `from` to `until`. */
-function byHour({ sandbox }: TestHouse, from: number, until: number): number[] {
-  return Array.from(
-    { length: (until - from) / HOUR },
-    (_, hour) =>
-      sandbox.arrivals.filter(({ at }) => at >= from + hour * HOUR && at < from + (hour + 1) * HOUR).length,
-  );
-}
 
 describe('any 24 hours hold the cap over days of restarts, outages and set clocks', () => {
   const halves = sized(3, 10);
@@ -136,31 +122,8 @@ test('a first copy leaves nothing to make up, a restart only its own length, and
   expect(Math.abs(made - SHARE / 10), 'half an hour').toBeLessThanOrEqual(3);
 });
 
-test('a first filling larger than a day leaves other lists an hour of it, and is paced from the next day on', async () => {
-  const house = await daemonHouse({
-    sandbox: { conversations: [9000, 20], perDay: 500 },
-    limits: LIMITS,
-    pollMs: 5 * MINUTE,
-  });
-  const begin = house.clock.now();
-  await house.start();
-  await house.clock.sleep(2 * DAY);
-  const hours = byHour(house, begin, begin + 2 * DAY);
-  expect(hours[0]).toBeGreaterThan(440);
-  // The last hour's share lasts for the rest of the day: about one request an hour.
-  const silent = hours.filter(
-    (requests, hour) => requests + (hours[hour + 1] ?? 1) + (hours[hour + 2] ?? 1) === 0,
-  );
-  expect(silent).toEqual([]);
-  const next = hours.slice(24);
-  expect(Math.max(...next)).toBeLessThanOrEqual(3 * SHARE);
-  expect(
-    next.reduce((sum, requests) => sum + requests, 0),
-    'the next day is used',
-  ).toBeGreaterThan(440);
-});
-
-test.each([
+/** The missed hours; `npm test` tries the first. */
+const MISSES = [
   [
     'a restart',
     async (house: TestHouse, daemon: RunningDaemon) => {
@@ -177,20 +140,25 @@ test.each([
       house.sandbox.script(undefined);
     },
   ],
-] as const)('%s of an hour is made up within the next hour', async (_title, miss) => {
-  const house = await daemonHouse(BUSY);
-  const { clock, sandbox } = house;
-  const daemon = await house.start();
-  await clock.sleep(2 * DAY);
-  const from = sandbox.arrivals.length;
-  await miss(house, daemon);
-  const answersFrom = sandbox.arrivals.length;
-  await clock.sleep(HOUR);
-  // Requests without an answer count against the budget, too.
-  expect(sandbox.arrivals.length - from).toBeGreaterThanOrEqual(1.7 * SHARE);
-  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(2.6 * SHARE);
-  expect(sandbox.arrivals.slice(answersFrom).every(({ status }) => status === 200)).toBe(true);
-});
+] as const;
+
+test.each(MISSES.slice(0, sized(1, 2)))(
+  '%s of an hour is made up within the next hour',
+  async (_title, miss) => {
+    const house = await daemonHouse(BUSY);
+    const { clock, sandbox } = house;
+    const daemon = await house.start();
+    await clock.sleep(2 * DAY);
+    const from = sandbox.arrivals.length;
+    await miss(house, daemon);
+    const answersFrom = sandbox.arrivals.length;
+    await clock.sleep(HOUR);
+    // Requests without an answer count against the budget, too.
+    expect(sandbox.arrivals.length - from).toBeGreaterThanOrEqual(1.7 * SHARE);
+    expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(2.6 * SHARE);
+    expect(sandbox.arrivals.slice(answersFrom).every(({ status }) => status === 200)).toBe(true);
+  },
+);
 
 test('an account whose walk costs ten requests is read at once at each slot', async () => {
   const house = await daemonHouse({
@@ -205,32 +173,4 @@ test('an account whose walk costs ten requests is read at once at each slot', as
   const walks = sandbox.arrivals.filter(({ path }) => path.includes('/conversations?'));
   expect(walks.length).toBeGreaterThanOrEqual(4 * hours * 5);
   expect(walks.filter(({ at }) => at % (15 * MINUTE) > 30_000)).toEqual([]);
-});
-
-test('status says how many due lists wait for a place, and about when the first of them begins', async () => {
-  const house = await daemonHouse({
-    sandbox: { conversations: Array.from({ length: 8 }, () => 150), perDay: 500 },
-    limits: LIMITS,
-    pollMs: 3 * MINUTE,
-  });
-  const { clock, database } = house;
-  await house.start();
-  await clock.sleep(2 * DAY + 7 * MINUTE);
-  const waiting = await readWaiting(
-    openMirror(database),
-    { budget: { ...LIMITS, perSecond: 1 }, readsPages: false },
-    clock.now(),
-  );
-  expect(waiting).not.toBeNull();
-  const { lists, requests, until } = waiting!;
-  expect(lists).toBeGreaterThanOrEqual(3);
-  expect(requests).toBeGreaterThanOrEqual(lists);
-  const begun = async (): Promise<number> => {
-    const [row] = await database.query<{ last: number }>(`SELECT max(id) AS last FROM sweeps`);
-    return row!.last;
-  };
-  const before = await begun();
-  while ((await begun()) === before) await clock.sleep(MINUTE);
-  // A turn of six sweeps takes 18 minutes.
-  expect(Math.abs(clock.now() - until.getTime())).toBeLessThanOrEqual(18 * MINUTE);
 });

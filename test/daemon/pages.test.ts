@@ -2,33 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
-import { readConfig } from '../../src/session/config/config.ts';
-import { judge } from '../../src/status/judge.ts';
-import { daemonHouse, type HouseOptions, type TestHouse } from '../support/daemon.ts';
+import type { TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
+import { oldestHours, pagesHouse, wholeWalks } from '../support/pages-house.ts';
 import { count, mostInADay } from '../support/rows.ts';
-import { expectEqualToService } from '../support/truth.ts';
-
-const LIMITS = { pageSize: 10, perDay: 400, reserved: 40 };
-
-/** Two inboxes with 25 and 8 pages: a whole walk of all lists costs about 40 requests. */
-function pagesHouse(options: HouseOptions = {}): Promise<TestHouse> {
-  return daemonHouse({
-    readPages: true,
-    limits: LIMITS,
-    pollMs: 2 * MINUTE,
-    ...options,
-    schedules: { conversations: '0 3 * * *', ...options.schedules },
-    sandbox: { conversations: [250, 80], perDay: 400, activityPerHour: 4, ...options.sandbox },
-  });
-}
-
-/** Walks over all pages of a list of conversations. */
-function wholeWalks({ events }: TestHouse): number {
-  return events.filter(
-    (event) => event.kind === 'list-begun' && event.key.list === 'conversations' && event.resumedAtPage === 0,
-  ).length;
-}
 
 /** The lists of which a single page was read during a walk. */
 function readWhileWalked(events: TestHouse['events']): string[] {
@@ -38,12 +15,6 @@ function readWhileWalked(events: TestHouse['events']): string[] {
     if (event.kind === 'list-done') walked.delete(listId(event.report.key));
     return event.kind === 'page-read' && walked.has(listId(event.key)) ? [listId(event.key)] : [];
   });
-}
-
-/** The oldest reading of any page, as its age in hours. */
-async function oldestHours({ database, clock }: TestHouse): Promise<number> {
-  const readings = await openMirror(database).bookmarks.oldestReadings();
-  return (clock.now() - Math.min(...[...readings.values()].map((at) => at.getTime()))) / HOUR;
 }
 
 describe('a daemon that reads single pages', () => {
@@ -70,26 +41,6 @@ describe('a daemon that reads single pages', () => {
     expect(Math.min(...rows), 'a round counts the rows of its list').toBeGreaterThan(60);
   }, 180_000);
 
-  test('equals the service a day after its last change', async () => {
-    const house = await pagesHouse({ sandbox: { activityPerHour: 0 } });
-    const { world } = house.sandbox;
-    const daemon = await house.start();
-    for (let hour = 0; hour < 12; hour += 1) {
-      await house.clock.sleep(HOUR);
-      for (const { id, conversations } of world.inboxes.values()) {
-        const { order } = conversations;
-        world.addConversation(id);
-        world.setStatus(id, order[(hour * 37) % order.length]!, 'pending');
-        if (hour % 3 === 0) world.removeConversation(id, order[(hour * 53) % order.length]!);
-      }
-    }
-    await house.clock.sleep(26 * HOUR);
-    const gone = await count(house.database, `conversations WHERE deleted_at IS NOT NULL`);
-    expect(gone).toBe(8);
-    await daemon.stop();
-    await expectEqualToService(house);
-  }, 180_000);
-
   test('keeps what it had learned, and the ages of its pages, after a restart at which an order waits', async () => {
     const house = await pagesHouse();
     const { clock, database } = house;
@@ -106,24 +57,6 @@ describe('a daemon that reads single pages', () => {
     const later = new Map((await openMirror(database).rates()).map((rate) => [rate.name, rate]));
     for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
   }, 180_000);
-
-  test.each([-6, 6])(
-    'keeps reading when the clock is set by %s hours',
-    async (hours) => {
-      const house = await pagesHouse();
-      const { clock, sandbox } = house;
-      await house.start();
-      await clock.sleep(sized(10, 24) * HOUR);
-      clock.setWall(hours * HOUR);
-      const from = sandbox.arrivals.length;
-      await clock.sleep(3 * HOUR);
-      expect(sandbox.arrivals.length - from).toBeGreaterThan(15);
-      expect(await oldestHours(house)).toBeLessThan(26);
-      expect(await oldestHours(house)).toBeGreaterThan(0);
-      expect(wholeWalks(house)).toBe(2);
-    },
-    180_000,
-  );
 
   test('leaves a list to an order, and has new bookmarks after it', async () => {
     const house = await pagesHouse();
@@ -143,14 +76,6 @@ describe('a daemon that reads single pages', () => {
     expect(await oldestHours(house)).toBeLessThan(3);
   }, 180_000);
 
-  test('reads a list whose ids have no order whole, as often as the budget allows', async () => {
-    const house = await pagesHouse({ sandbox: { listOrder: 'mixed', conversations: [60, 20] } });
-    await house.start();
-    await house.clock.sleep(DAY);
-    expect(wholeWalks(house)).toBeGreaterThan(20);
-    expect(await house.late()).toEqual([]);
-  }, 180_000);
-
   test('with tokens that expire still reads every list, and asks for few expired ones', async () => {
     const house = await pagesHouse({ sandbox: { tokenLifeMs: 3 * HOUR, conversations: [60, 20] } });
     const { clock, sandbox } = house;
@@ -160,31 +85,6 @@ describe('a daemon that reads single pages', () => {
     expect(sandbox.arrivals.filter(({ status }) => status === 400).length).toBeLessThanOrEqual(10);
     expect(wholeWalks(house)).toBeGreaterThan(5 * days);
     expect(await house.late()).toEqual([]);
-  }, 180_000);
-
-  test('spreads the cover of a large account over days, and calls it fresh all the while', async () => {
-    const house = await pagesHouse({
-      sandbox: { conversations: [600, 300], perDay: 0 },
-      limits: { pageSize: 10, perDay: 150, reserved: 30 },
-      schedules: { inboxes: '0 */6 * * *', users: '20 1 * * *', tags: '40 1 * * *' },
-      pollMs: 10 * MINUTE,
-    });
-    const { clock } = house;
-    await house.start();
-    const schedules = { SCHEDULE_INBOXES: '0 */6 * * *' };
-    const config = readConfig(schedules, '/', { service: false });
-    const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: false };
-    for (let hours = 0; hours < sized(4, 8) * 24; hours += 6) {
-      await clock.sleep(6 * HOUR);
-      const status = await house.status();
-      const { judged } = judge(status, { now: clock.now(), config, databaseName: '', self });
-      if (hours < 24) continue;
-      expect(status.coverDays).toBe(2);
-      const late = judged.filter(({ list, freshness }) => list === 'conversations' && freshness !== 'fresh');
-      expect(late).toEqual([]);
-    }
-    expect(await oldestHours(house)).toBeGreaterThan(24);
-    expect(await oldestHours(house)).toBeLessThan(73);
   }, 180_000);
 
   test('rests a page that always fails, and reads all others in time', async () => {

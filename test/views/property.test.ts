@@ -47,7 +47,7 @@ const MEANINGS: readonly StatusMeanings[] = [
 ];
 
 /** Fewer runs on PostgreSQL: the views' SQL is almost the same on both databases. */
-const HISTORIES = histories(ON_SQLITE ? 15 : 4);
+const HISTORIES = histories(ON_SQLITE ? 8 : 2, ON_SQLITE ? 150 : 40);
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',

@@ -99,10 +99,14 @@ async function changed(mirror: TestMirror, events: number): Promise<number[]> {
   );
 }
 
-async function until(mirror: TestMirror, isSo: () => boolean | Promise<boolean>): Promise<void> {
+async function until(
+  mirror: TestMirror,
+  isSo: () => boolean | Promise<boolean>,
+  everyMs = 1000,
+): Promise<void> {
   for (let polls = 0; !(await isSo()); polls += 1) {
     if (polls === 5000) throw new Error('the condition never held');
-    await mirror.clock.sleep(1000);
+    await mirror.clock.sleep(everyMs);
   }
 }
 
@@ -484,7 +488,7 @@ test('status and metrics report undelivered changes and the cause until they are
     async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
   );
   const { length } = await changed(mirror, 10);
-  await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1);
+  await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1, 20_000);
   await stop();
   const { webhook } = JSON.parse(statusAsJson(await status())) as { webhook: unknown };
   expect(webhook).toEqual({
@@ -502,7 +506,7 @@ test('status and metrics report undelivered changes and the cause until they are
   ]);
   isDown = false;
   deliver(mirror, url);
-  await until(mirror, async () => (await status()).webhook?.pending === 0);
+  await until(mirror, async () => (await status()).webhook?.pending === 0, 20_000);
   expect(await gauges()).toEqual([
     'inbox_mirror_webhook_pending 0',
     'inbox_mirror_webhook_failures 0',

@@ -184,3 +184,24 @@ test('a download as Parquet has all rows, and each column the kind that its valu
   const empty = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a+WHERE+1+=+2`);
   expect(await parquetReadObjects({ file: await empty.arrayBuffer() })).toEqual([]);
 });
+
+test('while four files are made, a fifth is refused; a client that leaves makes room', async () => {
+  const { ask, sync, url } = await served();
+  await sync();
+  const small = '/ask.csv?sql=SELECT+1+AS+one';
+  const endless =
+    'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS n FROM n';
+  const leaving = new AbortController();
+  const path = `${url}/ask.csv?${String(new URLSearchParams({ sql: endless }))}`;
+  const files = Array.from({ length: 4 }, () => fetch(path, { signal: leaving.signal }));
+  const outcomes = Promise.allSettled(files);
+  await expect
+    .poll(async () => await ask(small))
+    .toMatchObject({
+      status: 503,
+      body: expect.stringContaining('4 files are being downloaded') as string,
+    });
+  leaving.abort();
+  expect(new Set((await outcomes).map(({ status }) => status))).toEqual(new Set(['rejected']));
+  await expect.poll(async () => (await ask(small)).status).toBe(200);
+});

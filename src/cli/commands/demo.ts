@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
+import { SANDBOX_KEY } from '../../core/secrets.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
@@ -123,7 +124,7 @@ function changeData({ world, applyEvents }: Sandbox): void {
 function demoEnvironment(path: string, url: string): Io['env'] {
   return {
     INBOX_API_URL: url,
-    INBOX_API_KEY: 'sandbox-key',
+    INBOX_API_KEY: SANDBOX_KEY,
     DATABASE_URL: `file:${path}`,
     REQUESTS_PER_SECOND: String(REQUESTS_PER_SECOND),
     LOG_LEVEL: 'warn',

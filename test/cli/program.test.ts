@@ -3,7 +3,10 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
+import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { addCommands } from '../../src/cli/program.ts';
+import { outlineOf } from '../../src/cli/reference/outline.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
@@ -67,6 +70,16 @@ test('--help names every command, and an unknown command or list exits 2', async
     exitCode: 2,
     stderr: expect.stringContaining('The lists are: inboxes, users, tags, conversations') as string,
   });
+});
+
+test('no line of any help is wider than 80 columns', async () => {
+  const program = await testProgram();
+  const commands = outlineOf(addCommands(new Command(), () => Promise.resolve()));
+  for (const args of [['--help'], ...commands.map(({ name }) => ['help', ...name.split(' ')])]) {
+    const { stdout } = await program.run(...args);
+    expect(stdout).toContain('Usage:');
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  }
 });
 
 test('sync mirrors every list and prints its cost, and query reads the rows in every format', async () => {

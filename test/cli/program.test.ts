@@ -272,7 +272,7 @@ test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a 
   expect(fresh.exitCode).toBe(0);
   expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
-  expect(fresh.stdout).toContain('gate     open');
+  expect(fresh.stdout).toContain('requests flowing');
   const viewed = async () =>
     (
       await program.run(

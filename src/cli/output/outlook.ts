@@ -6,9 +6,10 @@ import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
 import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
+import { shutGate } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import type { Outlook } from '../../sync/planning/pages/outlook.ts';
-import { gateWords } from './status/gate.ts';
+import { requestsWords } from './status/requests.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** All that `plan` prints. */
@@ -43,7 +44,8 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
-  if (!isOpen(report)) lines.push(`gate      ${gateWords(output, report)}: nothing is read before it opens`);
+  const shut = shutGate(report);
+  if (shut !== null) lines.push(`requests  ${requestsWords(output, shut, now)}: nothing is read before that`);
   if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
   lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
@@ -51,10 +53,6 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
   }
   return wrapped(output, lines.join('\n'), HANGING);
-}
-
-function isOpen({ gate, now }: OutlookReport): boolean {
-  return judgeGate(gate, now).word === 'open';
 }
 
 function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {

@@ -157,8 +157,8 @@ function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
-    breaker: 'the breaker is open',
-    pause: 'the gate is paused',
+    breaker: 'no request is sent after repeated answers 429',
+    pause: 'no request is sent after an answer 429',
   };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;
 }

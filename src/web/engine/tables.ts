@@ -1,5 +1,6 @@
 import type { FailureRow, OrderRow } from '../../query/figures/engine.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { notBefore, standstillOf } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
 import { orderPath } from '../frame/links.ts';
@@ -20,11 +21,17 @@ export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
 }
 
 /** When each kind of list is due. */
-export function schedulesTable({ schedules, now }: WholeStatus, moment: Moment): Html {
+export function schedulesTable(status: WholeStatus, moment: Moment): Html {
+  const { schedules, now } = status;
+  const standstill = standstillOf(status);
+  const next = (at: number): Html | string => {
+    if (at === Infinity) return standstill?.why ?? '';
+    return at <= now ? 'due now' : ago(new Date(at), moment);
+  };
   const rows = schedules.map(({ list, expression, timezone, nextAt }) => [
     list,
     html`<code title="${timezone}">${expression}</code>`,
-    nextAt.getTime() <= now ? 'due now' : ago(nextAt, moment),
+    next(notBefore(standstill, nextAt.getTime())),
   ]);
   const columns = ['List', 'Schedule', 'Next run'].map((name) => ({ name }));
   return table('Schedules', columns, rows, 'No daemon has stored its schedules yet.');

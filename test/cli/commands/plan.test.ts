@@ -57,10 +57,12 @@ test('plan plans no reading while the gate is shut', async () => {
   expect(later.length).toBeLessThan(0.6 * usual.length);
   for (const at of later) expect(Date.parse(at)).toBeGreaterThan(ends.getTime());
   const pausedText = (await program.run('plan')).stdout;
-  expect(pausedText).toMatch(/^gate +paused, ends in (30|29) min.*: nothing is read before it opens$/m);
+  expect(pausedText).toMatch(
+    /^requests +stopped until [\s\S]*, in (30|29)\smin,[\s\S]*: nothing\s+is read before that$/m,
+  );
   shut(`refused_key = 'fingerprint'`);
   expect(await next()).toEqual([]);
-  expect((await program.run('plan')).stdout).toMatch(/^gate +shut: the key was refused/m);
+  expect((await program.run('plan')).stdout).toMatch(/^requests +stopped until another key is set/m);
 });
 
 test('plan says why nothing can be read singly', async () => {

@@ -5,14 +5,14 @@ import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
 import { orderPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
-import { orderState } from './order.ts';
+import { orderedBy, orderState } from './order.ts';
 
 /** The newest passes that commands handed to the daemon. */
 export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
   const rows = orders.map((order) => [
     html`<a href="${orderPath(order.id)}">${order.id}: ${order.kind}</a>`,
     order.inbox_id === null ? 'all inboxes' : named(order.inbox, order.inbox_id),
-    html`<bdi>${order.requested_by}</bdi>`,
+    orderedBy(order),
     ago(order.requested_at, moment),
     orderState(order),
   ]);

@@ -20,7 +20,7 @@ export interface OrderDesk {
 
 /** The kinds of orders in words. */
 const KINDS = {
-  sync: 'Read, and resume what is half read (sync)',
+  sync: 'Read once (sync)',
   resync: 'Read from the first page (resync)',
 } as const satisfies Record<PassSpec['kind'], string>;
 

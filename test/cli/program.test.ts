@@ -422,7 +422,9 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
   program.sandbox.script(undefined);
   expect((await program.run('sync')).exitCode).toBe(4);
   expect(program.sandbox.arrivals).toHaveLength(1);
-  expect((await program.run('status')).stdout).toMatch(/gate     paused, ends in 2 h/);
+  expect((await program.run('status')).stdout).toMatch(
+    /^requests stopped until .*, in 2 h, after 1 answer 429 /m,
+  );
 });
 
 test('no file of the mirror contains the key', async () => {
@@ -440,9 +442,10 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
-  expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
+  expect(stdout).toMatch(/Support \(\d+\) +conversation \d+ +presence +present → missing/);
+  expect(stdout, 'people have names').toMatch(/assignee_id +\w[\w' ]+ \(\d+\) → /);
   expect(stdout).toMatch(
-    /after = missing a conversation that is gone\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
+    /→ missing if it is\ngone\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
   );
   expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');

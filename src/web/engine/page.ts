@@ -140,12 +140,15 @@ function budgetSection({ spent, budget, now }: WholeStatus, { timezone }: Moment
 function delaySection({ delay, now }: WholeStatus, { timezone }: Moment): Html {
   const chart = barsChart<Hour>({
     title: 'Measured delay by the hour, over 24 hours, in minutes',
-    rows: delay === null ? [] : hoursOf(delay.medianByHour, now),
+    rows: delay === null || !isTelling(delay) ? [] : hoursOf(delay.medianByHour, now),
     unit: 'From',
     label: ({ from }) => hourWords(from, timezone),
     series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / 60_000 }],
     words: (minutes) => (minutes === 0 ? 'no change' : duration(minutes * 60_000)),
-    empty: 'No change was seen in the last 24 hours.',
+    empty:
+      delay === null
+        ? 'No change was seen in the last 24 hours.'
+        : 'Too few changes were seen to tell how late they are seen.',
   });
   const note =
     delay === null ? undefined : `${plural(delay.changes, 'change')}: each was seen at most this late.`;

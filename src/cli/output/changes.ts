@@ -84,7 +84,7 @@ function rowOf(change: NamedChange): (string | number | null)[] {
   });
 }
 
-/** The changes without the kind of an assignee who changed at the same moment: the assignee's name says all. */
+/** Leaves out the kind of an assignee who changed at the same moment: the assignee's name says all. */
 function telling(changes: readonly NamedChange[]): readonly NamedChange[] {
   const keyOf = ({ list, inboxId, itemId, observedAt }: NamedChange): string =>
     JSON.stringify([list, inboxId, itemId, observedAt]);

@@ -8,7 +8,7 @@ import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
 import { shutGate } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
-import type { Outlook } from '../../sync/planning/pages/outlook.ts';
+import { LEAST_MISSED, type Outlook } from '../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './status/requests.ts';
 import { type Column, renderTable } from './table.ts';
 
@@ -110,7 +110,7 @@ export function pagesWords(
 
 function paceLine({ anHour, missed }: Outlook): string {
   const pace = plural(Math.round(anHour), 'request');
-  const first = Math.floor(missed) < 2 ? '' : `; ${missedWords(missed)}`;
+  const first = missed < LEAST_MISSED ? '' : `; ${missedWords(missed)}`;
   return `pace      ${pace} an hour${anHour < 1 ? '' : `, one in about ${duration(HOUR / anHour)}`}${first}`;
 }
 
@@ -128,10 +128,11 @@ function scheduleLine({ cover }: Outlook): string {
 
 function budgetLine({ delays }: Outlook): string {
   const words = delays.map(({ factor, ms }) => {
-    const times = factor === 1 ? 'this budget' : factor === 0.5 ? 'half of it' : `${factor} times as much`;
-    return `${times} ${ms === null ? 'unknown' : `about ${duration(ms)}`}`;
+    const times =
+      factor === 1 ? 'this budget' : factor === 0.5 ? 'half of this budget' : `${factor} times as much`;
+    return `${ms === null ? 'an unknown time' : duration(ms)} with ${times}`;
   });
-  return `budget    mean delay of a change, as learned: ${words.join(', ')}`;
+  return `budget    a change probably waits, on average, ${words.join(', ')}`;
 }
 
 function delayLine(delay: MeasuredDelay | null): string {

@@ -97,8 +97,8 @@ export class Passes {
   }
 
   /**
-   * Ends a pass, unless a person has cancelled it meanwhile. A pass that can be resumed must not be ended: the
-   * next one of its kind resumes it.
+   * Ends a pass, unless a person has cancelled it meanwhile. A pass that can be resumed must not be ended:
+   * the next one of its kind resumes it.
    */
   async end(passId: number, { state, error, report = null }: PassEnd, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {

@@ -31,8 +31,8 @@ const SEEN = `CASE WHEN changes.field = 'presence' AND changes.list = 'conversat
 
 /**
  * SQL: the columns of a change's names: of the item, of the user or tag whose id is a value, and of the
- * assignee whom a conversation was seen with. They read {@link JOIN_NAMES}. A name is the present one, also of
- * what was deleted since.
+ * assignee whom a conversation was seen with. They read {@link JOIN_NAMES}. A name is the present one, also
+ * of what was deleted since.
  */
 export const CHANGE_NAMES = `CASE changes.list WHEN 'inboxes' THEN inboxes.display_name
       WHEN 'users' THEN ${nameOfUser('item_users')} WHEN 'tags' THEN item_tags.name END AS item,
@@ -67,7 +67,7 @@ export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.pr
     ${SEEN} 'status' END AS seen_status, ${SEEN} 'assignee_id' END AS seen_assignee_id, ${CHANGE_NAMES}
   FROM changes ${JOIN_NAMES}`;
 
-/** SQL: false for the kind of an assignee who changed at the same moment; the change of the assignee says all. */
+/** SQL: false for the kind of an assignee who changed at the same moment: the assignee's change says all. */
 export const TELLING = `NOT (changes.field = 'assignee_type' AND EXISTS (SELECT 1 FROM changes AS same
   WHERE same.list = changes.list AND same.inbox_id = changes.inbox_id AND same.item_id = changes.item_id
     AND same.field = 'assignee_id' AND same.observed_at = changes.observed_at))`;

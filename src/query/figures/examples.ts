@@ -26,8 +26,8 @@ const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00/g;
 const ITEM = /'(?:\d{4,}|Urgent)'/;
 
 /**
- * The questions of the cookbook in docs/sql.md, by who asks them. An instant in their SQL becomes a day before
- * `now` (epoch ms).
+ * The questions of the cookbook in docs/sql.md, by who asks them. An instant in their SQL becomes a day
+ * before `now` (epoch ms).
  */
 export function readExamples(now: number): ExampleGroup[] {
   const [, cookbook = ''] = readFileSync(DOCUMENT, 'utf8').split(/^# Cookbook$/m);

@@ -22,21 +22,20 @@ const MOST_CELLS = 10_000;
 const MOST_ROWS = 200;
 const MOST_CHARACTERS = 300;
 
-/** `/ask`: the answer to a person's SQL, with the tables and examples beside it. */
+/** `/ask`: the answer to a person's SQL, with questions, views and tables. */
 export async function askPage({ desk, moment, query, ask }: Visit): Promise<PageContent> {
   const sql = query.get('sql') ?? '';
   const { lists, tables } = await desk.quick('ask', async (read, mirror) => ({
     lists: await readFreshness(read),
     tables: await describeIn(mirror),
   }));
+  const answer = sql.trim() === '' ? NO_QUESTION : await answered(sql, ask, copyOf(lists));
   return {
     title: 'Ask',
     active: '/ask',
     stamp: stampOf(lists, moment),
     body: html`<div class="beside">
-        <div>
-          ${section('SQL', form(sql))}${sql.trim() === '' ? NO_QUESTION : await answered(sql, ask, copyOf(lists))}
-        </div>
+        <div>${section('SQL', form(sql))}${answer}</div>
         <div>${section('Questions', questions(readExamples(moment.now)))}</div>
       </div>
       ${section('Views and tables', catalogue(tables), { wide: true })}`,

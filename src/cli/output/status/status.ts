@@ -10,6 +10,7 @@ import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { notBefore, standstillOf } from '../../../status/sending.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
+import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
 import { delayWords, missedWords, pagesWords, spentWords } from '../outlook.ts';
 import { coverWords } from '../plan.ts';
@@ -143,7 +144,7 @@ function nextLine(status: WholeStatus): string {
   const { at, inboxId, page, pages } = nextReading;
   const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
   const reading = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}`;
-  const missed = outlook.missed < 2 ? '' : `; ${missedWords(outlook.missed)}`;
+  const missed = outlook.missed < LEAST_MISSED ? '' : `; ${missedWords(outlook.missed)}`;
   return `next     ${reading}${missed}; by schedule ${lists}`;
 }
 

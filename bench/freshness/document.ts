@@ -33,7 +33,7 @@ function sectionOf(report: Report): string {
   return [
     `## Account ${account.name}\n`,
     `- ${account.inboxes} inboxes, ${thousands(account.conversations)} conversations, ` +
-      `${account.newADay} new on a working day`,
+      `${thousands(account.newADay)} new on a working day`,
     `- ${plural(days, 'measured day')} after ${plural(warm, 'day')} that do not count; ` +
       `${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}; ${thousands(changes)} changes`,
     `- the bound D\\*: ${show(bound)} minutes\n`,

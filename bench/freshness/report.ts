@@ -1,4 +1,5 @@
 import { MINUTE } from '../../src/core/clock.ts';
+import { thousands } from '../../src/core/humanize.ts';
 import type { Account } from './account.ts';
 import type { Facts } from './facts.ts';
 import type { Outcome } from './staleness.ts';
@@ -85,7 +86,7 @@ export const COLUMNS: readonly { readonly title: string; readonly of: (result: R
   { title: 'median', of: (result) => show(result.median) },
   { title: '95 %', of: (result) => show(result.p95) },
   { title: 'current', of: ({ current }) => percent(current) },
-  { title: 'a day', of: ({ requestsADay }) => String(Math.round(requestsADay)) },
+  { title: 'a day', of: ({ requestsADay }) => thousands(Math.round(requestsADay)) },
   { title: 'least h', of: ({ leastHour }) => leastHour.toFixed(2) },
   { title: 'most h', of: ({ greatestHour }) => greatestHour.toFixed(2) },
   { title: '429', of: ({ violations }) => String(violations?.refused ?? '-') },

@@ -110,7 +110,8 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
       description:
         'What changed, newest first: the field, the old and the new value, when the mirror saw it. The ' +
         'change happened between previously_seen_at and observed_at. item_values: what an item that ' +
-        'appeared or returned was seen with. With after_id: the oldest first, to read on.',
+        'appeared or returned was seen with. item, old_name, new_name: the names of the ids beside them. ' +
+        'With after_id: the oldest first, to read on.',
       inputSchema: z.object({
         list: z.enum(LIST_NAMES).optional(),
         inbox: z.string().optional().describe('the name or the id of an inbox'),

@@ -45,7 +45,7 @@ const TIMESTAMPS = ['seconds', 'milliseconds', 'microseconds', 'iso'] as const;
 const LIST_ORDERS = ['asc', 'desc', 'mixed'] as const;
 const TOKENS = ['ids', 'positions'] as const;
 
-const LIST = 'LIST is inboxes, users, tags or conversations, or a list of one inbox, such as 20117/tags.';
+const LIST = 'LIST is inboxes, users, tags or conversations, or of one inbox, as 20117/tags.';
 
 /** Adds the options under one heading of the help for each kind. */
 export function addSandboxOptions(command: Command): Command {

@@ -5,6 +5,9 @@ export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
+/** The key that the sandbox accepts by default. It opens no account. */
+export const SANDBOX_KEY = 'sandbox-key';
+
 /** Stands in place of the key. */
 export const NO_KEY = '[key]';
 

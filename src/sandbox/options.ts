@@ -1,3 +1,5 @@
+import { SANDBOX_KEY } from '../core/secrets.ts';
+
 /** The behaviour of the sandbox. Times are in milliseconds. */
 export interface SandboxOptions {
   /** The only accepted API key. */
@@ -59,7 +61,7 @@ export interface SandboxOptions {
 }
 
 export const SANDBOX_DEFAULTS: SandboxOptions = {
-  key: 'sandbox-key',
+  key: SANDBOX_KEY,
   forbiddenKeys: [],
   // Resolve `Date.now` at each call, so that a test's fake clock takes effect.
   now: () => Date.now(),

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { keyFingerprint, SANDBOX_KEY } from '../../src/core/secrets.ts';
+import { keyScope } from '../../src/session/key/records.ts';
 import { mirrorFile, SECRET, testProgram } from '../support/program.ts';
 
 test('two mirrors with one key share its day; start, status and doctor name the other mirror', async () => {
@@ -40,6 +42,29 @@ test('two mirrors with one key share its day; start, status and doctor name the 
   expect(files).toHaveLength(2);
   for (const file of files)
     expect(readFileSync(join(folder, 'state', 'keys', key, file), 'utf8')).not.toContain(SECRET);
+});
+
+test('two trials with the key of the sandbox have a day each and leave no record', async () => {
+  const limits = { INBOX_API_KEY: SANDBOX_KEY, INBOX_STATE_DIR: 'state' };
+  const program = await testProgram({ key: SANDBOX_KEY }, limits);
+  for (const name of ['one', 'two']) {
+    program.env['DATABASE_URL'] = `file:./${name}.db`;
+    const { exitCode, stderr } = await program.run('sync');
+    expect(exitCode).toBe(0);
+    expect(stderr).not.toContain('another mirror');
+  }
+  expect(existsSync(join(program.folder, 'state'))).toBe(false);
+});
+
+test.each([
+  ['http://127.0.0.1:8788/v1', null],
+  ['http://localhost:8788/v1', null],
+  ['http://[::1]:8788/v1', null],
+  ['http://127.0.0.1.example.com/v1', expect.any(String)],
+  ['https://api.example.com/v1', expect.any(String)],
+])('the key of the sandbox has a record only where it may open an account: %s', (address, scope) => {
+  expect(keyScope(keyFingerprint(SANDBOX_KEY), address)).toEqual(scope);
+  expect(keyScope(keyFingerprint(SECRET), address)).toEqual(expect.any(String));
 });
 
 test('a mirror that is deleted and made again, as often as it is, stays within the day', async () => {

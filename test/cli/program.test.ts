@@ -3,7 +3,10 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
+import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { addCommands } from '../../src/cli/program.ts';
+import { outlineOf } from '../../src/cli/reference/outline.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
@@ -67,6 +70,16 @@ test('--help names every command, and an unknown command or list exits 2', async
     exitCode: 2,
     stderr: expect.stringContaining('The lists are: inboxes, users, tags, conversations') as string,
   });
+});
+
+test('no line of any help is wider than 80 columns', async () => {
+  const program = await testProgram();
+  const commands = outlineOf(addCommands(new Command(), () => Promise.resolve()));
+  for (const args of [['--help'], ...commands.map(({ name }) => ['help', ...name.split(' ')])]) {
+    const { stdout } = await program.run(...args);
+    expect(stdout).toContain('Usage:');
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  }
 });
 
 test('sync mirrors every list and prints its cost, and query reads the rows in every format', async () => {
@@ -259,7 +272,7 @@ test('status prints lists, budget and gate, and exits 0 if all is fresh, 5 if a 
   expect(fresh.exitCode).toBe(0);
   expect(fresh.stdout).toMatch(/Support \(\d+\) +conversations +(just now|\d+ s ago) +230 +fresh/);
   expect(fresh.stdout).toContain(`${SMALL_REQUESTS} of 5,000 requests`);
-  expect(fresh.stdout).toContain('gate     open');
+  expect(fresh.stdout).toContain('requests flowing');
   const viewed = async () =>
     (
       await program.run(
@@ -409,7 +422,9 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
   program.sandbox.script(undefined);
   expect((await program.run('sync')).exitCode).toBe(4);
   expect(program.sandbox.arrivals).toHaveLength(1);
-  expect((await program.run('status')).stdout).toMatch(/gate     paused, ends in 2 h/);
+  expect((await program.run('status')).stdout).toMatch(
+    /^requests stopped until .*, in 2 h, after 1 answer 429 /m,
+  );
 });
 
 test('no file of the mirror contains the key', async () => {
@@ -427,9 +442,10 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
-  expect(stdout).toMatch(/Support +\d+ +presence +present +missing/);
+  expect(stdout).toMatch(/Support \(\d+\) +conversation \d+ +presence +present → missing/);
+  expect(stdout, 'people have names').toMatch(/assignee_id +\w[\w' ]+ \(\d+\) → /);
   expect(stdout).toMatch(
-    /after = missing a conversation that is gone\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
+    /→ missing if it is\ngone\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
   );
   expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');

@@ -10,7 +10,9 @@ test('sync, status and doctor print why the service refuses the key, without the
   const reason = 'HTTP 403: Key [key], [key] [8m: expired';
   const sync = await program.run('sync');
   expect(sync).toMatchObject({ exitCode: 3, stderr: expect.stringContaining(reason) as string });
-  expect((await program.run('status')).stdout).toContain(`gate     shut: the key was refused (${reason})`);
+  expect((await program.run('status')).stdout).toContain(
+    `requests stopped until another key is set (${reason})`,
+  );
   const doctor = await program.run('doctor');
   expect(doctor).toMatchObject({ exitCode: 3, stdout: expect.stringContaining(reason) as string });
 });

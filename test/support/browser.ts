@@ -49,13 +49,13 @@ const FOCUSABLE =
 /** The links, buttons and fields of a page that the Tab key alone does not reach. */
 export async function unreached(page: Page): Promise<string[]> {
   const count = await page.evaluate((selector) => {
-    const all = document.querySelectorAll<HTMLElement>(selector);
-    for (const element of all)
-      if (element.checkVisibility()) {
-        element.dataset['unreached'] = '';
-        element.addEventListener('focus', () => delete element.dataset['unreached']);
-      }
-    return all.length;
+    const all = [...document.querySelectorAll<HTMLElement>(selector)];
+    const visible = all.filter((element) => element.checkVisibility());
+    for (const element of visible) {
+      element.dataset['unreached'] = '';
+      element.addEventListener('focus', () => delete element.dataset['unreached']);
+    }
+    return visible.length;
   }, FOCUSABLE);
   for (let presses = 0; presses <= count; presses += 1) await page.keyboard.press('Tab');
   return await page.evaluate(() =>

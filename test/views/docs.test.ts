@@ -111,7 +111,7 @@ test('each of the 26 questions of the cookbook has the answer of a program on th
       found[title!] = rows.map((row) => Object.values(row).map(plain));
       evaluated[title!] = evaluate(history);
     }
-    const got = asTable(rows);
+    const got = asTable(withBooleans(rows, sql!));
     // UPDATE_DOCS=1 writes the answers into the document, for review before a commit.
     if (process.env['UPDATE_DOCS'] === '1')
       written = written.replace(block, () =>
@@ -133,6 +133,26 @@ const ANSWERS: Readonly<Record<string, (history: History) => Row[]>> = {
 /** An instant as epoch ms, which the programs use. */
 function plain(value: unknown): unknown {
   return typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*\+00:00$/.test(value) ? Date.parse(value) : value;
+}
+
+const BOOLEANS = new Set(
+  catalogue.flatMap(({ columns }) =>
+    columns.filter(({ kind }) => kind === 'boolean').map(({ name }) => name),
+  ),
+);
+
+/** The rows as `query` prints them on both databases: SQLite stores a boolean as a number. */
+function withBooleans(rows: readonly Record<string, unknown>[], sql: string): Record<string, unknown>[] {
+  const isBoolean = (name: string): boolean =>
+    BOOLEANS.has(name) || BOOLEANS.has(new RegExp(`(\\w+) AS ${name}\\b`).exec(sql)?.[1] ?? '');
+  return rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([name, value]) => [
+        name,
+        isBoolean(name) && typeof value === 'number' ? String(value === 1) : value,
+      ]),
+    ),
+  );
 }
 
 function asTable(rows: readonly Record<string, unknown>[]): string {

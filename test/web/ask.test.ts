@@ -1,10 +1,12 @@
 import { zstdDecompressSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { expect, onTestFinished, test } from 'vitest';
-import { EXAMPLES } from '../../src/query/figures/examples.ts';
+import { readExamples } from '../../src/query/figures/examples.ts';
 import { onlyReading } from '../../src/query/reads/guard.ts';
 import { openQuestions } from '../../src/query/reads/question.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+
+const EXAMPLES = readExamples(Date.now()).flatMap(({ examples }) => examples);
 
 const compressors = { ZSTD: (input: Uint8Array) => zstdDecompressSync(input) };
 
@@ -30,9 +32,14 @@ test('an answer is a table with its number of rows, and a chart where its column
   expect(plain.body).not.toContain('role="img"');
 });
 
-test('every example runs', async () => {
+test('every question of the cookbook is offered by who asks it, and runs', async () => {
   const { ask, sync } = await served();
   await sync();
+  const page = words(await ask('/ask', { headers: { accept: 'text/html' } }));
+  expect(page).toMatch(
+    /A team lead 11 .* An agent 7 .* An operator 4 .* An engineer 4 .* Views \d+, .* Tables \d+,/,
+  );
+  expect(page).toContain('The answer appears here');
   for (const { question, sql } of EXAMPLES)
     expect(words(await asked(ask, sql)), question).toMatch(/Answer \d+ rows?/);
 });

@@ -170,7 +170,7 @@ describe('in a browser', () => {
       expect(await page.innerText('.facts')).toMatch(/State\s+waits/);
       if (javaScriptEnabled) expect(await findings(page)).toEqual([]);
       await page.click('text=Cancel this order');
-      await page.getByText('cancelled: a person cancelled it').waitFor();
+      await page.getByText('a person cancelled it').waitFor();
       await page.context().close();
     }
     const query = `SELECT lists, state FROM sync_requests WHERE kind = 'resync' ORDER BY id`;

@@ -38,6 +38,8 @@ test.each([
     expect(String(chart({ title: 'Backlog', rows: few, ...OF_DAYS, series, empty: 'No days.' }))).not.toMatch(
       /NaN|Infinity|undefined/,
     );
+  const one = chart({ title: 'Backlog', rows: days.slice(3, 4), ...OF_DAYS, series, empty: 'No days.' });
+  expect(String(one), 'one day is a bar, not an area').toMatch(/class="bar series-open"/);
   expect(String(chart({ title: 'Backlog', rows: [], ...OF_DAYS, series, empty: 'No days.' }))).toContain(
     'No days.',
   );

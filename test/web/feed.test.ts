@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Served, served } from '../daemon/http/served.ts';
+import { firstInbox } from '../support/rows.ts';
 
 const text = async (ask: Served['ask'], path: string): Promise<string> => {
   const { status, body } = await ask(path, { headers: { accept: 'text/html' } });
@@ -46,6 +47,30 @@ test('the feed shows what changed, the newest first, with names', async () => {
     expect.stringContaining('status from s1 to s2'),
     expect.stringContaining('status from s0 to s1'),
   ]);
+});
+
+test('the feed says what an item was first seen with, and leaves out the kind of a new assignee', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  const { world } = mirror.sandbox;
+  const inbox = firstInbox(mirror.sandbox);
+  const [user] = inbox.users.values();
+  const name = `${user!.first_name} ${user!.last_name}`;
+  const assignee = { assignee_type: 'user', assignee_id: user!.id };
+  const added = world.addConversation(inbox.id, { status: 'open', assignee });
+  const free = world.addConversation(inbox.id, { status: 'pending', assignee: null });
+  clock.advance(60_000);
+  await sync();
+  world.assign(inbox.id, free.id, user!.id);
+  clock.advance(60_000);
+  await sync();
+  const rows = (await text(ask, '/feed')).split('\n');
+  const of = (id: string): string => rows.filter((row) => row.includes(` ${id} `)).join('\n');
+  expect(of(added.id)).toContain(`first seen: open , assigned to ${name}`);
+  expect(of(free.id)).toContain('first seen: pending , unassigned');
+  expect(of(free.id)).toContain(`assignee from unassigned to ${name}`);
+  expect(of(free.id)).not.toContain('kind of assignee');
+  expect(await text(ask, `/inboxes/${inbox.id}/conversations/${free.id}`)).not.toContain('kind of assignee');
 });
 
 test('the feed is filtered by inbox, field and person, and pages lead to the oldest change', async () => {

@@ -47,13 +47,15 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
     lists: ['conversations'],
     inboxId: inbox!.id,
     acceptDeletes: false,
-    requestedBy: 'the page',
+    requestedBy: 'a person, on the web page',
     state: 'open',
   });
   const again = await post(ask, '/engine/orders', fields);
   expect(again.headers.location, 'it joins the same order').toBe('/engine/orders/2');
   const waiting = await get(ask, '/engine/orders/2');
-  expect(words(waiting)).toMatch(/Order resync Inbox Support By the page Placed just now .* State waits /);
+  expect(words(waiting)).toMatch(
+    /Order resync Inbox Support By a person, on the web page Placed just now .* State waits /,
+  );
   expect(waiting.body).toContain('http-equiv="refresh" content="3"');
   clock.advance(2000);
   await passes.begin((await orders.read(2))!, clock.now());
@@ -61,10 +63,12 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
   const cancelled = await post(ask, '/engine/orders/2/cancel', { form_token });
   expect([cancelled.status, cancelled.headers.location]).toEqual([303, '/engine/orders/2']);
   clock.advance(2000);
+  await passes.end(2, { state: 'done', error: null, report: {} }, clock.now());
+  expect(await orders.read(2), 'its last page came with the cancel').toMatchObject({ state: 'abandoned' });
   const ended = await get(ask, '/engine/orders/2');
-  expect(words(ended)).toContain('State cancelled: a person cancelled it');
+  expect(words(ended)).toContain('State a person cancelled it');
   expect(ended.body).not.toMatch(/http-equiv="refresh"|Cancel this order/);
-  expect(words(await get(ask, '/engine'))).toContain('2: resync Support the page');
+  expect(words(await get(ask, '/engine'))).toContain('2: resync Support a person, on the web page');
 });
 
 test("an order's page shows its lists, what was new in them, and when it ended", async () => {

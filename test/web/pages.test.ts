@@ -207,3 +207,21 @@ test('the chart of the backlog counts by FINAL_STATUSES and WAITING_STATUSES, as
     expect(new Set(table?.match(/(?<=<td class="n">)\d+/g)), path).toEqual(new Set(['1']));
   }
 });
+
+test('the last day of the backlog chart is the backlog of now, also minutes after it was counted', async () => {
+  const { ask, sync, clock, mirror } = await served({ sandbox: { inboxes: 1, conversations: [3] } });
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  for (const item of conversations.order) mirror.sandbox.world.setStatus(id, item, 'closed');
+  await sync();
+  await openMirror(mirror.database).keepViewSettings(
+    { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
+    clock.now(),
+  );
+  for (const path of ['/', `/inboxes/${id}`]) await counted(ask, path);
+  await mirror.database.execute(`UPDATE conversations SET status = 'open'`);
+  clock.advance(30_000);
+  for (const path of ['/', `/inboxes/${id}`]) {
+    const today = /Day<.*?Open<.*?Pending<.*?<tbody>.*?<td class="n">(\d+)/.exec(await counted(ask, path));
+    expect(today?.[1], path).toBe('3');
+  }
+});

@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { EXIT, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
+import { SANDBOX_KEY } from '../../core/secrets.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
@@ -32,14 +33,8 @@ FROM tag_volume GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
   },
 ];
 
-const LATEST_CHANGES = `SELECT i.display_name AS inbox, item_id AS conversation, field,
-  coalesce(old_value, '-') AS before, coalesce(new_value, '-') AS after
-FROM changes JOIN inboxes i ON i.id = changes.inbox_id
-WHERE list = 'conversations' ORDER BY changes.id`;
-
-const PRESENCE = `A row of presence with after = present is a new conversation, one with
-after = missing a conversation that is gone. Several events on one conversation
-before it is read can be one row, or none.`;
+const PRESENCE = `The field presence tells of a whole conversation: new, or → missing if it is
+gone. Several events on one conversation before it is read can be one row, or none.`;
 
 export function addDemo(program: Command, run: Runner): void {
   program
@@ -69,8 +64,8 @@ async function runDemo(io: Io, file: string): Promise<number> {
     heading(io, `3. Let ${EVENTS} things happen at the service, and sync again`);
     changeData(sandbox);
     await sync(demo);
-    await answer(io, path, 'What changed?', LATEST_CHANGES);
-    printLine(io.stdout, PRESENCE);
+    await printChanges(demo);
+    printLine(io.stdout, `\n${PRESENCE}`);
     heading(io, '4. Next steps');
     printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
     return EXIT.done;
@@ -123,7 +118,7 @@ function changeData({ world, applyEvents }: Sandbox): void {
 function demoEnvironment(path: string, url: string): Io['env'] {
   return {
     INBOX_API_URL: url,
-    INBOX_API_KEY: 'sandbox-key',
+    INBOX_API_KEY: SANDBOX_KEY,
     DATABASE_URL: `file:${path}`,
     REQUESTS_PER_SECOND: String(REQUESTS_PER_SECOND),
     LOG_LEVEL: 'warn',
@@ -160,6 +155,15 @@ async function answer(io: Io, path: string, question: string, sql: string): Prom
   } finally {
     await mirror.close();
   }
+}
+
+/** Prints the changes with their names, as the command does. */
+async function printChanges(demo: Io): Promise<void> {
+  const { runChanges } = await import('./read/changes.ts');
+  const command = 'inbox-mirror changes --list conversations';
+  const [question, below] = [paint(demo.stdout, 'bold', 'What changed?'), paint(demo.stdout, 'dim', command)];
+  printLine(demo.stdout, `\n${question}\n${below}\n`);
+  await runChanges(demo, { list: 'conversations', format: 'table' });
 }
 
 function heading(io: Io, text: string): void {

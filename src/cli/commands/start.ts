@@ -16,10 +16,11 @@ export function addStart(program: Command, run: Runner): void {
     )
     .addHelpText(
       'after',
-      '\nSignals: SIGTERM or SIGINT stops it after the current page, a second one stops it at once.\n' +
-        'SIGHUP makes it read INBOX_API_KEY_FILE again; if its terminal was closed, it stops it.\n' +
-        'See docs/deploy.md for systemd, Docker and Kubernetes, docs/http.md for the endpoints,\n' +
-        'docs/logging.md for the log.',
+      '\nSIGTERM or SIGINT stops it after the current page, a second one at once.\n' +
+        'SIGHUP makes it read INBOX_API_KEY_FILE again.\n' +
+        'If its terminal was closed, SIGHUP stops it.\n' +
+        'See docs/deploy.md for systemd, Docker and Kubernetes, docs/http.md for the\n' +
+        'endpoints, docs/logging.md for the log.',
     )
     .action(() => run(runStart));
 }

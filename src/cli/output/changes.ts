@@ -57,7 +57,7 @@ export function changePrinter(
       begin('[\n  ', ',\n  ') +
       changes.map((change) => asHarmlessJson(JSON.stringify(namedChangeAsJson(change)))).join(',\n  '),
     table: (changes) =>
-      harmless(output, table.render(changes, { titled: printed === 0 && following === null })),
+      harmless(output, table.render(telling(changes), { titled: printed === 0 && following === null })),
   };
   if (format === 'table' && following !== null)
     output.write(harmless(output, table.render([], { titled: true })));
@@ -82,4 +82,12 @@ function rowOf(change: NamedChange): (string | number | null)[] {
     const value = fields[name] ?? null;
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
   });
+}
+
+/** Leaves out the kind of an assignee who changed at the same moment: the assignee's name says all. */
+function telling(changes: readonly NamedChange[]): readonly NamedChange[] {
+  const keyOf = ({ list, inboxId, itemId, observedAt }: NamedChange): string =>
+    JSON.stringify([list, inboxId, itemId, observedAt]);
+  const assigned = new Set(changes.filter(({ field }) => field === 'assignee_id').map(keyOf));
+  return changes.filter((change) => change.field !== 'assignee_type' || !assigned.has(keyOf(change)));
 }

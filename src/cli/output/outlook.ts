@@ -6,9 +6,10 @@ import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
 import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
+import { shutGate } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
-import type { Outlook } from '../../sync/planning/pages/outlook.ts';
-import { gateWords } from './status/gate.ts';
+import { LEAST_MISSED, type Outlook } from '../../sync/planning/pages/outlook.ts';
+import { requestsWords } from './status/requests.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** All that `plan` prints. */
@@ -43,7 +44,8 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
-  if (!isOpen(report)) lines.push(`gate      ${gateWords(output, report)}: nothing is read before it opens`);
+  const shut = shutGate(report);
+  if (shut !== null) lines.push(`requests  ${requestsWords(output, shut, now)}: nothing is read before that`);
   if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
   lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
@@ -51,10 +53,6 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
   }
   return wrapped(output, lines.join('\n'), HANGING);
-}
-
-function isOpen({ gate, now }: OutlookReport): boolean {
-  return judgeGate(gate, now).word === 'open';
 }
 
 function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {
@@ -112,7 +110,7 @@ export function pagesWords(
 
 function paceLine({ anHour, missed }: Outlook): string {
   const pace = plural(Math.round(anHour), 'request');
-  const first = Math.floor(missed) < 2 ? '' : `; ${missedWords(missed)}`;
+  const first = missed < LEAST_MISSED ? '' : `; ${missedWords(missed)}`;
   return `pace      ${pace} an hour${anHour < 1 ? '' : `, one in about ${duration(HOUR / anHour)}`}${first}`;
 }
 
@@ -130,10 +128,11 @@ function scheduleLine({ cover }: Outlook): string {
 
 function budgetLine({ delays }: Outlook): string {
   const words = delays.map(({ factor, ms }) => {
-    const times = factor === 1 ? 'this budget' : factor === 0.5 ? 'half of it' : `${factor} times as much`;
-    return `${times} ${ms === null ? 'unknown' : `about ${duration(ms)}`}`;
+    const times =
+      factor === 1 ? 'this budget' : factor === 0.5 ? 'half of this budget' : `${factor} times as much`;
+    return `${ms === null ? 'an unknown time' : duration(ms)} with ${times}`;
   });
-  return `budget    mean delay of a change, as learned: ${words.join(', ')}`;
+  return `budget    a change probably waits, on average, ${words.join(', ')}`;
 }
 
 function delayLine(delay: MeasuredDelay | null): string {

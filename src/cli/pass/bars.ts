@@ -44,7 +44,7 @@ export class Bars {
   readonly #startedAt: number;
   #requests = 0;
   #rows = 0;
-  #note = '';
+  #note: { readonly text: string; readonly until: Date | null } = { text: '', until: null };
 
   /** `now` in epoch ms. */
   constructor(pace: Pace, inboxName: InboxName, now: number) {
@@ -73,9 +73,12 @@ export class Bars {
     }
   }
 
-  /** Sets the sentence under the bars, such as why the pass waits. Empty: none. */
-  note(text: string): void {
-    this.#note = asCell(text);
+  /**
+   * Sets the sentence under the bars, such as why the pass waits. Empty: none. With `until`, the end of the
+   * wait, the time left follows it.
+   */
+  note(text: string, until: Date | null = null): void {
+    this.#note = { text: asCell(text), until };
   }
 
   /** The display as lines that fit a terminal of `width` columns. */
@@ -84,7 +87,8 @@ export class Bars {
     const lists = [...this.#lists.values()];
     const active = lists.filter(({ state }) => state === 'walking' || state === 'asking').slice(0, MOST_BARS);
     const lines = [...this.#bars(active, room), ...fitParts(this.#summary(lists, now), room)];
-    if (this.#note !== '') lines.push(...wrapAnsi(this.#note, room, { hard: true }).split('\n'));
+    const note = withTimeLeft(this.#note, now);
+    if (note !== '') lines.push(...wrapAnsi(note, room, { hard: true }).split('\n'));
     return lines.join('\n');
   }
 
@@ -148,6 +152,12 @@ export class Bars {
 
 function timeLeft(ms: number): string {
   return ms < SECOND ? 'less than 1 s left' : `about ${duration(ms)} left`;
+}
+
+function withTimeLeft({ text, until }: { text: string; until: Date | null }, now: number): string {
+  if (until === null) return text;
+  const ms = until.getTime() - now;
+  return `${text} ${ms > 0 ? `The next request leaves in ${duration(ms)}.` : 'The next request leaves now.'}`;
 }
 
 function figuresOf({ pages, items, expected, state }: ListState): string {

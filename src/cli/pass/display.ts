@@ -18,8 +18,8 @@ const PAGES_A_LOG_LINE = 30;
 /** Shows a pass while it runs: bars on a terminal, log lines elsewhere. */
 export interface PassDisplay extends Display {
   event(event: PassEvent): void;
-  /** Shows why the pass waits. An empty text removes the note. */
-  note(text: string): void;
+  /** Shows why the pass waits, and for how long if `until` is known. An empty text removes the note. */
+  note(text: string, until?: Date): void;
   stopping(): void;
   end(): void;
 }
@@ -68,8 +68,8 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
       logProblem(event, log);
     },
     gateEvent(event) {
-      if (event.kind === 'paused')
-        bars.note(`Paused for ${duration(event.until.getTime() - now())}: ${event.cause}`);
+      if (event.kind === 'paused') bars.note(`No request is sent now: ${event.cause}.`, event.until);
+      else if (event.kind === 'slowed') bars.note(SLOWED, event.until);
       else if (event.kind === 'retry') {
         const { key, waitMs, cause } = event;
         const inbox = key?.inboxId == null ? null : names.of(key.inboxId);
@@ -77,7 +77,7 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
         bars.note(`Retrying${list} in ${duration(waitMs)}: ${cause}`);
       } else if (event.kind === 'opened') bars.note('');
     },
-    note: (text) => bars.note(inClockTimes(text, now(), timezone)),
+    note: (text, until) => bars.note(inClockTimes(text, now(), timezone), until),
     writeLog(line) {
       update.clear();
       output.write(line);
@@ -94,6 +94,8 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
     },
   };
 }
+
+const SLOWED = 'Requests leave more slowly after answers 429; each good answer shortens the gap.';
 
 /** The bars in colour: what is read, and what is left or unknown. */
 function inColour(output: Output, text: string): string {

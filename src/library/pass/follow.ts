@@ -29,8 +29,8 @@ export interface FollowDeps {
   readonly signal: AbortSignal;
   readonly budget: Pick<Budget, 'perDay'>;
   readonly onEvent: (event: PassEvent) => void;
-  /** Called at each poll with the reason why the order waits; empty if it does not. */
-  readonly note: (text: string) => void;
+  /** Called at each poll with the reason why the order waits, and until when; empty if it does not. */
+  readonly note: (text: string, until?: Date) => void;
   /** Prints a sentence. */
   readonly print: (text: string) => void;
 }
@@ -87,7 +87,8 @@ export async function followOrder(
       if (parkedFor >= SURE_MS && parkedFor + leftMs > PATIENCE_MS)
         return left(parkedError(order, wait, budget, leftMs));
     }
-    note(wait === null ? await queueNote(mirror, order) : waitNote(wait, budget));
+    if (wait === null) note(await queueNote(mirror, order));
+    else note(waitNote(wait, budget), wait.until);
 
     try {
       await clock.sleep(POLL_MS, signal);
@@ -156,8 +157,8 @@ function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
-    breaker: 'the breaker is open',
-    pause: 'the gate is paused',
+    breaker: 'no request is sent after repeated answers 429',
+    pause: 'no request is sent after an answer 429',
   };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;
 }

@@ -96,18 +96,22 @@ export class Passes {
     });
   }
 
-  /** Ends a pass. A pass that can be resumed must not be ended: the next one of its kind resumes it. */
+  /**
+   * Ends a pass, unless a person has cancelled it meanwhile. A pass that can be resumed must not be ended:
+   * the next one of its kind resumes it.
+   */
   async end(passId: number, { state, error, report = null }: PassEnd, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {
-      await tx.execute(
-        `UPDATE sync_requests SET state = $2, error = $3, finished_at = $4, report = $5 WHERE id = $1`,
+      const ended = await tx.execute(
+        `UPDATE sync_requests SET state = $2, error = $3, finished_at = $4, report = $5
+         WHERE id = $1 AND state IN ${OPEN_PASS}`,
         passId,
         state,
         error,
         iso(now),
         report === null ? null : storableJson(JSON.stringify(report)),
       );
-      if (state === 'done') await endCovered(tx, passId, now);
+      if (ended > 0 && state === 'done') await endCovered(tx, passId, now);
     });
   }
 }

@@ -43,11 +43,13 @@ export interface FlowDay {
   readonly reopened: number;
 }
 
-/** The backlog of each inbox, the largest first. */
-export async function readBacklog(read: Read): Promise<InboxBacklog[]> {
+/** The backlog of each inbox, the largest first. @param inboxId null: of all inboxes */
+export async function readBacklog(read: Read, inboxId: string | null = null): Promise<InboxBacklog[]> {
   return await read<InboxBacklog>(
     `SELECT inbox_id, inbox, open, pending, closed, other, unassigned FROM backlog_now
+     ${inboxId === null ? '' : 'WHERE inbox_id = $1'}
      ORDER BY open + pending + other DESC, lower(inbox), inbox_id`,
+    ...(inboxId === null ? [] : [inboxId]),
   );
 }
 

@@ -19,22 +19,29 @@ export interface ChangeRow {
   /** The name of the user or tag whose id is the value. */
   readonly old_name: string | null;
   readonly new_name: string | null;
+  /** What a conversation that appeared was seen with; null: not a conversation, or not known. */
+  readonly seen_status: string | null;
+  readonly seen_assignee_id: string | null;
+  readonly seen_assignee: string | null;
 }
 
+/** SQL: the beginning of a column that a conversation's sight has; the name of its value and END follow. */
+const SEEN = `CASE WHEN changes.field = 'presence' AND changes.list = 'conversations'
+      THEN changes.item_values ->>`;
+
 /**
- * SQL: every change with its names; a WHERE and an ORDER BY follow. A name is the present one, also of what
- * was deleted since.
+ * SQL: the columns of a change's names: of the item, of the user or tag whose id is a value, and of the
+ * assignee whom a conversation was seen with. They read {@link JOIN_NAMES}. A name is the present one, also
+ * of what was deleted since.
  */
-export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.previously_seen_at,
-    changes.list,
-    coalesce(changes.inbox_id, CASE WHEN changes.list = 'inboxes' THEN changes.item_id END) AS inbox_id,
-    inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
-    CASE changes.list WHEN 'inboxes' THEN inboxes.display_name
+export const CHANGE_NAMES = `CASE changes.list WHEN 'inboxes' THEN inboxes.display_name
       WHEN 'users' THEN ${nameOfUser('item_users')} WHEN 'tags' THEN item_tags.name END AS item,
     coalesce(${nameOfUser('old_users')}, old_tags.name) AS old_name,
-    coalesce(${nameOfUser('new_users')}, new_tags.name) AS new_name
-  FROM changes
-  LEFT JOIN inboxes ON inboxes.id
+    coalesce(${nameOfUser('new_users')}, new_tags.name) AS new_name,
+    ${nameOfUser('seen_users')} AS seen_assignee`;
+
+/** SQL: the joins that {@link CHANGE_NAMES} and the name of the inbox need. */
+export const JOIN_NAMES = `LEFT JOIN inboxes ON inboxes.id
     = coalesce(changes.inbox_id, CASE WHEN changes.list = 'inboxes' THEN changes.item_id END)
   LEFT JOIN inbox_users AS item_users ON changes.list = 'users'
     AND item_users.inbox_id = changes.inbox_id AND item_users.id = changes.item_id
@@ -47,7 +54,23 @@ export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.pr
   LEFT JOIN inbox_tags AS old_tags ON changes.field = 'tags'
     AND old_tags.inbox_id = changes.inbox_id AND old_tags.id = changes.old_value
   LEFT JOIN inbox_tags AS new_tags ON changes.field = 'tags'
-    AND new_tags.inbox_id = changes.inbox_id AND new_tags.id = changes.new_value`;
+    AND new_tags.inbox_id = changes.inbox_id AND new_tags.id = changes.new_value
+  LEFT JOIN inbox_users AS seen_users ON changes.field = 'presence' AND changes.list = 'conversations'
+    AND seen_users.inbox_id = changes.inbox_id
+    AND seen_users.id = (changes.item_values ->> 'assignee_id')`;
+
+/** SQL: every change with its names; a WHERE and an ORDER BY follow. */
+export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.previously_seen_at,
+    changes.list,
+    coalesce(changes.inbox_id, CASE WHEN changes.list = 'inboxes' THEN changes.item_id END) AS inbox_id,
+    inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
+    ${SEEN} 'status' END AS seen_status, ${SEEN} 'assignee_id' END AS seen_assignee_id, ${CHANGE_NAMES}
+  FROM changes ${JOIN_NAMES}`;
+
+/** SQL: false for the kind of an assignee who changed at the same moment: the assignee's change says all. */
+export const TELLING = `NOT (changes.field = 'assignee_type' AND EXISTS (SELECT 1 FROM changes AS same
+  WHERE same.list = changes.list AND same.inbox_id = changes.inbox_id AND same.item_id = changes.item_id
+    AND same.field = 'assignee_id' AND same.observed_at = changes.observed_at))`;
 
 /** At most this many changes on a page, and in one message of a live page. */
 export const MOST_SHOWN = 100;
@@ -121,5 +144,5 @@ function conditions(
     all.push(`(changes.field = 'assignee_id'
       AND (changes.old_value = ${next(person)} OR changes.new_value = ${next(person)})
       OR changes.list = 'users' AND changes.item_id = ${next(person)})`);
-  return { where: all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`, values };
+  return { where: `WHERE ${[...all, TELLING].join(' AND ')}`, values };
 }

@@ -1,4 +1,4 @@
-import { type ChangeRow, NAMED_CHANGES } from './changes.ts';
+import { type ChangeRow, NAMED_CHANGES, TELLING } from './changes.ts';
 import type { Read } from './lane.ts';
 import { JOIN_ASSIGNEE, USER_NAME } from './names.ts';
 
@@ -81,6 +81,7 @@ export async function readConversation(
   const changes = await read<ChangeRow>(
     `${NAMED_CHANGES}
      WHERE changes.list = 'conversations' AND changes.inbox_id = $1 AND changes.item_id = $2
+       AND ${TELLING}
      ORDER BY changes.id DESC LIMIT ${MOST_CHANGES}`,
     inboxId,
     conversationId,

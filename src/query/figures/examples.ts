@@ -1,52 +1,48 @@
-/** A question that people ask, with its SQL (docs/sql.md, "Cookbook"). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DAY } from '../../core/clock.ts';
+import { iso } from '../../database/instants.ts';
+
+/** A question that people ask, with its SQL. */
 export interface Example {
   readonly question: string;
   readonly sql: string;
+  /** What a person replaces in the SQL by something of their own; null: nothing. */
+  readonly yours: string | null;
 }
 
-/** The examples of the page "Ask". */
-export const EXAMPLES: readonly Example[] = [
-  {
-    question: 'How much is open in each inbox?',
-    sql: `SELECT inbox, open, pending, unassigned FROM backlog_now ORDER BY open DESC`,
-  },
-  {
-    question: 'Which assignees have the most work?',
-    sql: `SELECT assignee, sum(open) AS open, sum(pending) AS pending
-FROM assignee_workload GROUP BY assignee_id, assignee
-ORDER BY sum(open) DESC, sum(pending) DESC LIMIT 20`,
-  },
-  {
-    question: 'Which unassigned conversations wait longest?',
-    sql: `SELECT inboxes.display_name AS inbox, conversation_id, status, since, permalink
-FROM unassigned_age JOIN inboxes ON inboxes.id = unassigned_age.inbox_id
-ORDER BY since LIMIT 20`,
-  },
-  {
-    question: 'How has the backlog developed?',
-    sql: `SELECT day,
-  sum(CASE WHEN status = 'open' THEN conversations ELSE 0 END) AS open,
-  sum(CASE WHEN status = 'pending' THEN conversations ELSE 0 END) AS pending
-FROM backlog_daily GROUP BY day ORDER BY day DESC LIMIT 60`,
-  },
-  {
-    question: 'Do we close as much as comes in?',
-    sql: `SELECT day, sum(appeared) + sum(reopened) AS came, sum(closed) AS closed
-FROM flow_daily GROUP BY day ORDER BY day DESC LIMIT 30`,
-  },
-  {
-    question: 'Which tags cause the most open work?',
-    sql: `SELECT tag, sum(not_closed) AS not_closed, sum(conversations) AS conversations
-FROM tag_volume GROUP BY tag ORDER BY sum(not_closed) DESC LIMIT 20`,
-  },
-  {
-    question: 'Which conversations are reopened most often?',
-    sql: `SELECT inbox_id, conversation_id, closes, reopens FROM reopens
-WHERE reopens > 0 ORDER BY reopens DESC, closes DESC LIMIT 20`,
-  },
-  {
-    question: 'How current are the figures?',
-    sql: `SELECT list, count(*) AS lists, max(age_seconds) / 60 AS oldest_minutes
-FROM freshness GROUP BY list ORDER BY list`,
-  },
-];
+/** The questions of those who ask them: `A team lead`. */
+export interface ExampleGroup {
+  readonly who: string;
+  readonly examples: readonly Example[];
+}
+
+/** A heading of those who ask, or a question with the SQL that follows it first. */
+const PART = /^## Questions of (.+)$|^### (.+)\n(?:(?!^#|^```)[^])*?^```sql\n([^]*?)\n```$/gm;
+
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00/g;
+
+/** An id, or the tag of the cookbook. */
+const ITEM = /'(?:\d{4,}|Urgent)'/;
+
+/**
+ * The questions of the cookbook in docs/sql.md, by who asks them. An instant in their SQL becomes a day
+ * before `now` (epoch ms).
+ */
+export function readExamples(now: number): ExampleGroup[] {
+  const [, cookbook = ''] = readFileSync(DOCUMENT, 'utf8').split(/^# Cookbook$/m);
+  const groups: { who: string; examples: Example[] }[] = [];
+  for (const [, who, question = '', text = ''] of cookbook.matchAll(PART)) {
+    if (who !== undefined) groups.push({ who: who.replace(/^a/, 'A'), examples: [] });
+    else groups.at(-1)?.examples.push({ question, ...asked(text, now) });
+  }
+  return groups;
+}
+
+function asked(text: string, now: number): Pick<Example, 'sql' | 'yours'> {
+  const sql = text.replaceAll(INSTANT, iso(now - DAY));
+  if (ITEM.test(text)) return { sql, yours: 'Put your own id or name into its quotes.' };
+  return { sql, yours: sql === text ? null : 'Its time is a day ago; set your own.' };
+}
+
+const DOCUMENT = join(import.meta.dirname, '../../../docs/sql.md');

@@ -2,6 +2,7 @@ import { MirrorError } from '../../core/errors.ts';
 import { onOneLine } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
+import { CHANGE_NAMES, JOIN_NAMES } from '../figures/changes.ts';
 import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
@@ -20,7 +21,7 @@ export interface FeedFilter {
   readonly afterId?: number | undefined;
 }
 
-/** The newest changes first; with `afterId` the oldest first. Each has the name of its inbox. */
+/** The newest changes first; with `afterId` the oldest first. Each has its names beside its ids. */
 export async function readFeed(
   read: BoundedRead,
   { list, inbox, item, field, since, afterId }: FeedFilter,
@@ -41,8 +42,8 @@ export async function readFeed(
   return await read(
     `SELECT changes.id, changes.observed_at, changes.previously_seen_at, changes.list, changes.inbox_id,
        inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
-       changes.item_values
-     FROM changes LEFT JOIN inboxes ON inboxes.id = changes.inbox_id
+       ${CHANGE_NAMES}, changes.item_values
+     FROM changes ${JOIN_NAMES}
      WHERE ${conditions.join(' AND ')} ORDER BY changes.id ${order} LIMIT ${bounds.rows + 1}`,
     values,
     bounds,
@@ -93,9 +94,10 @@ export async function readConversation(
   );
   const changes = await read(
     `SELECT changes.id, changes.observed_at, changes.previously_seen_at, changes.inbox_id, changes.field,
-       changes.old_value, changes.new_value, changes.item_values
-     FROM inboxes
-     JOIN changes ON changes.list = 'conversations' AND changes.inbox_id = inboxes.id AND changes.item_id = $1
+       changes.old_value, changes.new_value, ${CHANGE_NAMES}, changes.item_values
+     FROM changes ${JOIN_NAMES}
+     WHERE changes.list = 'conversations' AND changes.item_id = $1
+       AND changes.inbox_id IN (SELECT id FROM inboxes)
      ORDER BY changes.id DESC LIMIT ${bounds.rows + 1}`,
     [id],
     bounds,

@@ -1,4 +1,5 @@
 import { DAY, SECOND } from '../../core/clock.ts';
+import { plural } from '../../core/humanize.ts';
 import type { SandboxOptions } from '../options.ts';
 import { Refusal } from './messages.ts';
 
@@ -28,7 +29,7 @@ export class Limits {
     if (!tooSoon && !capUsed) return;
 
     const wait = Math.max(gap, capUsed ? (this.#counted[0] ?? at) + DAY - at : 0);
-    const limit = capUsed ? `${perDay} requests in 24 hours` : `${rate} requests per second`;
+    const limit = capUsed ? `${perDay} requests in 24 hours` : `${plural(rate, 'request')} per second`;
     throw new Refusal(429, `Too Many Requests: more than ${limit}`, this.#retryAfterHeader(at, wait));
   }
 

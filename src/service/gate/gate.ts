@@ -27,7 +27,10 @@ export interface GateOptions extends TurnstileOptions {
 }
 
 export type GateEvent =
+  /** A pause begins, or a request begins to wait for one that another process began. */
   | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
+  /** The next request leaves later, because 429s have lengthened the gap between requests. */
+  | { readonly kind: 'slowed'; readonly until: Date }
   /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
   | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
   | { readonly kind: 'opened' }
@@ -93,10 +96,17 @@ class LedgerGate implements Gate {
   /** Monotonic ms of the last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;
   #hasDoubtedClock = false;
+  /** The end of the pause that was reported last, epoch ms. */
+  #reportedPause = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#turnstile = new Turnstile(options);
+    const { onEvent } = options;
+    this.#turnstile = new Turnstile({
+      ...options,
+      onPaused: (cause, until) => this.#reportPause({ kind: 'paused', cause, until }),
+      onSlowed: (until) => onEvent?.({ kind: 'slowed', until: new Date(until) }),
+    });
     this.#random = options.random ?? Math.random;
   }
 
@@ -216,9 +226,16 @@ class LedgerGate implements Gate {
     const state = await ledger.pauseGate(requestId, until, cause, now, dayLimit);
     if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);
-    if (word !== 'open' && pausedUntil !== null) onEvent?.({ kind: word, cause, until: pausedUntil });
+    if (word !== 'open' && pausedUntil !== null) this.#reportPause({ kind: word, cause, until: pausedUntil });
     if (dayLimit !== null) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
     return state.alone;
+  }
+
+  /** Reports each pause once, even if many requests wait for its end. */
+  #reportPause(event: Extract<GateEvent, { cause: string; until: Date }>): void {
+    if (event.until.getTime() === this.#reportedPause) return;
+    this.#reportedPause = event.until.getTime();
+    this.#options.onEvent?.(event);
   }
 }
 

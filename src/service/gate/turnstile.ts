@@ -37,6 +37,9 @@ const FILL_MS = { least: 10 * MINUTE, most: HOUR };
  */
 const LEDGER_MARGIN_MS = 50;
 
+/** A wait for a lengthened gap is reported if it takes this many ms. */
+const WORTH_WORDS_MS = 3 * SECOND;
+
 /** A call stops at its third slot in a row that comes too late. */
 const MOST_LATE = 3;
 
@@ -47,6 +50,10 @@ export interface TurnstileOptions {
   readonly key: () => string;
   /** Called for each request, after the ledger has recorded it and before it leaves. */
   readonly onGranted?: () => void;
+  /** Called whenever a request waits for the end of a pause. */
+  readonly onPaused?: (cause: string, until: Date) => void;
+  /** Called when a request waits until then (epoch ms) because 429s have lengthened the gap. */
+  readonly onSlowed?: (until: number) => void;
   /** The gate waits out a pause of this length; a longer one throws. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number;
 }
@@ -176,12 +183,17 @@ export class Turnstile {
     if (this.#slowdown > 1) this.#slowdown = await this.#options.ledger.ease(await this.ledgerNow());
   }
 
-  /** @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs` */
+  /**
+   * Reports a pause that the caller is to wait out.
+   * @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs`
+   */
   async throwIfLongPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
     const state = await ledger.gateState();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
-    if (until !== null && isLong) throw gatePaused(cause, state.strikes, until, now);
+    if (until === null) return;
+    if (isLong) throw gatePaused(cause, state.strikes, until, now);
+    this.#options.onPaused?.(cause, until);
   }
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
@@ -195,6 +207,7 @@ export class Turnstile {
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
       if (this.#slowdown > 1 && heldMs > 0) {
+        if (heldMs >= WORTH_WORDS_MS) this.#options.onSlowed?.(clock.now() + heldMs);
         await clock.sleep(Math.min(heldMs, LEDGER_POLL_MS), signal);
         continue;
       }

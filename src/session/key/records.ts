@@ -14,17 +14,27 @@ import { join } from 'node:path';
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { DAY, HOUR, SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
+import { keyFingerprint, SANDBOX_KEY } from '../../core/secrets.ts';
 
 /**
  * The name of a key at a service: a key may be known to several services, such as the sandboxes of a test.
+ * Null for the sandbox's own key at an address of this machine: those requests use up no account's day. Any
+ * other key counts at such an address too, where a proxy may forward to the service.
  * @param fingerprint of the key @param address INBOX_API_URL
  */
-export function keyScope(fingerprint: string, address: string | null): string {
+export function keyScope(fingerprint: string, address: string | null): string | null {
+  if (fingerprint === keyFingerprint(SANDBOX_KEY) && isOnThisMachine(address)) return null;
   const service = createHash('sha256')
     .update((address ?? '').toLowerCase())
     .digest('hex')
     .slice(0, 8);
   return `${fingerprint}-${service}`;
+}
+
+/** True for an address whose host is a loopback name or number. */
+function isOnThisMachine(address: string | null): boolean {
+  const host = URL.parse(address ?? '')?.hostname ?? '';
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /** A mirror's requests: the n-th number has those that leave the window in the n-th hour from `at`. */

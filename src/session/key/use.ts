@@ -26,8 +26,8 @@ export interface KeyUseDeps {
   readonly machineNow: () => number;
   /** The folder of the records; null: this mirror keeps none. */
   readonly folder: string | null;
-  /** The key in use and its service ({@link keyScope}). */
-  readonly scope: () => string;
+  /** The key in use and its service (`keyScope`); null: its requests need no record. */
+  readonly scope: () => string | null;
   /** Receives, once, why the records cannot be used. */
   readonly onTrouble: (cause: string) => void;
 }
@@ -82,7 +82,7 @@ class RecordedUse implements KeyUse {
     const now = this.#deps.machineNow();
     const known = this.#others;
     if (known !== null && Math.abs(now - known.at) < READ_EVERY_MS) return known.mirrors;
-    const read = this.#try((records) => records.others(this.#deps.scope(), now));
+    const read = this.#try((records, scope) => records.others(scope, now));
     // While the records cannot be read, the last reading counts until its requests have left the window.
     const mirrors = read ?? (known !== null && now - known.at < BUDGET_WINDOW_MS ? known.mirrors : []);
     this.#others = { at: read === null && known !== null ? known.at : now, mirrors };
@@ -126,26 +126,22 @@ class RecordedUse implements KeyUse {
   }
 
   #write(): void {
-    const { scope, configured, machineNow } = this.#deps;
+    const { configured, machineNow } = this.#deps;
     const { at, leaving } = this.#own;
-    this.#try((records) => {
+    this.#try((records, scope) => {
       const newest = (leaving.at(-1) ?? 0) + this.#since;
-      records.add(
-        scope(),
-        configured.perDay,
-        { at, leaving: [...leaving.slice(0, -1), newest] },
-        machineNow(),
-      );
+      records.add(scope, configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] }, machineNow());
       return true;
     });
   }
 
   /** @returns null if the records cannot be used now */
-  #try<Result>(work: (records: KeyRecords) => Result): Result | null {
+  #try<Result>(work: (records: KeyRecords, scope: string) => Result): Result | null {
     const now = this.#deps.machineNow();
-    if (this.#records === null || now < this.#restsUntil) return null;
+    const scope = this.#deps.scope();
+    if (this.#records === null || scope === null || now < this.#restsUntil) return null;
     try {
-      return work(this.#records);
+      return work(this.#records, scope);
     } catch (error) {
       this.#restsUntil = now + REST_MS;
       if (!this.#isReported) this.#deps.onTrouble(messageOf(error));

@@ -19,6 +19,8 @@ export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'war
       { cause: event.cause, sent: event.sent },
       "the account's day is full before this mirror's budget; it is lowered for a day",
     );
+  else if (event.kind === 'slowed')
+    log.debug({ until: event.until }, 'after 429s the next request leaves later');
   else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
   else if (event.kind === 'clock')

@@ -1,3 +1,4 @@
+import { MINUTE } from '../../core/clock.ts';
 import { clockTime, duration, fromNow, inClockTimes, plural } from '../../core/humanize.ts';
 import { describeList, readListId } from '../../core/lists.ts';
 
@@ -24,8 +25,11 @@ const WORDS: Readonly<Record<string, (value: never, now: number, zone: string) =
   ms: (ms: number) => `in ${duration(ms)}`,
   begun: (at: string, now: number) => `begun ${fromNow(new Date(at), now)}`,
   since: (at: string, now: number, zone: string) => `since ${clockTime(new Date(at), now, zone)}`,
-  until: (at: string, now: number, zone: string) =>
-    `for ${duration(Date.parse(at) - now)}, until ${clockTime(new Date(at), now, zone)}`,
+  until: (at: string, now: number, zone: string) => {
+    const ms = Date.parse(at) - now;
+    // A time of day has no seconds.
+    return `for ${duration(ms)}${ms < MINUTE ? '' : `, until ${clockTime(new Date(at), now, zone)}`}`;
+  },
 };
 
 /** How a log line names an inbox and a time for people. */

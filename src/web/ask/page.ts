@@ -1,6 +1,6 @@
 import { isMirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
-import { EXAMPLES } from '../../query/figures/examples.ts';
+import { type ExampleGroup, readExamples } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { asText } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
@@ -22,23 +22,33 @@ const MOST_CELLS = 10_000;
 const MOST_ROWS = 200;
 const MOST_CHARACTERS = 300;
 
-/** `/ask`: the answer to a person's SQL, with the tables and examples beside it. */
+/** `/ask`: the answer to a person's SQL, with questions, views and tables. */
 export async function askPage({ desk, moment, query, ask }: Visit): Promise<PageContent> {
   const sql = query.get('sql') ?? '';
   const { lists, tables } = await desk.quick('ask', async (read, mirror) => ({
     lists: await readFreshness(read),
     tables: await describeIn(mirror),
   }));
+  const answer = sql.trim() === '' ? NO_QUESTION : await answered(sql, ask, copyOf(lists));
   return {
     title: 'Ask',
     active: '/ask',
     stamp: stampOf(lists, moment),
     body: html`<div class="beside">
-      <div>${section('SQL', form(sql))}${sql.trim() !== '' && (await answered(sql, ask, copyOf(lists)))}</div>
-      <div>${section('Examples', examples())}${section('Tables and views', catalogue(tables))}</div>
-    </div>`,
+        <div>${section('SQL', form(sql))}${answer}</div>
+        <div>${section('Questions', questions(readExamples(moment.now)))}</div>
+      </div>
+      ${section('Views and tables', catalogue(tables), { wide: true })}`,
   };
 }
+
+const NO_QUESTION = section(
+  'Answer',
+  html`<p class="empty">
+    Choose a question, or write one SELECT over the views and tables, and press Run. The answer appears here
+    as a table, with a chart where its columns suit one, and as a file to download.
+  </p>`,
+);
 
 async function answered(sql: string, ask: Visit['ask'], copy: FirstCopy | null): Promise<Html> {
   try {
@@ -101,24 +111,44 @@ function shown(cell: Cell): Html {
   return html`<bdi>${words}</bdi>`;
 }
 
-function examples(): Html {
-  return html`<ul class="plain">
-    ${EXAMPLES.map(
-      ({ question, sql }) =>
-        html`<li><a href="/ask?${String(new URLSearchParams({ sql }))}">${question}</a></li>`,
-    )}
-  </ul>`;
+/** The questions of the cookbook; those of the first who ask are open. */
+function questions(groups: readonly ExampleGroup[]): Html {
+  return html`${groups.map(
+    ({ who, examples }, nth) =>
+      html`<details class="group" ${nth === 0 && 'open'}>
+        <summary>${who} <span class="note">${examples.length}</span></summary>
+        <ul class="plain">
+          ${examples.map(
+            ({ question, sql, yours }) =>
+              html`<li>
+                <a href="/ask?${String(new URLSearchParams({ sql }))}">${question}</a>
+                ${yours !== null && html`<span class="note">${yours}</span>`}
+              </li>`,
+          )}
+        </ul>
+      </details>`,
+  )}`;
 }
 
 /** Views first: they answer the common questions. */
 function catalogue(tables: readonly TableDescription[]): Html {
-  const ordered = tables.toSorted((a, b) => Number(b.kind === 'view') - Number(a.kind === 'view'));
-  return html`${ordered.map(
-    ({ name, kind, description, columns }) =>
-      html`<details>
-        <summary><code>${name}</code> <span class="note">${kind}</span></summary>
-        <p class="note">${description}</p>
-        <p class="names">${columns.map((column) => html`<code>${column}</code> `)}</p>
-      </details>`,
-  )}`;
+  const kinds = [
+    ['view', 'Views', 'answer the common questions'],
+    ['table', 'Tables', 'hold the rows'],
+  ] as const;
+  return html`${kinds.map(([kind, name, what]) => {
+    const own = tables.filter((one) => one.kind === kind);
+    return html`<details class="group" ${kind === 'view' && 'open'}>
+      <summary>${name} <span class="note">${own.length}, which ${what}</span></summary>
+      <div class="names">${own.map(described)}</div>
+    </details>`;
+  })}`;
+}
+
+function described({ name, description, columns }: TableDescription): Html {
+  return html`<details>
+    <summary><code>${name}</code></summary>
+    <p class="note">${description}</p>
+    <p class="fields">${columns.map((column) => html`<code>${column}</code> `)}</p>
+  </details>`;
 }

@@ -4,7 +4,7 @@ import type { FirstCopy } from '../../query/reads/ages.ts';
 import { noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section } from '../frame/layout.ts';
-import { ago, dayWords, type Moment } from '../frame/words.ts';
+import { ago, dayBefore, dayWords, type Moment } from '../frame/words.ts';
 import { areasChart } from './areas.ts';
 import { barsChart } from './bars.ts';
 
@@ -14,9 +14,24 @@ const BAR_DAYS = 45;
 
 const OF_DAYS = { unit: 'Day', label: ({ day }: { readonly day: string }) => dayWords(day) };
 
-/** The charts of the backlog and of the flow; null: they are being counted. */
+/** The days without today, and today as it is now: the figures beside the chart say the same. */
+function upToNow(
+  days: readonly BacklogDay[],
+  now: Omit<BacklogDay, 'day'> | null,
+  moment: Moment,
+): readonly BacklogDay[] {
+  const today = dayBefore(moment, 0);
+  if (now === null || days.length === 0) return days;
+  return [...days.filter(({ day }) => day < today), { day: today, open: now.open, pending: now.pending }];
+}
+
+/**
+ * The charts of the backlog and of the flow.
+ * @param history null: they are being counted @param now the backlog of this moment; null: there is none
+ */
 export function historySections(
   history: Counted<{ readonly backlog: readonly BacklogDay[]; readonly flow: readonly FlowDay[] }> | null,
+  now: Omit<BacklogDay, 'day'> | null,
   moment: Moment,
   copy: FirstCopy | null,
 ): Html {
@@ -31,7 +46,7 @@ export function historySections(
   const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
   const backlog = areasChart<BacklogDay>({
     title: `Backlog over ${DAYS} days`,
-    rows: result.backlog,
+    rows: upToNow(result.backlog, now, moment),
     ...OF_DAYS,
     series: [
       { name: 'Open', colour: 'open', value: ({ open }) => open },

@@ -9,14 +9,17 @@ import { ago, type Moment, named } from '../frame/words.ts';
 /** More lists than this are folded away, except those that need a look. */
 const MOST_OPEN = 40;
 
+const NOTE = 'Rows and pages are those of the last reading of the whole list.';
+
 type JudgedList = WholeStatus['judged'][number];
 
 /** Each list: its age, the age that its schedule allows, its size, and what is under way or wrong. */
 export function listsSection({ judged }: WholeStatus, moment: Moment): Html {
   const needsLook = (list: JudgedList): boolean =>
-    list.freshness !== 'fresh' || list.failure !== null || list.held > 0 || list.sweep !== null;
+    list.freshness !== 'fresh' || list.failure !== null || list.held > 0 || isBegun(list);
   const ordered = judged.toSorted((a, b) => Number(needsLook(b)) - Number(needsLook(a)));
-  if (judged.length <= MOST_OPEN) return section('Lists', listTable(ordered, moment), { wide: true });
+  if (judged.length <= MOST_OPEN)
+    return section('Lists', listTable(ordered, moment), { wide: true, note: NOTE });
   const looked = ordered.filter(needsLook);
   return section(
     'Lists',
@@ -25,7 +28,7 @@ export function listsSection({ judged }: WholeStatus, moment: Moment): Html {
         <summary>The other ${judged.length - looked.length} lists</summary>
         ${listTable(ordered.slice(looked.length), moment)}
       </details>`,
-    { wide: true },
+    { wide: true, note: NOTE },
   );
 }
 
@@ -46,20 +49,21 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
     { name: 'List' },
     { name: 'Complete as of' },
     { name: 'Allowed age' },
-    { name: 'Rows', number: true },
-    { name: 'Pages', number: true },
+    { name: 'Rows read', number: true },
+    { name: 'Pages read', number: true },
     { name: 'State' },
   ];
   return table('Lists', columns, rows, 'No list needs a look.');
 }
 
 function stateOf(list: JudgedList, { now }: Moment): Html {
-  const { sweep, failure, held, suspects, rejected, authorised, freshness } = list;
+  const { failure, held, suspects, rejected, authorised, freshness } = list;
   const words: (Html | string | false)[] = [
     freshness === 'stale' && html`<strong class="late">stale</strong>`,
     freshness === 'never' && 'not complete yet',
     authorised === false && html`<strong class="late">the service has lost access</strong>`,
-    sweep !== null && progressOf(sweep),
+    freshness === 'fresh' && failure === null && 'fresh',
+    isBegun(list) && progressOf(list.sweep),
     failure !== null && html`<strong class="late">failed: ${failure}</strong>`,
     failureWords(list, now) ?? false,
     held > 0 && `${plural(held, 'deletion')} held`,
@@ -67,11 +71,15 @@ function stateOf(list: JudgedList, { now }: Moment): Html {
     rejected > 0 && `${plural(rejected, 'row')} unreadable`,
   ];
   const shown = words.filter((word) => word !== false);
-  return shown.length === 0
-    ? html`fresh`
-    : html`${shown.map((word, index) => html`${index > 0 && '; '}${word}`)}`;
+  return html`${shown.map((word, index) => html`${index > 0 && '; '}${word}`)}`;
+}
+
+/** True while a sweep reads the list, or has stopped after some of its pages. */
+function isBegun(list: JudgedList): list is JudgedList & { sweep: NonNullable<JudgedList['sweep']> } {
+  return list.sweep !== null && (list.sweep.state === 'running' || list.sweep.pages > 0);
 }
 
 function progressOf({ state, pages, items }: NonNullable<JudgedList['sweep']>): string {
-  return `${state === 'paused' ? 'paused' : 'reading'}: ${plural(pages, 'page')}, ${plural(items, 'row')}`;
+  const read = `${plural(pages, 'page')}, ${plural(items, 'row')}`;
+  return state === 'paused' ? `stopped after ${read}; the next reading continues there` : `reading: ${read}`;
 }

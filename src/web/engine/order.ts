@@ -5,6 +5,7 @@ import { factsList, type PageContent, section, table } from '../frame/layout.ts'
 import { cancelPath, inboxPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
+import { BY_PAGE } from './place.ts';
 
 /** The page of an order under way loads itself again after this many seconds. */
 const FOLLOW_S = 3;
@@ -38,13 +39,19 @@ function isUnderWay({ state }: OrderRow): boolean {
   return state === 'open' || state === 'running';
 }
 
+/** Who placed an order: a command, or a person with the form of the page. */
+export function orderedBy({ requested_by: by }: OrderRow): Html {
+  return by === BY_PAGE ? html`${by}` : html`<code><bdi>${by}</bdi></code>`;
+}
+
 /** The state of an order in words. */
 export function orderState({ state, error, before }: OrderRow): Html {
   if (state === 'open') return before > 0 ? html`waits behind ${plural(before, 'order')}` : html`waits`;
   if (state === 'running') return html`under way`;
   if (state === 'done') return html`done`;
-  const word = state === 'abandoned' ? 'cancelled' : state;
-  return html`<strong class="late">${word}${error !== null && `: ${error}`}</strong>`;
+  // The error says who has ended it.
+  if (state === 'abandoned') return html`${error ?? 'cancelled'}`;
+  return html`<strong class="late">${state}${error !== null && `: ${error}`}</strong>`;
 }
 
 function facts(order: OrderRow, moment: Moment): Html {
@@ -56,7 +63,7 @@ function facts(order: OrderRow, moment: Moment): Html {
         ? html`all inboxes`
         : html`<a href="${inboxPath(order.inbox_id)}">${named(order.inbox, order.inbox_id)}</a>`,
     ],
-    ['By', html`<bdi>${order.requested_by}</bdi>`],
+    ['By', orderedBy(order)],
     ['Placed', ago(order.requested_at, moment)],
     ['Begun', order.started_at === null ? html`not yet` : ago(order.started_at, moment)],
     ...(order.finished_at === null ? [] : [['Ended', ago(order.finished_at, moment)] as const]),
@@ -71,6 +78,16 @@ function cancelForm({ id, state }: OrderRow, token: Html): Html {
   </form>`;
 }
 
+/** How far the order has read a list, in words. */
+function sweepState({ state, error, pages }: OrderSweepRow, order: OrderRow): Html {
+  if (state === 'complete') return html`complete`;
+  if (state === 'running') return html`reading`;
+  if (state === 'abandoned') return html`replaced by a later reading`;
+  if (state === 'failed' || isUnderWay(order))
+    return html`<strong class="late">${state === 'failed' ? 'failed' : 'waits'}: ${error}</strong>`;
+  return pages === 0 ? html`not read` : html`read in part; the next reading continues there`;
+}
+
 function sweepsTable(order: OrderRow, sweeps: readonly OrderSweepRow[]): Html {
   const rows = sweeps.map((sweep) => [
     sweep.inbox_id === null ? 'all' : named(sweep.inbox, sweep.inbox_id),
@@ -80,7 +97,7 @@ function sweepsTable(order: OrderRow, sweeps: readonly OrderSweepRow[]): Html {
     thousands(sweep.inserted),
     thousands(sweep.changed),
     thousands(sweep.deleted),
-    sweep.error === null ? sweep.state : html`<strong class="late">${sweep.state}: ${sweep.error}</strong>`,
+    sweepState(sweep, order),
   ]);
   const columns = [
     { name: 'Inbox' },

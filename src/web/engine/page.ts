@@ -5,6 +5,7 @@ import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
 import { isTelling } from '../../status/delay.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { sendingWords, standstillOf } from '../../status/sending.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section } from '../frame/layout.ts';
@@ -55,7 +56,7 @@ function troublesSection(status: WholeStatus, moment: Moment): Html {
   const troubles = troublesOf(status, moment);
   if (troubles.length === 0)
     return html`<p class="verdict good">
-      All ${plural(status.judged.length, 'list')} are fresh, and the gate is open.
+      All ${plural(status.judged.length, 'list')} are fresh, and requests flow.
     </p>`;
   return html`<section class="verdict late" aria-label="Troubles">
     <ul>
@@ -64,10 +65,9 @@ function troublesSection(status: WholeStatus, moment: Moment): Html {
   </section>`;
 }
 
-function totals(
-  { budget, sent, delay, judged, gateWord, leaseHeld, lease }: WholeStatus,
-  moment: Moment,
-): Html {
+function totals(status: WholeStatus, moment: Moment): Html {
+  const { budget, sent, delay, judged, leaseHeld, lease } = status;
+  const [sending, ...until] = sendingWords(standstillOf(status), moment.now, moment.timezone).split(' ');
   const fresh = judged.filter(({ freshness }) => freshness === 'fresh').length;
   const figures = [
     [
@@ -78,12 +78,14 @@ function totals(
     ['Delay of changes', ...delayFigure(delay)],
     ['Fresh lists', `${fresh} of ${judged.length}`, ''],
     [
-      'Gate',
-      GATE[gateWord],
-      leaseHeld && lease !== null
-        ? html`written by <code>${lease.command}</code> on ${lease.host} for
-            ${lasting(lease.acquiredAt, moment)}`
-        : 'no process writes',
+      'Requests now',
+      sending ?? '',
+      html`${until.join(' ')}${until.length > 0 && '; '}${
+        leaseHeld && lease !== null
+          ? html`written by <code>${lease.command}</code> on ${lease.host} for
+              ${lasting(lease.acquiredAt, moment)}`
+          : 'no process writes'
+      }`,
     ],
   ] as const;
   return html`<dl class="totals wordy">
@@ -104,13 +106,6 @@ function delayFigure(delay: WholeStatus['delay']): readonly [value: string, note
   const note = `half of ${changes} at most; 95 % at most ${duration(delay.p95Ms)}`;
   return [duration(delay.medianMs), note];
 }
-
-const GATE = {
-  open: 'open',
-  paused: 'paused',
-  breaker: 'shut by the breaker',
-  'key-refused': 'shut: key refused',
-} as const;
 
 interface Hour {
   /** Epoch ms of its beginning. */
@@ -145,12 +140,15 @@ function budgetSection({ spent, budget, now }: WholeStatus, { timezone }: Moment
 function delaySection({ delay, now }: WholeStatus, { timezone }: Moment): Html {
   const chart = barsChart<Hour>({
     title: 'Measured delay by the hour, over 24 hours, in minutes',
-    rows: delay === null ? [] : hoursOf(delay.medianByHour, now),
+    rows: delay === null || !isTelling(delay) ? [] : hoursOf(delay.medianByHour, now),
     unit: 'From',
     label: ({ from }) => hourWords(from, timezone),
     series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / 60_000 }],
     words: (minutes) => (minutes === 0 ? 'no change' : duration(minutes * 60_000)),
-    empty: 'No change was seen in the last 24 hours.',
+    empty:
+      delay === null
+        ? 'No change was seen in the last 24 hours.'
+        : 'Too few changes were seen to tell how late they are seen.',
   });
   const note =
     delay === null ? undefined : `${plural(delay.changes, 'change')}: each was seen at most this late.`;

@@ -24,16 +24,24 @@ const KINDS = {
   resync: 'Read from the first page (resync)',
 } as const satisfies Record<PassSpec['kind'], string>;
 
-/** The lists to choose from. A pass that reads lists of inboxes reads the inboxes first. */
-const LISTS: readonly ListName[] = ['conversations', 'users', 'tags'];
+/** The lists to choose from, and what a choice reads. The list of the inboxes belongs to no inbox. */
+const LISTS = {
+  conversations: 'conversations',
+  users: 'users',
+  tags: 'tags',
+  inboxes: 'the inboxes themselves',
+} as const satisfies Record<ListName, string>;
+
+/** Who placed an order of this form: the daemon does not know people by name. */
+export const BY_PAGE = 'a person, on the web page';
 
 /** The form that places an order. */
 export function orderForm(inboxes: readonly Choice[], token: Html): Html {
   const kinds = Object.entries(KINDS).map(([id, name]) => ({ id, name }));
-  const lists = LISTS.map((name) => ({ id: name, name }));
+  const lists = Object.entries(LISTS).map(([id, name]) => ({ id, name }));
   return html`<form class="filter" method="post" action="${ORDERS_PATH}">
-    ${token}${select('kind', 'Order', null, kinds)} ${select('list', 'Lists', 'all lists', lists)}
-    ${select('inbox', 'Inbox', 'all inboxes', inboxes)}
+    ${token}${select('kind', 'Order', null, kinds)} ${select('list', 'What to read', 'all lists', lists)}
+    ${select('inbox', 'Of which inbox', 'all inboxes', inboxes)}
     <button>Place the order</button>
   </form>`;
 }
@@ -95,15 +103,15 @@ const NO_ORDER = [
 function specOf(fields: URLSearchParams, inboxes: readonly Choice[]): PassSpec | null {
   const [kind, list, inbox] = ['kind', 'list', 'inbox'].map((name) => fields.get(name) ?? '');
   if (kind !== 'sync' && kind !== 'resync') return null;
-  const lists = list === '' ? LIST_NAMES : LISTS.filter((name) => name === list);
+  const lists = list === '' ? LIST_NAMES : LIST_NAMES.filter((name) => name === list);
   if (lists.length === 0 || (inbox !== '' && !inboxes.some(({ id }) => id === inbox))) return null;
   return {
     kind,
     lists,
-    inboxId: inbox || null,
+    inboxId: list === 'inboxes' ? null : inbox || null,
     // Only a person who has seen what would be deleted accepts it, by the command.
     acceptDeletes: false,
     acceptAccount: false,
-    requestedBy: 'the page',
+    requestedBy: BY_PAGE,
   };
 }

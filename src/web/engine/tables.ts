@@ -1,17 +1,18 @@
 import type { FailureRow, OrderRow } from '../../query/figures/engine.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { notBefore, standstillOf } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
 import { orderPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
-import { orderState } from './order.ts';
+import { orderedBy, orderState } from './order.ts';
 
 /** The newest passes that commands handed to the daemon. */
 export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
   const rows = orders.map((order) => [
     html`<a href="${orderPath(order.id)}">${order.id}: ${order.kind}</a>`,
     order.inbox_id === null ? 'all inboxes' : named(order.inbox, order.inbox_id),
-    html`<bdi>${order.requested_by}</bdi>`,
+    orderedBy(order),
     ago(order.requested_at, moment),
     orderState(order),
   ]);
@@ -20,11 +21,17 @@ export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
 }
 
 /** When each kind of list is due. */
-export function schedulesTable({ schedules, now }: WholeStatus, moment: Moment): Html {
+export function schedulesTable(status: WholeStatus, moment: Moment): Html {
+  const { schedules, now } = status;
+  const standstill = standstillOf(status);
+  const next = (at: number): Html | string => {
+    if (at === Infinity) return standstill?.why ?? '';
+    return at <= now ? 'due now' : ago(new Date(at), moment);
+  };
   const rows = schedules.map(({ list, expression, timezone, nextAt }) => [
     list,
     html`<code title="${timezone}">${expression}</code>`,
-    nextAt.getTime() <= now ? 'due now' : ago(nextAt, moment),
+    next(notBefore(standstill, nextAt.getTime())),
   ]);
   const columns = ['List', 'Schedule', 'Next run'].map((name) => ({ name }));
   return table('Schedules', columns, rows, 'No daemon has stored its schedules yet.');

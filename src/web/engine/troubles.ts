@@ -1,6 +1,7 @@
 import { describeList } from '../../core/lists.ts';
 import { duration, fromNow, plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { lasting, type Moment, named } from '../frame/words.ts';
 
@@ -14,7 +15,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     otherAccount !== null && html`The key leads to another account: ${otherAccount.cause}`,
     gateWord === 'key-refused' && 'The service refused the key. Set a valid one; the daemon then continues.',
     (gateWord === 'paused' || gateWord === 'breaker') &&
-      html`The gate is shut and opens ${fromNow(gate.pausedUntil, now)}: ${gate.cause}`,
+      html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
       html`The service has not answered for ${lasting(outage.since, moment)}: ${outage.cause} The next try is
       ${fromNow(outage.until, now)}.`,

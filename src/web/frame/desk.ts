@@ -21,7 +21,7 @@ const HISTORY_KEPT_MS = 15 * MINUTE;
 /** Counting the history takes at most this many ms. */
 const HISTORY_MS = 30 * SECOND;
 
-/** The first page that needs a history waits at most this many ms for its count; later ones do not wait. */
+/** A page waits at most this many ms for a count that has not been made, or took less than that last time. */
 const HISTORY_PATIENCE_MS = 100;
 
 /** At most this many answers are kept. */
@@ -104,7 +104,8 @@ export function openDesk({ clock, log, lanes }: DeskOptions): Desk {
           return null;
         });
         // Only the visit that begins a count waits for it.
-        if (ageOf(entry) >= HISTORY_KEPT_MS && !isUnderWay) await Promise.race([counted, patience()]);
+        const isWorthIt = ageOf(entry) >= HISTORY_KEPT_MS || entry.tookMs < HISTORY_PATIENCE_MS;
+        if (isWorthIt && !isUnderWay) await Promise.race([counted, patience()]);
       }
       return ageOf(entry) < HISTORY_KEPT_MS ? (entry.latest as Counted<Result>) : null;
     },

@@ -46,7 +46,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 /** What a change says, in words: `status from open to closed`. */
 export function changeWords(change: ChangeRow): Html {
   const { list, field, old_value: from, new_value: to, old_name: fromName, new_name: toName } = change;
-  if (field === 'presence') return html`${to === 'present' ? 'appeared' : 'is gone from the service'}`;
+  if (field === 'presence') return to === 'present' ? sightWords(change) : html`is gone from the service`;
   if (list === 'conversations' && field === 'tags')
     return to === null ? html`lost the tag ${named(fromName, from)}` : html`got the tag ${named(toName, to)}`;
   if (list === 'conversations' && field === 'assignee_id')
@@ -54,6 +54,14 @@ export function changeWords(change: ChangeRow): Html {
   if (list === 'conversations' && field === 'status')
     return html`status from ${statusWord(from)} to ${statusWord(to)}`;
   return html`${FIELDS[field] ?? field} from ${valueText(from)} to ${valueText(to)}`;
+}
+
+/** What an item that appeared or returned was seen with: `first seen: open, assigned to Elif Okafor`. */
+function sightWords(change: ChangeRow): Html {
+  const { list, seen_status: status, seen_assignee: name, seen_assignee_id: id } = change;
+  const event = change.previously_seen_at === null ? 'first seen' : 'is back';
+  if (list !== 'conversations' || status === null) return html`${event}`;
+  return html`${event}: ${statusWord(status)}, ${id !== null && 'assigned to '}${personName(name, id)}`;
 }
 
 function valueText(value: string | null): Html {

@@ -1,4 +1,4 @@
-import { readBacklogDays, readFlowDays, readWaiting } from '../../query/figures/backlog.ts';
+import { readBacklog, readBacklogDays, readFlowDays, readWaiting } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
 import { DAYS, historySections } from '../charts/history.ts';
@@ -20,10 +20,11 @@ const NO_TAGS = 'No conversation here carries a tag.';
 /** `/inboxes/ID`: an inbox's backlog, its people, its tags, and its conversations that are not closed. */
 export async function inboxPage({ desk, moment, params }: Visit): Promise<PageContent | null> {
   const { inbox: id = '' } = params;
-  const { inbox, lists, waiting } = await desk.quick(`inbox ${id}`, async (read) => ({
+  const { inbox, lists, waiting, backlog } = await desk.quick(`inbox ${id}`, async (read) => ({
     inbox: await readInbox(read, id),
     lists: await readFreshness(read),
     waiting: await readWaiting(read, id),
+    backlog: await readBacklog(read, id),
   }));
   if (inbox === null) return null;
   const copy = copyOf(lists, id);
@@ -42,7 +43,7 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     stamp: stampOf(lists, moment, id),
     refresh: history === null ? 1 : undefined,
     body: html`${notices(inbox, moment)}${copyNotice(copy)}
-      <div class="columns">${historySections(history, moment, copy)}</div>
+      <div class="columns">${historySections(history, backlog[0] ?? null, moment, copy)}</div>
       <div class="columns">
         ${section('People', peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) }), { note })}
         ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), { note })}

@@ -40,20 +40,28 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     stamp: stampOf(lists, moment),
     refresh: history === null ? 1 : undefined,
     body: html`${copyNotice(copy)}${totals(backlog)}
-      <div class="columns">${historySections(history, moment, copy)}</div>
+      <div class="columns">${historySections(history, sumOf(backlog), moment, copy)}</div>
       ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true, note: noteOf(copy) })}
       ${waitingSection(waiting, moment, copy)}`,
   };
 }
 
+/** The backlog of all inboxes together. */
+function sumOf(
+  backlog: readonly InboxBacklog[],
+): Pick<InboxBacklog, 'open' | 'pending' | 'unassigned' | 'closed'> {
+  const sum = (key: 'open' | 'pending' | 'unassigned' | 'closed'): number =>
+    backlog.reduce((total, row) => total + row[key], 0);
+  return { open: sum('open'), pending: sum('pending'), unassigned: sum('unassigned'), closed: sum('closed') };
+}
+
 function totals(backlog: readonly InboxBacklog[]): Html {
-  const sum = (key: 'open' | 'pending' | 'unassigned' | 'closed'): string =>
-    thousands(backlog.reduce((total, row) => total + row[key], 0));
+  const { open, pending, unassigned, closed } = sumOf(backlog);
   const figures = [
-    ['open', 'Open', sum('open')],
-    ['pending', 'Pending', sum('pending')],
-    ['unassigned', 'Unassigned', sum('unassigned')],
-    ['closed', 'Closed', sum('closed')],
+    ['open', 'Open', thousands(open)],
+    ['pending', 'Pending', thousands(pending)],
+    ['unassigned', 'Unassigned', thousands(unassigned)],
+    ['closed', 'Closed', thousands(closed)],
   ] as const;
   return html`<dl class="totals">
     ${figures.map(

@@ -192,16 +192,19 @@ const NAMED = { old_name: null, new_name: null };
 test('changes name inbox, person, tag and conversation beside their ids, in every format', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 10 });
   const [inbox] = program.sandbox.world.inboxes.values();
-  const [conversation] = inbox?.conversations.values() ?? [];
+  const [conversation, other] = inbox?.conversations.values() ?? [];
   const [user, colleague] = inbox?.users.values() ?? [];
   const [tag] = inbox?.tags.values() ?? [];
-  if (!inbox || !conversation || !user || !colleague || !tag) throw new Error('the sandbox is empty');
+  if (!inbox || !conversation || !other || !user || !colleague || !tag)
+    throw new Error('the sandbox is empty');
   conversation.assignee = { assignee_type: 'user', assignee_id: user.id };
   conversation.tag_ids = [];
+  other.assignee = null;
   await program.run('sync');
   conversation.assignee = { assignee_type: 'user', assignee_id: colleague.id };
   conversation.tag_ids = [tag.id];
   tag.color_code = '#000000';
+  other.assignee = { assignee_type: 'user', assignee_id: user.id };
   await program.run('sync');
   const { stdout } = await program.run('changes', '--format', 'ndjson');
   const changes = new Map(parseLines<Record<string, unknown>>(stdout).map((line) => [line['field'], line]));
@@ -209,7 +212,9 @@ test('changes name inbox, person, tag and conversation beside their ids, in ever
   const { permalink } = changes.get('tags') ?? {};
   expect(permalink).toMatch(/^https:/);
   const common = { inbox: inbox.display_name, item: null, permalink };
-  expect(changes.get('assignee_id')).toMatchObject({
+  expect(changes.get('assignee_type')).toMatchObject({ item_id: other.id, new_value: 'user' });
+  const ofOne = parseLines<Record<string, unknown>>(stdout).filter(({ item_id }) => item_id !== other.id);
+  expect(ofOne.find(({ field }) => field === 'assignee_id')).toMatchObject({
     ...common,
     old_name: nameOf(user),
     new_name: nameOf(colleague),
@@ -218,6 +223,8 @@ test('changes name inbox, person, tag and conversation beside their ids, in ever
   expect(changes.get('color_code')).toMatchObject({ item: tag.name, ...NAMED, permalink: null });
   const table = (await program.run('changes')).stdout;
   expect(table).toContain(`conversation ${conversation.id}`);
+  expect(table).toContain(`(none) → ${nameOf(user)} (${user.id})`);
+  expect(table, 'the assignee says as much').not.toContain('assignee_type');
   expect(table).toContain(`${nameOf(user)} (${user.id}) → ${nameOf(colleague)} (${colleague.id})`);
   expect(table).toContain(`(none) → ${tag.name} (${tag.id})`);
   expect(table).toContain(`tag ${tag.name} (${tag.id})`);

@@ -170,7 +170,7 @@ describe('status', () => {
     expect((await program.run('status')).stdout).not.toMatch(/^pages/m);
   });
 
-  test('names the page that a daemon reads next, and none if no daemon runs or the gate is shut', async () => {
+  test('names the page that a daemon reads next, and none before a shut gate opens', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 250 });
     await program.run('sync');
     expect((await asJson(program)).next_reading).toBeNull();
@@ -188,12 +188,17 @@ describe('status', () => {
       database
         .prepare(
           `INSERT INTO gate_state (id, strikes, paused_at, paused_until) VALUES (1, 1, ?, ?)
-           ON CONFLICT (id) DO UPDATE SET paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
+           ON CONFLICT (id) DO UPDATE SET strikes = 1, paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
         )
-        .run(ago(MINUTE), ago(-10 * MINUTE)),
+        .run(ago(MINUTE), ago(-30 * MINUTE)),
     );
     expect((await asJson(program)).next_reading).toBeNull();
-    expect((await program.run('status')).stdout).toMatch(/^next {5}inboxes in (20 min|19 min \d+ s)$/m);
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/; next reading in (30 min|29 min \d+ s)\.$/m);
+    expect(stdout).toMatch(
+      /^requests stopped until .*, in (30 min|29 min \d+ s), after 1 answer 429 \(429\)$/m,
+    );
+    expect(stdout).toMatch(/^next {5}inboxes in (30 min|29 min \d+ s)$/m);
   });
 });
 
@@ -246,11 +251,13 @@ describe('status begins', () => {
       database
         .prepare(
           `INSERT INTO gate_state (id, strikes, paused_at, paused_until) VALUES (1, 1, ?, ?)
-           ON CONFLICT (id) DO UPDATE SET paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
+           ON CONFLICT (id) DO UPDATE SET strikes = 1, paused_at = excluded.paused_at, paused_until = excluded.paused_until`,
         )
         .run(ago(MINUTE), ago(-10 * MINUTE)),
     );
-    expect((await program.run('status')).stdout).toMatch(/^4 lists, all fresh; the gate is paused; /);
+    expect((await program.run('status')).stdout).toMatch(
+      /^4 lists, all fresh; requests are stopped after answers 429; /,
+    );
   });
 
   test('--watch draws it again until Ctrl-C, and refuses a pipe and JSON', async () => {

@@ -38,6 +38,15 @@ test('the progress shows at most eight lists, and no line is wider than the term
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });
 
+test('a note of a wait shows the time that is left of it', () => {
+  const bars = new Bars(PACE, () => null, 0);
+  bars.note('No request is sent now: 429.', new Date(90_000));
+  const noteAt = (now: number) => bars.render(now, 120).split('\n').at(-1);
+  expect(noteAt(0)).toBe('No request is sent now: 429. The next request leaves in 1 min 30 s.');
+  expect(noteAt(60_000)).toBe('No request is sent now: 429. The next request leaves in 30 s.');
+  expect(noteAt(90_000)).toBe('No request is sent now: 429. The next request leaves now.');
+});
+
 test('a table aligns columns, numbers to the right, and keeps a cell with line breaks in its row', () => {
   const table = renderTable(
     { write: () => undefined },

@@ -209,14 +209,17 @@ test('the command reports a short pause of the gate and waits it out', async () 
     void writer.passes.end(world.id, { state: 'done', error: null }, clock.now());
   });
   expect(followed.kind).toBe('ended');
-  expect(notes).toEqual([`The daemon waits until ${until.toISOString()}: the gate is paused (429).`, '']);
+  expect(notes).toEqual([
+    `The daemon waits until ${until.toISOString()}: no request is sent after an answer 429 (429).`,
+    '',
+  ]);
 });
 
 test.each([
   [
     'an open breaker',
     'GATE_PAUSED',
-    'the breaker is open (429)',
+    'no request is sent after repeated answers 429 (429)',
     async ({ mirror: { database, clock } }: Followable) => {
       const at = (ms: number): string => iso(clock.now() + ms);
       await database.execute(

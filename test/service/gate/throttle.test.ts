@@ -160,6 +160,34 @@ test('requests under way together that all draw 429 count as one strike', async 
   expect(events.map(({ kind }) => kind)).toEqual(['paused', 'opened']);
 });
 
+test('a process that begins in a pause of another one reports it once', async () => {
+  const bench = benchOf();
+  answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '90' } });
+  const path = await freshMirrorFile();
+  const [first, second] = [await bench.start(path), await bench.start(path)];
+  const asked = first.ask();
+  await bench.clock.sleep(SECOND);
+
+  await Promise.all([asked, second.ask(), second.ask()]);
+
+  const paused = first.events.filter(({ kind }) => kind === 'paused');
+  expect(paused).toHaveLength(1);
+  expect(second.events.filter(({ kind }) => kind === 'paused')).toEqual(paused);
+});
+
+test.each([
+  [1, 0],
+  [0.25, 1],
+])('at %s requests a second, the longer gap after a 429 is reported %s times', async (perSecond, reports) => {
+  const bench = benchOf();
+  answerWith(bench, TOO_MANY);
+  const { ask, events } = await bench.start(await freshMirrorFile(), { budget: { perSecond } });
+  await ask();
+  const before = events.length;
+  await ask();
+  expect(events.slice(before).filter(({ kind }) => kind === 'slowed')).toHaveLength(reports);
+});
+
 test('after a pause the gate sends one trial, and releases the others on its good answer', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;

@@ -75,7 +75,8 @@ export function addChanges(program: Command, run: Runner): void {
     .action((options: ChangesOptions) => run((io) => runChanges(io, options)));
 }
 
-async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
+/** Prints stored changes, and new ones with `--follow`. @returns the exit code */
+export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   refuseTwoFormats(options);
   const { systemClock } = await import('../../../session/clock.ts');
   const { openReader } = await import('../../../session/reader.ts');

@@ -42,7 +42,8 @@ export function addExport(program: Command, run: Runner): void {
       'after',
       '\nExamples:\n' +
         '  inbox-mirror export conversations conversation_tags changes --out lake\n' +
-        '  inbox-mirror export changes --out lake --since-id "$(jq -r .changes_up_to lake/manifest.json)"',
+        '  inbox-mirror export changes --out lake \\\n' +
+        '    --since-id "$(jq -r .changes_up_to lake/manifest.json)"',
     )
     .action((tables: string[], options: Options) => run((io) => runExport(io, tables, options)));
 }

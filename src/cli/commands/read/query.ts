@@ -38,10 +38,9 @@ export function addQuery(program: Command, run: Runner): void {
     .addHelpText(
       'after',
       '\nExamples:\n' +
-        '  inbox-mirror query "SELECT status, count(*) FROM conversations WHERE deleted_at IS NULL ' +
-        'GROUP BY status"\n' +
-        '  inbox-mirror query --chart "SELECT day, sum(conversations) FROM backlog_daily ' +
-        "WHERE status = 'open' GROUP BY day ORDER BY day\"\n" +
+        '  inbox-mirror query "SELECT inbox, open, pending, unassigned FROM backlog_now"\n' +
+        '  inbox-mirror query --chart "SELECT day, sum(appeared), sum(closed)\n' +
+        '    FROM flow_daily GROUP BY day ORDER BY day"\n' +
         '  inbox-mirror query - --format csv --timeout 2m < report.sql > report.csv',
     )
     .action((sql: string, options: QueryOptions) => run((io) => runQuery(io, sql, options)));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { EXIT, isMirrorError, MirrorError } from '../../../core/errors.ts';
 import { plural } from '../../../core/humanize.ts';
+import { SANDBOX_KEY } from '../../../core/secrets.ts';
 import { type Io, paint, printFailure, printLine, wrapped } from '../../../session/terminal.ts';
 import type { Runner } from '../../options.ts';
 import type { Ask } from './ask.ts';
@@ -56,19 +57,24 @@ type Settings = Readonly<Record<'INBOX_API_URL' | 'INBOX_API_KEY', string>>;
 /** Asks until both can be right. */
 async function askForSettings(io: Io, ask: Ask): Promise<Settings> {
   const { readConfig } = await import('../../../session/config/config.ts');
-  for (;;) {
-    const settings = {
-      INBOX_API_URL: await ask('Address of the service (INBOX_API_URL, ends in /v1):'),
-      INBOX_API_KEY: await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true }),
-    };
+  const isRight = (settings: Settings): boolean => {
     try {
       readConfig(environmentOf(io, settings), io.cwd, { service: true });
-      return settings;
+      return true;
     } catch (error) {
       // Another variable is wrong: other answers would not help.
       if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
       printFailure(io.stdout, error.message);
+      return false;
     }
+  };
+  for (;;) {
+    const INBOX_API_URL = await ask('Address of the service (INBOX_API_URL, ends in /v1):');
+    // A wrong address is reported before a person has found the key.
+    if (!isRight({ INBOX_API_URL, INBOX_API_KEY: SANDBOX_KEY })) continue;
+    const hidden = { hidden: true };
+    const INBOX_API_KEY = await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', hidden);
+    if (isRight({ INBOX_API_URL, INBOX_API_KEY })) return { INBOX_API_URL, INBOX_API_KEY };
   }
 }
 

@@ -5,6 +5,7 @@ import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
+import { notBefore, standstillOf } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
 
 /**
@@ -32,20 +33,23 @@ function listWords(status: JudgedStatus): string {
 }
 
 function troubles({ gateWord, outage, otherAccount }: JudgedStatus): string[] {
-  const gate = { open: null, paused: 'the gate is paused', breaker: 'the breaker is open' };
-  const word = gateWord === 'key-refused' ? 'the service refused the key' : gate[gateWord];
   return [
-    ...(word === null ? [] : [word]),
+    ...(gateWord === 'key-refused' ? ['the service refused the key'] : []),
+    ...(gateWord === 'paused' || gateWord === 'breaker' ? ['requests are stopped after answers 429'] : []),
     ...(outage === null ? [] : ['the service is out of reach']),
     ...(otherAccount === null ? [] : ['the service shows another account']),
   ];
 }
 
 /** When the daemon reads next: a page, or a list by its schedule. */
-function nextWords({ daemonRuns, nextReading, schedules, now }: WholeStatus): string {
+function nextWords(status: WholeStatus): string {
+  const { daemonRuns, nextReading, schedules, now } = status;
   if (!daemonRuns) return 'no daemon is running';
+  const standstill = standstillOf(status);
+  if (standstill?.until === null) return `no reading ${standstill.why}`;
   const slots = schedules.map(({ nextAt }) => nextAt.getTime());
-  const at = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));
+  const planned = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));
+  const at = notBefore(standstill, planned);
   if (!Number.isFinite(at)) return 'a daemon is running';
   return at > now ? `next reading ${fromNow(new Date(at), now)}` : 'the next reading is due';
 }

@@ -8,8 +8,10 @@ import { othersWords } from '../../../session/key/use.ts';
 import { isTelling, type MeasuredDelay } from '../../../status/delay.ts';
 import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
+import { notBefore, standstillOf } from '../../../status/sending.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
-import { gateWords } from './gate.ts';
+import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
+import { requestsWords } from './requests.ts';
 import { delayWords, missedWords, pagesWords, spentWords } from '../outlook.ts';
 import { coverWords } from '../plan.ts';
 import { sparkline } from '../sparkline.ts';
@@ -27,7 +29,7 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   const headline = wrapped(output, headlineOf(output, status));
   const sections = [...listSections(output, status, all), budgetLine(status)];
   if (status.sent > 0) sections.push(...spentLines(output, status.spent));
-  sections.push(`gate     ${gateWords(output, status)}`);
+  sections.push(`requests ${requestsWords(output, standstillOf(status), status.now)}`);
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
   if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
@@ -128,15 +130,21 @@ function byHour(output: Output, values: readonly (number | null)[], scale: strin
   return drawsPictures(output) ? [`${' '.repeat(HANGING)}${sparkline(values)}  ${scale}`] : [];
 }
 
-function nextLine({ schedules, outlook, nextReading, judged, now }: WholeStatus): string {
-  const when = (at: number): string => (at > now ? fromNow(new Date(at), now) : 'now');
+function nextLine(status: WholeStatus): string {
+  const { schedules, outlook, nextReading, judged, now } = status;
+  const standstill = standstillOf(status);
+  const when = (planned: number): string => {
+    const at = notBefore(standstill, planned);
+    if (at === Infinity) return 'after that';
+    return at > now ? fromNow(new Date(at), now) : 'now';
+  };
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
   const lists = slots.map(({ list, nextAt }) => `${list} ${when(nextAt.getTime())}`).join(', ');
   if (nextReading === null || outlook === null) return `next     ${lists}`;
   const { at, inboxId, page, pages } = nextReading;
   const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
   const reading = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}`;
-  const missed = outlook.missed < 2 ? '' : `; ${missedWords(outlook.missed)}`;
+  const missed = outlook.missed < LEAST_MISSED ? '' : `; ${missedWords(outlook.missed)}`;
   return `next     ${reading}${missed}; by schedule ${lists}`;
 }
 

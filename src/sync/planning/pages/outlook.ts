@@ -105,6 +105,9 @@ export async function readOutlook(
   };
 }
 
+/** People see missed requests if there are at least this many. */
+export const LEAST_MISSED = 2;
+
 function nextReadings(
   plan: PagePlan,
   { rates, timeline, now }: Moment,
@@ -129,7 +132,9 @@ function nextReadings(
       places.set(page.bookmark, { page: index + 1, pages: list.length });
   const readings: PlannedReading[] = [];
   const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
-  for (let nth = 1; nth <= Math.min(most, hours * (anHour + missed)); nth += 1) {
+  // As many as the pace, which people see rounded, and what they see of the missed ones.
+  const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
+  for (let nth = 1; nth <= Math.min(most, planned); nth += 1) {
     const at = opensAt + Math.max((nth * SECOND) / perSecond, ((nth - missed) * HOUR) / anHour);
     const moment = { rates, timeline, now: at };
     const next = plan.next(

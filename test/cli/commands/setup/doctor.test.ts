@@ -65,5 +65,5 @@ test('doctor says that the gate is open only when status would', async () => {
   program.env['INBOX_API_KEY'] = 'another-key';
   const { exitCode, stdout } = await program.run('doctor');
   expect([exitCode, stdout]).toEqual([3, expect.stringMatching(/warning +gate +shut for the daemon/)]);
-  expect((await program.run('status')).stdout).toContain('gate     shut');
+  expect((await program.run('status')).stdout).toContain('requests stopped');
 });

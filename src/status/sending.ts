@@ -1,0 +1,61 @@
+import { requestsLeft } from '../core/budget.ts';
+import { MINUTE } from '../core/clock.ts';
+import { type GateState, judgeGate } from '../core/gate-state.ts';
+import { clockTime, duration, plural } from '../core/humanize.ts';
+import type { JudgedStatus } from './judge.ts';
+
+/** Why no request leaves by itself, and until when; `until` null: until a person does something. */
+export interface Standstill {
+  readonly until: Date | null;
+  /** The rest of a sentence that begins with "stopped until 14:41": `after 3 answers 429`. */
+  readonly why: string;
+  /** What the service or the network said; empty if nothing. */
+  readonly cause: string;
+}
+
+/** The gate's part of a {@link standstillOf}. `now` is epoch ms. */
+export function shutGate({ gate, now }: { gate: GateState; now: number }): Standstill | null {
+  const { word, until, cause } = judgeGate(gate, now);
+  if (word === 'open') return null;
+  if (word === 'key-refused') return { until, why: 'until another key is set', cause };
+  return { until, why: `after ${plural(gate.strikes, 'answer')} 429`, cause };
+}
+
+/** Null: requests flow. */
+export function standstillOf(
+  status: Pick<
+    JudgedStatus,
+    'gate' | 'now' | 'outage' | 'otherAccount' | 'budget' | 'sent' | 'oldestLeavesAt'
+  >,
+): Standstill | null {
+  const { now, outage, otherAccount, budget, sent, oldestLeavesAt } = status;
+  const isAhead = (wait: { readonly until: Date } | null): boolean => (wait?.until.getTime() ?? 0) > now;
+  const shut = shutGate(status);
+  if (shut !== null) return shut;
+  if (outage !== null && isAhead(outage))
+    return { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
+  if (otherAccount !== null && isAhead(otherAccount)) {
+    const { until, cause } = otherAccount;
+    return { until, why: 'because the key leads to another account', cause };
+  }
+  if (requestsLeft(budget, sent) > 0) return null;
+  return { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
+}
+
+/** `flowing`, or `stopped until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
+export function sendingWords(standstill: Standstill | null, now: number, timeZone: string): string {
+  if (standstill === null) return 'flowing';
+  const { until, why } = standstill;
+  if (until === null) return `stopped ${why}`;
+  const ms = until.getTime() - now;
+  // A time of day has no seconds.
+  const end =
+    ms < MINUTE ? `for ${duration(ms)}` : `until ${clockTime(until, now, timeZone)}, in ${duration(ms)}`;
+  return `stopped ${end}, ${why}`;
+}
+
+/** The later of a planned time and the end of a standstill, epoch ms; Infinity: it waits for a person. */
+export function notBefore(standstill: Standstill | null, at: number): number {
+  if (standstill === null) return at;
+  return standstill.until === null ? Infinity : Math.max(at, standstill.until.getTime());
+}

@@ -64,6 +64,7 @@ export async function serve(
     onEvent,
   });
   if (config.readPages?.stretches !== true) await mirror.saveCoverDays(1);
+  await mirror.keepSlots(crons, clock.now());
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
@@ -73,7 +74,7 @@ export async function serve(
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
     void watchFit({ mirror, crons, budget, readPages: config.readPages, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
-    void housekeepDaily(mirror, config, beside);
+    void housekeepDaily(mirror, { settings: config, crons }, beside);
     const post: Post = (url, headers, body) => {
       const named = { ...headers, 'user-agent': session.userAgent };
       return postByHttp(url, named, body, cutDelivery.signal, config.network.proxyEnv);

@@ -10,8 +10,8 @@ const FIRST_AFTER_MS = MINUTE;
 const EVERY_MS = DAY;
 
 /**
- * Deletes rows that are no longer needed, and adds the coming days and slots for the views: a minute after the start,
- * then once a day until the signal. Never rejects.
+ * Deletes rows that are no longer needed, and adds the coming days and slots for the views: a minute after
+ * the start, then once a day until the signal. Never rejects.
  */
 export async function housekeepDaily(
   mirror: Pick<Writer, 'housekeep' | 'keepSlots' | 'keepViewSettings'>,

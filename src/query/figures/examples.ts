@@ -25,8 +25,8 @@ ORDER BY since LIMIT 20`,
   {
     question: 'How has the backlog developed?',
     sql: `SELECT day,
-  sum(CASE WHEN status = 'open' THEN conversations ELSE 0 END) AS open,
-  sum(CASE WHEN status = 'pending' THEN conversations ELSE 0 END) AS pending
+  sum(CASE WHEN meaning = 'open' THEN conversations ELSE 0 END) AS open,
+  sum(CASE WHEN meaning = 'waiting' THEN conversations ELSE 0 END) AS pending
 FROM backlog_daily GROUP BY day ORDER BY day DESC LIMIT 60`,
   },
   {

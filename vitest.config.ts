@@ -11,7 +11,7 @@ const CONTRACT = [
   'test/database/{prisma-dates,releases,schema}.test.ts',
   'test/sync/{crash,history,pages,trust}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
-  'test/views/{docs,first-sights,history,lifecycle,now,property,settings,types}.test.ts',
+  'test/views/{docs,first-sights,freshness,history,lifecycle,now,property,settings,types}.test.ts',
   'test/cli/flow.test.ts',
   'test/export/export.test.ts',
   'test/assistant/{assistant,hostile}.test.ts',

@@ -19,6 +19,7 @@ const TABLES = [
   'sweeps',
   'requests',
   'schedules',
+  'schedule_slots',
   'settings',
   'report_days',
   'report_offsets',

@@ -5,7 +5,7 @@ import { thousands } from '../core/humanize.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { withoutKey } from '../core/secrets.ts';
 import { onlyReading } from '../query/reads/guard.ts';
-import { type ListAge, readAges } from '../query/reads/ages.ts';
+import { ageOf, type CopiedAge, readCopiedAges } from '../query/reads/ages.ts';
 import type { BoundedRead, BoundedReader, BoundedRows, Bounds } from '../query/reads/bounded.ts';
 import { readConversation, readFeed } from '../query/reads/feed.ts';
 import type { TableDescription } from '../query/tables.ts';
@@ -50,7 +50,7 @@ export function addTools(server: McpServer, deps: ToolDeps): void {
         'How current each list of the mirror is, and whether it is as fresh as its schedule promises.',
       annotations: READS,
     },
-    () => answered(deps, async (_read, ages) => asAnswer(ages, ages)),
+    () => answered(deps, async (_read, ages) => asAnswer(ages.map(ageOf), ages)),
   );
 }
 
@@ -169,10 +169,10 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
 /** Runs one call over the mirror, with the ages of all lists. */
 async function visit(
   { reader, limitMs }: ToolDeps,
-  work: (read: BoundedRead, ages: readonly ListAge[]) => Promise<string>,
+  work: (read: BoundedRead, ages: readonly CopiedAge[]) => Promise<string>,
 ): Promise<string> {
   return await reader.visit(limitMs, async (read) => {
-    const ages = await readAges({ query: (sql, values = []) => read(sql, values, OF_AGES) });
+    const ages = await readCopiedAges({ query: (sql, values = []) => read(sql, values, OF_AGES) });
     return await work(read, ages);
   });
 }
@@ -180,7 +180,7 @@ async function visit(
 /** The text of {@link visit} as a result. */
 async function answered(
   deps: ToolDeps,
-  work: (read: BoundedRead, ages: readonly ListAge[]) => Promise<string>,
+  work: (read: BoundedRead, ages: readonly CopiedAge[]) => Promise<string>,
 ): Promise<CallToolResult> {
   return await settled(deps, () => visit(deps, work));
 }

@@ -11,7 +11,7 @@ import type { Metrics } from './http/metrics.ts';
 import { finishWork } from './stop.ts';
 import { Pacer } from './sweeps/pacer.ts';
 import { watchFit } from './watches/budget-fit.ts';
-import { FirstCopy } from './watches/first-copy.ts';
+import { FirstCopyWatch } from './watches/first-copy.ts';
 import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
@@ -42,7 +42,7 @@ export async function serve(
   const plan = await readLoad();
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
-  const firstCopy = new FirstCopy({ log, clock, readLoad }, plan, onPlan);
+  const firstCopy = await FirstCopyWatch.begin({ mirror, log, clock, readLoad, onPlan });
   const onEvent = (event: PassEvent): void => {
     names.after(event);
     logPassEvent(event, log, 'debug');
@@ -64,6 +64,7 @@ export async function serve(
     onEvent,
   });
   if (config.readPages?.stretches !== true) await mirror.saveCoverDays(1);
+  await mirror.keepSlots(crons, clock.now());
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
@@ -73,7 +74,7 @@ export async function serve(
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
     void watchFit({ mirror, crons, budget, readPages: config.readPages, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
-    void housekeepDaily(mirror, config, beside);
+    void housekeepDaily(mirror, { settings: config, crons }, beside);
     const post: Post = (url, headers, body) => {
       const named = { ...headers, 'user-agent': session.userAgent };
       return postByHttp(url, named, body, cutDelivery.signal, config.network.proxyEnv);

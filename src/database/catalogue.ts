@@ -21,6 +21,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',
+  schedule_slots: 'The runs that each schedule names, for a year ahead, as series of equal steps.',
   webhooks: 'How far the changes have been delivered to each webhook.',
   gate_state: 'The state of the gate across restarts, in one row.',
   settings: "Configuration values that the views need, and the way to the mirror's account.",

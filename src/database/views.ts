@@ -210,9 +210,9 @@ export function statusSql(status: string): string {
   return `(CASE WHEN ${status} IN (${words}) THEN '${CLOSED}' ELSE coalesce(${status}, '${NO_STATUS}') END)`;
 }
 
-/** An expression as in the views: `final`, `waiting`, `open` or `other`. @param status a column */
-export function meaningOf(dialect: Dialect, status: string): string {
-  return expand(`MEANING_OF(${status})`, dialect, null);
+/** A condition as in the views: FINAL_STATUSES lists the status. @param status a column */
+export function isFinalSql(dialect: Dialect, status: string): string {
+  return expand(`IS_FINAL(${status})`, dialect, null);
 }
 
 /** An expression: what a status means, by the settings FINAL_STATUSES and WAITING_STATUSES. */

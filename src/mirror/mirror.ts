@@ -1,4 +1,5 @@
 import type { Budget } from '../core/budget.ts';
+import type { ListName } from '../core/lists.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Database } from '../database/database.ts';
 import { BookmarkReader, Bookmarks } from './bookmarks/bookmarks.ts';
@@ -34,6 +35,7 @@ import { ScheduleReader, Schedules } from './schedules.ts';
 import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
+import { keepSlots, type SlotPattern } from './settings/slots.ts';
 import { keepViewSettings, type ViewSettings } from './settings/views.ts';
 
 // Functions that need no database: the kinds and the order of conversations, the form of changes and
@@ -118,6 +120,8 @@ export interface Mirror {
   writer(lease: Lease): Writer;
   /** Writes the settings and the days that the views read, unless they are up to date. */
   keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
+  /** Writes the slots of the schedules, which the view `freshness` reads, unless they are up to date. */
+  keepSlots(schedules: Readonly<Record<ListName, SlotPattern>>, now: number): Promise<void>;
   /** True if the service has answered this mirror at this address. */
   isProvenAddress(address: string): Promise<boolean>;
   /** Records that the service has answered at this address. */
@@ -209,6 +213,7 @@ export function openMirror(database: Database): Mirror {
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),
     keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
+    keepSlots: (schedules, now) => keepSlots(database, schedules, now),
     isProvenAddress: (address) => isProvenAddress(database, address),
     proveAddress: (address) => proveAddress(database, address),
     serverTime: () => database.serverTime(),

@@ -132,6 +132,16 @@ test('a stale list and one that was never read are named, in results that are ma
   expect(ofTags).toContain('The first copy is under way: say that every figure counts only');
   const { text: ofUsers } = await assistant.ask('query', { sql: 'SELECT count(*) FROM inbox_users' });
   expect(ofUsers).not.toMatch(/WARNING|first copy/);
+  // All lists of tags but one were read, and that one cannot be read.
+  await mirror.database.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at, finished_at)
+     SELECT 'tags', id, 'manual', CASE WHEN id = $1 THEN 'failed' ELSE 'complete' END, first_seen_at,
+       first_seen_at, first_seen_at FROM inboxes`,
+    firstInbox(mirror.sandbox).id,
+  );
+  const { text: ofOthers } = await assistant.ask('query', { sql: 'SELECT count(*) FROM tag_volume' });
+  expect(ofOthers).toMatch(/never read to the end: tags of "[\s\S]*WARNING/);
+  expect(ofOthers).not.toContain('first copy');
 
   mirror.clock.advance(2 * DAY);
   await ask(mirror, 'SELECT 1 AS one');

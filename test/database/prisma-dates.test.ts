@@ -1,10 +1,11 @@
 import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { LIST_NAMES } from '../../src/core/lists.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { keepViewSettings } from '../../src/mirror/settings/views.ts';
+import { markDue } from '../../src/sync/planning/due.ts';
+import { cronsOfAll } from '../support/crons.ts';
 import { temporaryDatabase, type TestMirror } from '../support/mirror.ts';
 import {
   byPrisma,
@@ -201,15 +202,9 @@ async function usedMirror(place: string): Promise<TestMirror> {
     },
     clock.now(),
   );
-  for (const list of LIST_NAMES)
-    await writer.schedules.write({
-      list,
-      expression: '* * * * *',
-      timezone: 'UTC',
-      nextAt: soon,
-      dueSince: now,
-      dueBefore: now,
-    });
+  const crons = cronsOfAll('* * * * *');
+  await markDue(writer.schedules, crons, clock.now());
+  await writer.keepSlots(crons, clock.now());
   await writer.deliveries.write(
     'target',
     { lastId: 1, failures: 1, retryAt: soon, cause: '503', setAside: 0, setAsideId: null },

@@ -234,7 +234,10 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const signal = AbortSignal.any([stopped.signal, kept.lost]);
     void housekeepDaily(
       writer,
-      { budget: house.limits, reportTimezone: 'UTC' },
+      {
+        settings: { budget: house.limits, reportTimezone: 'UTC' },
+        crons: cronsOf(house.schedules, house.timezone),
+      },
       { clock: killSwitch.clock(), log, signal },
     );
     const ended = daemon.run(signal).then(

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
+import { AGES } from '../../src/mirror/bookmarks/kinds.ts';
 import { isBeyond } from '../../src/mirror/bookmarks/order.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Http } from '../../src/service/http.ts';
@@ -9,7 +10,7 @@ import { TestClock } from '../support/clock.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
 import { GONE_AFTER_MS, memoryService, type TestMirror } from '../support/mirror.ts';
-import { tampered } from '../support/rows.ts';
+import { firstInbox, tampered } from '../support/rows.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -208,6 +209,27 @@ for (const listOrder of ['asc', 'desc'] as const)
     },
     HISTORIES.timeoutMs,
   );
+
+test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely changes', async () => {
+  const mirror = await pageMirror({}, [12]);
+  const inbox = firstInbox(mirror.sandbox);
+  for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, 'Resolved');
+  await mirror.writer.keepViewSettings(
+    {
+      reportTimezone: 'UTC',
+      budget: { perDay: 5000, reserved: 250 },
+      statuses: { final: ['resolved'], waiting: [] },
+    },
+    mirror.clock.now(),
+  );
+  await mirror.sync();
+  const finals = async (): Promise<number[]> =>
+    (await mirror.bookmarks()).map(({ kinds }) => kinds.slice(0, AGES).reduce((sum, rows) => sum + rows, 0));
+  expect(await finals()).toEqual([10, 2]);
+  mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'closed');
+  await mirror.readAll();
+  expect(await finals()).toEqual([9, 2]);
+});
 
 const UNFIT: readonly Partial<SandboxOptions>[] = [
   { pageTokens: 'positions' },

@@ -1,6 +1,7 @@
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { LIST_NAMES } from '../../src/core/lists.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
 import type { World } from '../../src/sandbox/world/world.ts';
+import { markDue } from '../../src/sync/planning/due.ts';
+import { cronsOfAll } from '../support/crons.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
@@ -40,16 +41,9 @@ export async function livelyMirror(path?: string, days = 5): Promise<TestMirror>
     await mirror.sync();
   }
   mirror.clock.advance(end - mirror.clock.now());
-  const slot = (minutes: number): Date => new Date(end + minutes * MINUTE);
-  for (const list of LIST_NAMES)
-    await mirror.writer.schedules.write({
-      list,
-      expression: '*/15 * * * *',
-      timezone: 'UTC',
-      nextAt: slot(15),
-      dueSince: slot(0),
-      dueBefore: slot(-15),
-    });
+  const crons = cronsOfAll('*/15 * * * *');
+  await markDue(mirror.writer.schedules, crons, end);
+  await mirror.writer.keepSlots(crons, end);
   return mirror;
 }
 

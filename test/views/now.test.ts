@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { BUDGET_WINDOW_MS } from '../../src/core/budget.ts';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import { measuredDelay } from '../../src/status/delay.ts';
+import { markDue } from '../../src/sync/planning/due.ts';
+import { cronsOfAll } from '../support/crons.ts';
 import { mirrorOf } from '../support/mirror.ts';
 import { firstIds, firstInbox, nthInbox } from '../support/rows.ts';
 import { syncAccepted } from '../support/settle.ts';
@@ -241,25 +243,12 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   });
   await mirror.sync();
   expect(await states()).toEqual(['unknown']);
-  const slot = async (next: number, due: number): Promise<void> =>
-    await mirror.writer.schedules.write({
-      list: 'conversations',
-      expression: '*/15 * * * *',
-      timezone: 'UTC',
-      nextAt: new Date(next),
-      dueSince: new Date(due),
-      dueBefore: new Date(due - 15 * MINUTE),
-    });
-  const begun = Date.parse('2026-03-02T08:00:00.000Z');
-  await slot(begun + 15 * MINUTE, begun);
+  await mirror.writer.keepSlots(cronsOfAll('*/15 * * * *'), mirror.clock.now());
   expect(await states()).toEqual(['fresh']);
-  mirror.clock.advance(16 * MINUTE);
-  await slot(begun + 30 * MINUTE, begun + 15 * MINUTE);
+  mirror.clock.advance(29 * MINUTE);
   expect(await states()).toEqual(['fresh']);
-  // The daemon has stopped: no process has recorded the slot of 08:30.
-  mirror.clock.advance(15 * MINUTE);
-  expect(await states()).toEqual(['stale']);
-  await slot(begun + 45 * MINUTE, begun + 30 * MINUTE);
+  // No process has run since: the slots of 08:15 and 08:30 have passed.
+  mirror.clock.advance(2 * MINUTE);
   expect(await states()).toEqual(['stale']);
   // A daemon that spreads the pages over two days promises a day more.
   await mirror.writer.saveCoverDays(2);
@@ -273,6 +262,43 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   expect(row).toEqual({ minutes: 31 });
   await mirror.sync();
   expect(await states()).toEqual(['fresh']);
+});
+
+test('a list with office-hour slots is fresh until Monday morning, also where no process runs', async () => {
+  const mirror = await plainMirror([1]);
+  const friday = Date.parse('2026-03-06T16:50:00.000Z');
+  mirror.clock.advance(friday - mirror.clock.now());
+  await mirror.sync();
+  const crons = cronsOfAll('*/15 8-16 * * 1-5', { timezone: 'Europe/Berlin' });
+  await markDue(mirror.writer.schedules, crons, mirror.clock.now());
+  await mirror.writer.keepSlots(crons, mirror.clock.now());
+  const statesAt = async (instant: string): Promise<unknown[]> => {
+    mirror.clock.advance(Date.parse(instant) - mirror.clock.now());
+    return await ask(mirror, `SELECT DISTINCT state FROM freshness`);
+  };
+  expect(await statesAt('2026-03-08T20:00:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt('2026-03-09T07:15:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt('2026-03-09T07:15:00.001Z')).toEqual([{ state: 'stale' }]);
+});
+
+test('slots are written again when the schedules change, and when fewer than a year are left', async () => {
+  const mirror = await plainMirror([1]);
+  const now = mirror.clock.now();
+  const kept = async (expression: string, at: number, timezone = 'UTC'): Promise<unknown> => {
+    await mirror.writer.keepSlots(cronsOfAll(expression, { timezone }), at);
+    return await mirror.database.query(
+      `SELECT starts_at, ends_at, step_seconds FROM schedule_slots WHERE list = 'users' ORDER BY starts_at`,
+    );
+  };
+  const daily = await kept('0 3 * * *', now);
+  expect(daily).toEqual([
+    { starts_at: expect.any(Date) as unknown, ends_at: new Date('2027-04-06T03:00Z'), step_seconds: 86_400 },
+  ]);
+  expect(await kept('0 3 * * *', now + 30 * DAY)).toEqual(daily);
+  expect(await kept('0 3 * * *', now + 40 * DAY)).not.toEqual(daily);
+  expect(await kept('0 3 * * *', now)).toEqual(daily);
+  expect(await kept('0 3 * * *', now, 'Asia/Tokyo')).not.toEqual(daily);
+  expect(await kept('0 4 * * *', now)).not.toEqual(daily);
 });
 
 test('freshness has how late the changes of each inbox were seen, as `status` measures it', async () => {

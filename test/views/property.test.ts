@@ -182,6 +182,7 @@ async function expectDays(mirror: Mirror, sightings: readonly Sighting[], settin
   const dayOf = (at: string): string => format.format(new Date(at));
   const backlog = new Map<string, Map<string, number>>();
   for (const row of await ask(mirror, `SELECT * FROM backlog_daily WHERE conversations <> 0`, settings)) {
+    expect(row['meaning']).toBe(meaningOf(settings.statuses, String(row['status'])));
     const day = backlog.get(String(row['day'])) ?? new Map<string, number>();
     backlog.set(
       String(row['day']),

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import { readExamples } from '../../src/query/figures/examples.ts';
 import { firstIds, firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { ask, officeHours } from './support.ts';
@@ -32,6 +33,26 @@ test('statuses count as closed and pending by the settings, in any letter case, 
   const facts = `SELECT status, closes FROM conversation_facts WHERE conversation_id = '${resolved}'`;
   expect(await ask(mirror, facts, { statuses: FINAL })).toEqual([{ status: 'Resolved', closes: 1 }]);
   expect(await ask(mirror, facts, { statuses: NONE_CLOSED })).toEqual([{ status: 'Resolved', closes: 0 }]);
+});
+
+test('the backlog of each day, in the views and in the example of the page, counts by the settings', async () => {
+  const { mirror } = await overNight();
+  const examples = readExamples(mirror.clock.now()).flatMap((group) => group.examples);
+  const example = examples.find(({ question }) => question === 'How has the backlog developed?')?.sql ?? '';
+  expect(await ask(mirror, example, { statuses: FINAL })).toEqual([
+    { day: '2026-03-02', open: 2, pending: 0 },
+    { day: '2026-03-03', open: 0, pending: 1 },
+  ]);
+  const meanings = async (view: string): Promise<unknown> =>
+    await ask(mirror, `SELECT DISTINCT status, meaning FROM ${view} ORDER BY status`, { statuses: FINAL });
+  const all = [
+    { status: 'On Hold', meaning: 'waiting' },
+    { status: 'Resolved', meaning: 'final' },
+  ];
+  const open = { status: 'open', meaning: 'open' };
+  expect(await meanings('conversation_facts')).toEqual(all);
+  expect(await meanings('backlog_daily')).toEqual([...all, open]);
+  expect(await meanings('time_in_status')).toEqual([...all, open]);
 });
 
 test('a conversation with a word for closed is open work if FINAL_STATUSES leaves that word out', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { served, type Served } from '../daemon/http/served.ts';
 import { findings, startBrowser, unreached } from '../support/browser.ts';
+import { cronsOfAll } from '../support/crons.ts';
 
 /** Every page, with its heading. `:inbox` and `:conversation` stand for the first ones of the mirror. */
 const PAGES: readonly (readonly [path: string, heading: string])[] = [
@@ -123,12 +124,7 @@ describe('in a browser', () => {
 
   test('100 inboxes, a stale list and an empty mirror each have a page', async ({ skip }) => {
     const { url, mirror, clock } = await awkward(100, PAGES.slice(0, 1));
-    const due = new Date(clock.now() + 60_000).toISOString().replace('Z', '+00:00');
-    await mirror.database.execute(
-      `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
-       VALUES ('conversations', '*/15 * * * *', 'UTC', $1, $1, $1)`,
-      due,
-    );
+    await mirror.writer.keepSlots(cronsOfAll('*/15 * * * *', { others: '0 0 1 1 *' }), clock.now());
     clock.advance(2000);
     const many = await opened(url, skip, { viewport: PHONE });
     expect(await many.locator('tbody tr').count()).toBeGreaterThanOrEqual(100);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+import { cronsOfAll } from '../support/crons.ts';
 import { firstInbox } from '../support/rows.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
@@ -88,12 +89,7 @@ test('the stamp says as of when the figures are true, and turns amber when a lis
   await sync();
   const { body } = await visit(ask, '/');
   expect(body).toMatch(/<p class="stamp">\s*As of\s*<time/);
-  const due = new Date(clock.now() + 60_000).toISOString().replace('Z', '+00:00');
-  await mirror.database.execute(
-    `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
-     VALUES ('conversations', '*/15 * * * *', 'UTC', $1, $1, $1)`,
-    due,
-  );
+  await mirror.writer.keepSlots(cronsOfAll('*/15 * * * *', { others: '0 0 1 1 *' }), clock.now());
   clock.advance(2000);
   expect((await visit(ask, '/')).body).toMatch(/class="stamp late">.*older than its schedule allows/s);
 });

@@ -45,6 +45,6 @@ WITH RECURSIVE
     LEFT JOIN differences ON differences.inbox_id = statuses.inbox_id
       AND differences.status = statuses.status AND differences.day = ends.day
   )
-SELECT day, inbox_id, status, CAST(n AS INTEGER) AS conversations
+SELECT day, inbox_id, status, CAST(n AS INTEGER) AS conversations, MEANING_OF(status) AS meaning
 FROM counted
 WHERE presence IS NULL OR presence <> 'missing'

@@ -89,7 +89,8 @@ SELECT facts.inbox_id, inboxes.display_name AS inbox, facts.conversation_id,
   CASE WHEN office.is_set
     THEN CAST(open_office_ms + waiting_office_ms + other_office_ms + final_office_ms AS BIGINT) / 1000
     END AS total_office_seconds,
-  facts.bound = 1 AS is_lower_bound, conversations.permalink
+  facts.bound = 1 AS is_lower_bound, conversations.permalink,
+  MEANING_OF(conversations.status) AS meaning
 FROM facts
 CROSS JOIN (SELECT EXISTS (SELECT 1 FROM office_hours) AS is_set) AS office
 CROSS JOIN inboxes

@@ -27,12 +27,31 @@ WITH
     LEFT JOIN readings ON lists.list = 'conversations' AND readings.inbox_id = lists.inbox_id
   ),
   aged AS (
-    SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) / 1000 AS age_seconds,
+    SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) AS age_ms,
       -- The pages of a large account are read over several days: each day more is a day of grace.
       CASE WHEN dated.list = 'conversations' THEN coalesce(
         (SELECT CAST(value AS INTEGER) - 1 FROM settings WHERE name = 'cover_days'), 0) * 86400000
         ELSE 0 END AS grace_ms
     FROM dated
+  ),
+  -- How many slots lie after the last complete sweep and before now less the grace: in each series, those up
+  -- to the one instant without those up to the other.
+  counted AS (
+    SELECT aged.*,
+      (SELECT sum(
+          CASE WHEN near.until_ms < 0 THEN 0
+            WHEN near.until_ms > near.length_ms THEN near.length_ms / near.step_ms + 1
+            ELSE near.until_ms / near.step_ms + 1 END
+          - CASE WHEN near.since_ms < 0 THEN 0 ELSE near.since_ms / near.step_ms + 1 END)
+        FROM (
+          SELECT step_seconds * 1000 AS step_ms,
+            MILLISECONDS_BETWEEN(starts_at, ends_at) AS length_ms,
+            MILLISECONDS_BETWEEN(starts_at, aged.complete_as_of) AS since_ms,
+            MILLISECONDS_BETWEEN(starts_at, NOW()) - aged.grace_ms - 1 AS until_ms
+          FROM schedule_slots
+          WHERE list = aged.list AND starts_at < NOW() AND ends_at > aged.complete_as_of
+        ) AS near) AS slots
+    FROM aged
   ),
   -- Each time in the last 24 hours that a conversation was seen to have changed: the change fell between two
   -- sightings. `inbox-mirror status` counts the same windows.
@@ -58,26 +77,16 @@ WITH
       max(CASE WHEN place = n * 95 / 100 + 1 THEN ms END) AS p95_ms
     FROM ranked GROUP BY inbox_id
   )
-SELECT aged.list, aged.inbox_id, aged.complete_as_of, aged.age_seconds,
+SELECT counted.list, counted.inbox_id, counted.complete_as_of, counted.age_ms / 1000 AS age_seconds,
+  -- The rule of `sync/planning/freshness.ts`: fresh until the second slot, and for at least two minutes.
   CASE
-    WHEN aged.complete_as_of IS NULL THEN 'never'
-    WHEN schedules.list IS NULL THEN 'unknown'
-    -- Two minutes is the shortest promise.
-    WHEN aged.age_seconds <= 120 THEN 'fresh'
-    -- Stale: both stored past slots came after the last complete sweep.
-    WHEN MILLISECONDS_BETWEEN(aged.complete_as_of, schedules.due_before) > aged.grace_ms THEN 'stale'
-    -- Stale: the last stored past slot came after that sweep, and the stored next slot has passed.
-    WHEN MILLISECONDS_BETWEEN(aged.complete_as_of, schedules.due_since) > aged.grace_ms
-      AND schedules.next_at <= NOW() THEN 'stale'
-    -- Stale: the stored next slot has passed, and so has one more after the same interval.
-    WHEN schedules.next_at <= NOW()
-      AND MILLISECONDS_BETWEEN(schedules.next_at, NOW())
-        >= MILLISECONDS_BETWEEN(schedules.due_since, schedules.next_at) + aged.grace_ms THEN 'stale'
+    WHEN counted.complete_as_of IS NULL THEN 'never'
+    WHEN NOT EXISTS (SELECT 1 FROM schedule_slots WHERE schedule_slots.list = counted.list) THEN 'unknown'
+    WHEN counted.slots >= 2 AND counted.age_ms - counted.grace_ms > 120000 THEN 'stale'
     ELSE 'fresh'
   END AS state,
-  CASE WHEN aged.list = 'conversations' THEN CAST(coalesce(delays.n, 0) AS INTEGER) END AS changes,
+  CASE WHEN counted.list = 'conversations' THEN CAST(coalesce(delays.n, 0) AS INTEGER) END AS changes,
   CAST((delays.median_ms + 500) / 1000 AS INTEGER) AS median_delay_seconds,
   CAST((delays.p95_ms + 500) / 1000 AS INTEGER) AS p95_delay_seconds
-FROM aged
-LEFT JOIN schedules ON schedules.list = aged.list
-LEFT JOIN delays ON aged.list = 'conversations' AND delays.inbox_id = aged.inbox_id
+FROM counted
+LEFT JOIN delays ON counted.list = 'conversations' AND delays.inbox_id = counted.inbox_id

@@ -13,6 +13,7 @@ WITH
   PART(shares, status)
 SELECT shared.inbox_id, inboxes.display_name AS inbox, shared.status, shared.conversations,
   shared.mean_seconds, shared.median_seconds, shared.p90_seconds,
-  shared.within_1h, shared.within_4h, shared.within_8h, shared.within_24h
+  shared.within_1h, shared.within_4h, shared.within_8h, shared.within_24h,
+  MEANING_OF(shared.status) AS meaning
 FROM shared
 JOIN inboxes ON inboxes.id = shared.inbox_id

@@ -10,6 +10,7 @@ WITH
   )
 SELECT inbox_id, conversation_id, status,
   CAST(sum(MILLISECONDS_BETWEEN(from_at, until_at)) AS BIGINT) / 1000 AS seconds,
-  CAST(count(*) AS INTEGER) AS visits, max(CASE WHEN is_lower_bound THEN 1 ELSE 0 END) = 1 AS is_lower_bound
+  CAST(count(*) AS INTEGER) AS visits, max(CASE WHEN is_lower_bound THEN 1 ELSE 0 END) = 1 AS is_lower_bound,
+  MEANING_OF(status) AS meaning
 FROM ended
 GROUP BY inbox_id, conversation_id, status

@@ -72,11 +72,17 @@ async function readStatus(io: Io): Promise<WholeStatus> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');
+  const { cronsOf } = await import('../../sync/planning/cron.ts');
   const { config, mirror, others } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };
     const judged = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
+    if (!judged.daemonRuns) {
+      const crons = cronsOf(config.schedules, config.timezone);
+      // An account that may only read prints the status all the same: the view keeps the slots that it has.
+      await mirror.keepSlots(crons, clock.now()).catch(() => undefined);
+    }
     return await readDetails(mirror, config, judged);
   } finally {
     await mirror.close();

@@ -61,7 +61,9 @@ export async function passHere(
   const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
   // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
-  await markDue(mirror.schedules, cronsOf(config.schedules, config.timezone), clock.now());
+  const crons = cronsOf(config.schedules, config.timezone);
+  await markDue(mirror.schedules, crons, clock.now());
+  await mirror.keepSlots(crons, clock.now());
   const startedAt = clock.now();
   const startedMonotonic = clock.monotonic();
   const stopping = (): void => onStopping?.();

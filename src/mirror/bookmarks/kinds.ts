@@ -1,8 +1,7 @@
 import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
-import { CLOSED_WORDS } from '../../core/lists.ts';
 
 /**
- * The kinds of conversation that the planner tells apart: open or closed, and how long ago the mirror saw it
+ * The kinds of conversation that the planner tells apart: final or not, and how long ago the mirror saw it
  * appear or change. How often rows of a kind change is learned (`sync/planning/pages/rates.ts`).
  */
 
@@ -17,7 +16,8 @@ export const KINDS = 2 * AGES;
 /** The columns that decide a conversation's kind. */
 export interface SeenRow {
   readonly id: string;
-  readonly status: string | null;
+  /** Its status is one of FINAL_STATUSES: it needs no more work. */
+  readonly isFinal: boolean;
   readonly changedAt: number;
   readonly firstSeenAt: number;
 }
@@ -33,10 +33,9 @@ export function ageIndex(ageMs: number): number {
  * @param baselineAt a row that is as old as the first complete sweep was not seen to appear
  */
 export function kindOf(row: SeenRow, { at, baselineAt }: { at: number; baselineAt: number }): number {
-  const isClosed = CLOSED_WORDS.includes((row.status ?? '').toLowerCase());
   const isEvent = row.changedAt > row.firstSeenAt || row.firstSeenAt > baselineAt;
   const age = isEvent ? ageIndex(at - row.changedAt) : NEVER;
-  return (isClosed ? 0 : AGES) + age;
+  return (row.isFinal ? 0 : AGES) + age;
 }
 
 /** Counts rows by kind: {@link KINDS} numbers. */

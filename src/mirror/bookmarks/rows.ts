@@ -1,8 +1,9 @@
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { isFinalSql } from '../../database/views.ts';
 import type { SeenRow } from './kinds.ts';
 
-/** Reads the live conversations among `ids`, in any order. */
+/** Reads the live conversations among `ids`, in any order. FINAL_STATUSES says which are final. */
 export async function readSeenRows(
   sql: Sql,
   dialect: Dialect,
@@ -11,18 +12,18 @@ export async function readSeenRows(
 ): Promise<SeenRow[]> {
   const rows = await sql.query<{
     id: string;
-    status: string | null;
+    is_final: boolean | number;
     changed_at: Date;
     first_seen_at: Date;
   }>(
-    `SELECT id, status, changed_at, first_seen_at FROM conversations
+    `SELECT id, ${isFinalSql(dialect, 'status')} AS is_final, changed_at, first_seen_at FROM conversations
      WHERE inbox_id = $1 AND deleted_at IS NULL AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
     inboxId,
     JSON.stringify(ids),
   );
-  return rows.map(({ id, status, changed_at, first_seen_at }) => ({
+  return rows.map(({ id, is_final, changed_at, first_seen_at }) => ({
     id,
-    status,
+    isFinal: Boolean(is_final),
     changedAt: changed_at.getTime(),
     firstSeenAt: first_seen_at.getTime(),
   }));

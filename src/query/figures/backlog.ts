@@ -1,9 +1,7 @@
-import type { Dialect } from '../../database/dialect.ts';
-import { meaningOf } from '../../database/views.ts';
 import type { Read } from './lane.ts';
 
-/** At most this many waiting conversations on a page. */
-const MOST_WAITING = 12;
+/** At most this many unassigned conversations on a page. */
+const MOST_UNASSIGNED = 12;
 
 /** The present backlog of an inbox. */
 export interface InboxBacklog {
@@ -16,8 +14,8 @@ export interface InboxBacklog {
   readonly unassigned: number;
 }
 
-/** A conversation that waits for an assignee. */
-export interface Waiting {
+/** A conversation without an assignee. */
+export interface UnassignedRow {
   readonly inbox_id: string;
   readonly inbox: string | null;
   readonly conversation_id: string;
@@ -54,14 +52,14 @@ export async function readBacklog(read: Read, inboxId: string | null = null): Pr
 }
 
 /** The conversations that wait longest for an assignee. @param inboxId null: of all inboxes */
-export async function readWaiting(read: Read, inboxId: string | null): Promise<Waiting[]> {
+export async function readUnassigned(read: Read, inboxId: string | null): Promise<UnassignedRow[]> {
   const ofInbox = inboxId === null ? '' : 'WHERE unassigned_age.inbox_id = $1';
-  return await read<Waiting>(
+  return await read<UnassignedRow>(
     `SELECT unassigned_age.inbox_id, inboxes.display_name AS inbox, conversation_id, status, since,
        is_lower_bound, permalink
      FROM unassigned_age
      JOIN inboxes ON inboxes.id = unassigned_age.inbox_id AND inboxes.deleted_at IS NULL
-     ${ofInbox} ORDER BY since, conversation_id LIMIT ${MOST_WAITING}`,
+     ${ofInbox} ORDER BY since, conversation_id LIMIT ${MOST_UNASSIGNED}`,
     ...(inboxId === null ? [] : [inboxId]),
   );
 }
@@ -73,7 +71,6 @@ export async function readWaiting(read: Read, inboxId: string | null): Promise<W
  */
 export async function readBacklogDays(
   read: Read,
-  dialect: Dialect,
   inboxId: string | null,
   since: string,
 ): Promise<BacklogDay[]> {
@@ -82,9 +79,7 @@ export async function readBacklogDays(
     `CAST(sum(CASE WHEN meaning = '${meaning}' THEN conversations ELSE 0 END) AS INTEGER)`;
   return await read<BacklogDay>(
     `SELECT day, ${having('open')} AS open, ${having('waiting')} AS pending
-     FROM (SELECT day, inbox_id, conversations, ${meaningOf(dialect, 'status')} AS meaning
-       FROM backlog_daily) AS meant
-     WHERE ${ofDays} GROUP BY day ORDER BY day`,
+     FROM backlog_daily WHERE ${ofDays} GROUP BY day ORDER BY day`,
     ...values,
   );
 }

@@ -23,10 +23,23 @@ export interface ListAge {
 
 /** Reads how current every list is. */
 export async function readAges(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<ListAge[]> {
-  const rows = await readRows<ListAge>(
+  return (await readCopiedAges(mirror)).map(ageOf);
+}
+
+/** The age of a list without its part in the first copy. */
+export function ageOf({ list, inbox_id, inbox, complete_as_of, age_seconds, state }: CopiedAge): ListAge {
+  return { list, inbox_id, inbox, complete_as_of, age_seconds, state };
+}
+
+/** How current a list is, and its part in the first copy. */
+export type CopiedAge = ListAge & CopiedList;
+
+/** Reads how current every list is, and how far the first copy is. */
+export async function readCopiedAges(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<CopiedAge[]> {
+  const rows = await readRows<CopiedAge>(
     mirror,
-    `SELECT freshness.list, freshness.inbox_id, inboxes.display_name AS inbox, freshness.complete_as_of,
-       freshness.age_seconds, freshness.state
+    `SELECT freshness.list, freshness.inbox_id, inboxes.display_name AS inbox, freshness.age_seconds,
+       freshness.state, ${COPIED_LIST}
      FROM freshness LEFT JOIN inboxes ON inboxes.id = freshness.inbox_id
      ORDER BY freshness.inbox_id IS NOT NULL, inboxes.display_name, freshness.inbox_id, freshness.list`,
   );

@@ -1,11 +1,10 @@
 import { createTask, parse, type ScheduledTask } from 'node-cron';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
+import type { SlotPattern } from '../../mirror/settings/slots.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
-export interface Cron {
-  readonly expression: string;
-  readonly timezone: string;
+export interface Cron extends SlotPattern {
   /** The first slot after an instant; both epoch ms. */
   next(after: number): number;
 }
@@ -99,6 +98,7 @@ function createCron(expression: string, timezone: string): Cron {
   return {
     expression,
     timezone,
+    ...timesOf(parsed, rest.slice(1)),
     next(after) {
       const remembered =
         linked.get(after) ?? known.find((span) => span.after <= after && after < span.next)?.next;
@@ -110,6 +110,22 @@ function createCron(expression: string, timezone: string): Cron {
       if (linked.size > MOST_LINKED) linked.delete(linked.keys().next().value ?? 0);
       return next;
     },
+  };
+}
+
+/** @param dates the fields of the day of the month, the month and the day of the week */
+function timesOf(
+  { second, minute, hour, dayOfMonth, month, dayOfWeek }: ReturnType<typeof parse>,
+  dates: readonly string[],
+): Pick<SlotPattern, 'secondsOfDay' | 'isDay'> {
+  const isDaily = dayOfMonth.length === 31 && month.length === 12 && dayOfWeek.length === 7;
+  const date = createTask(['* * *', ...dates].join(' '), () => undefined, { timezone: 'UTC' });
+  return {
+    secondsOfDay() {
+      const times = hour.flatMap((h) => minute.flatMap((m) => second.map((s) => (h * 60 + m) * 60 + s)));
+      return [...new Set(times)].sort((a, b) => a - b);
+    },
+    isDay: (day) => isDaily || date.match(new Date(day)),
   };
 }
 

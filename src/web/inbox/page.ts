@@ -1,4 +1,4 @@
-import { readBacklog, readBacklogDays, readFlowDays, readWaiting } from '../../query/figures/backlog.ts';
+import { readBacklog, readBacklogDays, readFlowDays, readUnassigned } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
 import { DAYS, historySections } from '../charts/history.ts';
@@ -10,7 +10,7 @@ import { type PageContent, section, table } from '../frame/layout.ts';
 import { conversationPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment } from '../frame/words.ts';
-import { waitingSection } from '../overview/waiting.ts';
+import { unassignedSection } from '../overview/unassigned.ts';
 import type { Visit } from '../pages.ts';
 
 const NO_PEOPLE = 'No person has an open or pending conversation here.';
@@ -20,17 +20,17 @@ const NO_TAGS = 'No conversation here carries a tag.';
 /** `/inboxes/ID`: an inbox's backlog, its people, its tags, and its conversations that are not closed. */
 export async function inboxPage({ desk, moment, params }: Visit): Promise<PageContent | null> {
   const { inbox: id = '' } = params;
-  const { inbox, lists, waiting, backlog } = await desk.quick(`inbox ${id}`, async (read) => ({
+  const { inbox, lists, unassigned, backlog } = await desk.quick(`inbox ${id}`, async (read) => ({
     inbox: await readInbox(read, id),
     lists: await readFreshness(read),
-    waiting: await readWaiting(read, id),
+    unassigned: await readUnassigned(read, id),
     backlog: await readBacklog(read, id),
   }));
   if (inbox === null) return null;
   const copy = copyOf(lists, id);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`inbox ${id} ${since} ${copy === null}`, async (read, { dialect }) => ({
-    backlog: await readBacklogDays(read, dialect, id, since),
+  const history = await desk.history(`inbox ${id} ${since} ${copy === null}`, async (read) => ({
+    backlog: await readBacklogDays(read, id, since),
     flow: await readFlowDays(read, id, since),
   }));
   const { now, assignees, tags } = inbox;
@@ -48,7 +48,7 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
         ${section('People', peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) }), { note })}
         ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), { note })}
       </div>
-      ${waitingSection(waiting, moment, copy)}
+      ${unassignedSection(unassigned, moment, copy)}
       ${section('Not closed, newest change first', open, { wide: true, note })}`,
   };
 }

@@ -4,7 +4,7 @@ import {
   readBacklog,
   readBacklogDays,
   readFlowDays,
-  readWaiting,
+  readUnassigned,
 } from '../../query/figures/backlog.ts';
 import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
@@ -18,20 +18,20 @@ import { inboxPath } from '../frame/links.ts';
 import { isLate, stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
-import { waitingSection } from './waiting.ts';
+import { unassignedSection } from './unassigned.ts';
 
 /** `/`: the backlog of all inboxes, now and over 90 days, and who waits longest. */
 export async function overviewPage({ desk, status, moment }: Visit): Promise<PageContent> {
-  const { lists, backlog, waiting } = await desk.quick('overview', async (read) => ({
+  const { lists, backlog, unassigned } = await desk.quick('overview', async (read) => ({
     lists: await readFreshness(read),
     backlog: await readBacklog(read),
-    waiting: await readWaiting(read, null),
+    unassigned: await readUnassigned(read, null),
   }));
   const copy = copyOf(lists);
   if (copy?.complete === 0) return firstFilling(await status(), copy);
   const since = dayBefore(moment, DAYS - 1);
-  const history = await desk.history(`overview ${since} ${copy === null}`, async (read, { dialect }) => ({
-    backlog: await readBacklogDays(read, dialect, null, since),
+  const history = await desk.history(`overview ${since} ${copy === null}`, async (read) => ({
+    backlog: await readBacklogDays(read, null, since),
     flow: await readFlowDays(read, null, since),
   }));
   return {
@@ -42,7 +42,7 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     body: html`${copyNotice(copy)}${totals(backlog)}
       <div class="columns">${historySections(history, sumOf(backlog), moment, copy)}</div>
       ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true, note: noteOf(copy) })}
-      ${waitingSection(waiting, moment, copy)}`,
+      ${unassignedSection(unassigned, moment, copy)}`,
   };
 }
 

@@ -105,6 +105,25 @@ describe('status', () => {
     expect(stdout).toMatch(/^spent {4}whole lists 3, single pages 6, lookups and checks 2, by command \d+$/m);
   });
 
+  test('tells the view `freshness` the schedules, unless a daemon does', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    const states = (): unknown => {
+      let found: unknown;
+      write(program, (database) => {
+        found = database.prepare('SELECT DISTINCT state FROM freshness').pluck().all();
+        database.exec(`DELETE FROM schedule_slots; DELETE FROM settings WHERE name = 'schedule_slots'`);
+      });
+      return found;
+    };
+    expect(states()).toEqual(['fresh']);
+    await program.run('status');
+    expect(states()).toEqual(['fresh']);
+    playDaemon(program);
+    await program.run('status');
+    expect(states()).toEqual(['unknown']);
+  });
+
   test('has the median delay of each hour, and null for an hour in which no change was seen', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

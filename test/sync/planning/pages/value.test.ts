@@ -124,7 +124,7 @@ describe('the rates', () => {
   function observe(rates: Rates, changed: number, now: number): void {
     const before = Array.from({ length: 100 }, (_, index) => ({
       id: String(index),
-      status: 'open',
+      isFinal: false,
       changedAt: now - 30 * DAY,
       firstSeenAt: now - 30 * DAY,
     }));

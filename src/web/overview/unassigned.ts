@@ -1,4 +1,4 @@
-import type { Waiting } from '../../query/figures/backlog.ts';
+import type { UnassignedRow } from '../../query/figures/backlog.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
@@ -8,8 +8,12 @@ import { conversationPath, inboxPath, permalink } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
 
 /** The conversations that wait longest, each with its link to the service. */
-export function waitingSection(waiting: readonly Waiting[], moment: Moment, copy: FirstCopy | null): Html {
-  const rows = waiting.map((row) => [
+export function unassignedSection(
+  unassigned: readonly UnassignedRow[],
+  moment: Moment,
+  copy: FirstCopy | null,
+): Html {
+  const rows = unassigned.map((row) => [
     html`${ago(row.since, moment)}${Boolean(row.is_lower_bound) && ' or earlier'}`,
     html`<a href="${inboxPath(row.inbox_id)}">${named(row.inbox, row.inbox_id)}</a>`,
     statusWord(row.status),

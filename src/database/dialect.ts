@@ -42,6 +42,15 @@ export interface Dialect {
   instantText(column: string): string;
   /** An expression: the milliseconds from the instant `from` to the instant `to`. */
   millisecondsBetween(from: string, to: string): string;
+  /**
+   * An expression: the day of `report_days` on which the instant `at` lies, or the last day that has begun at
+   * the instant `now` if `at` is later. Null for null, and for an instant before the first day.
+   */
+  dayOf(at: string, now: string): string;
+  /** An aggregate: the text `value` at the earliest instant `at`, without rows where `value` is null. */
+  firstOf(value: string, at: string): string;
+  /** The same of the latest instant. */
+  lastOf(value: string, at: string): string;
   /** An expression: a text with the letters A to Z in small ones, and no other changed (`lowered`). */
   lowered(text: string): string;
   /**

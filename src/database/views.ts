@@ -120,11 +120,14 @@ async function drop(tx: Sql, names: readonly string[]): Promise<void> {
   for (const name of names.toReversed()) await tx.execute(`DROP VIEW IF EXISTS ${name}`);
 }
 
-/** The kinds of stored intervals, each with its table, the column of its value and the definition's file. */
+/**
+ * The kinds of stored intervals, each with its table, the column of its value, and the column of the value
+ * of the interval before it (null: no such column). A kind is also the name of the definition's file.
+ */
 export const INTERVALS = {
-  status: { table: 'status_spans', value: 'status' },
-  assignee: { table: 'assignee_spans', value: 'assignee_id' },
-  tag: { table: 'tag_spans', value: 'tag_id' },
+  status: { table: 'status_spans', value: 'status', before: 'status_before' },
+  assignee: { table: 'assignee_spans', value: 'assignee_id', before: null },
+  tag: { table: 'tag_spans', value: 'tag_id', before: null },
 } as const;
 export type IntervalKind = keyof typeof INTERVALS;
 export const INTERVAL_KINDS = Object.keys(INTERVALS) as IntervalKind[];
@@ -197,6 +200,12 @@ function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope 
       .replaceAll(
         /\bMILLISECONDS_BETWEEN\(([\w.]+), ([\w.]+|NOW\(\))\)/g,
         (_call, from: string, to: string) => `CAST(${millisecondsBetween(from, to)} AS BIGINT)`,
+      )
+      .replaceAll(/\b(FIRST|LAST)_OF\((\w+), (\w+)\)/g, (_call, end: string, value: string, at: string) =>
+        end === 'FIRST' ? dialect.firstOf(value, at) : dialect.lastOf(value, at),
+      )
+      .replaceAll(/\bDAY_OF\((\w+)\)/g, (_call, instant: string) =>
+        dialect.dayOf(instant, instantAgo(0, now)),
       )
       .replaceAll(/\bREAD_BY\((\w+)\)/g, (_call, index: string) => readBy(index))
       .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))

@@ -36,6 +36,10 @@ const DAMAGES = [
   [`DELETE FROM status_spans WHERE ${first('status_spans')}`, /^status of 1 conversation differed/],
   [`UPDATE status_spans SET status = 'another'`, /^status of \d\d conversations differed/],
   [
+    `UPDATE status_spans SET status_before = 'another' WHERE ${first('status_spans')}`,
+    /^status of 1 conversation differed/,
+  ],
+  [
     `UPDATE assignee_spans SET from_at = ${LONG_AGO} WHERE ${first('assignee_spans')}`,
     /^assignee of 1 conversation differed/,
   ],

@@ -155,7 +155,10 @@ test('an upgrade computes the intervals of the history so far', async () => {
   const before = await counts();
   await dropViews(database);
   for (const table of SPANS) await database.execute(`DROP TABLE ${table}`);
-  await database.execute(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_intervals'`);
+  await database.execute(
+    `DELETE FROM _prisma_migrations
+     WHERE migration_name LIKE '%_intervals' OR migration_name LIKE '%_status_before'`,
+  );
   const migrated = await temporaryDatabase(path);
   expect(await counts()).toEqual(before);
   expect(await findWrongIntervals(migrated, migrated.dialect)).toEqual([]);

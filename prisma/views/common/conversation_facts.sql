@@ -15,10 +15,7 @@ WITH RECURSIVE
         ELSE NOW() END AS until_at
     FROM status_spans AS spans
     CROSS JOIN meanings
-    LEFT JOIN status_spans AS ended ON ended.inbox_id = spans.inbox_id
-      AND ended.conversation_id = spans.conversation_id AND ended.to_at = spans.from_at
-      AND ended.from_at < spans.from_at
-    LEFT JOIN meanings AS before ON before.status = ended.status
+    LEFT JOIN meanings AS before ON before.status = spans.status_before
     WHERE meanings.status = spans.status
   ),
   statuses_of AS (
@@ -43,23 +40,18 @@ WITH RECURSIVE
     SELECT inbox_id, conversation_id,
       min(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS first_assigned_at,
       max(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS last_assigned_at,
+      FIRST_OF(assignee_id, from_at) AS first_assignee_id, LAST_OF(assignee_id, from_at) AS last_assignee_id,
       PART(sums, unassigned)
     FROM owned GROUP BY inbox_id, conversation_id
   ),
   facts AS (
     SELECT statuses_of.*, owners_of.first_assigned_at, owners_of.last_assigned_at, owners_of.unassigned_ms,
-      owners_of.unassigned_office_ms, firsts.assignee_id AS first_assignee_id,
-      lasts.assignee_id AS last_assignee_id, closers.assignee_id AS closed_by_id
+      owners_of.unassigned_office_ms, owners_of.first_assignee_id, owners_of.last_assignee_id,
+      closers.assignee_id AS closed_by_id
     FROM statuses_of
     JOIN owners_of ON owners_of.inbox_id = statuses_of.inbox_id
       AND owners_of.conversation_id = statuses_of.conversation_id
-    -- Intervals do not overlap: each of these finds one at most.
-    LEFT JOIN assignee_spans AS firsts ON firsts.inbox_id = statuses_of.inbox_id
-      AND firsts.conversation_id = statuses_of.conversation_id
-      AND firsts.from_at = owners_of.first_assigned_at
-    LEFT JOIN assignee_spans AS lasts ON lasts.inbox_id = statuses_of.inbox_id
-      AND lasts.conversation_id = statuses_of.conversation_id
-      AND lasts.from_at = owners_of.last_assigned_at
+    -- Intervals do not overlap: this finds one at most.
     LEFT JOIN assignee_spans AS closers ON closers.inbox_id = statuses_of.inbox_id
       AND closers.conversation_id = statuses_of.conversation_id
       AND closers.from_at <= statuses_of.last_closed_at

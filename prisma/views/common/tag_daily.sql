@@ -16,15 +16,11 @@ WITH RECURSIVE
     JOIN meanings ON meanings.status = spans.status AND meanings.meaning <> 'final'
   ),
   events AS (
-    SELECT inbox_id, tag_id, from_at AS at, 1 AS n1, 0 AS n2,
+    SELECT inbox_id, tag_id, from_at, to_at, 1 AS n1, 0 AS n2,
       CASE WHEN is_lower_bound THEN 0 ELSE 1 END AS n3, 0 AS n4
     FROM tag_spans
     UNION ALL
-    SELECT inbox_id, tag_id, to_at, -1, 0, 0, 0 FROM tag_spans WHERE to_at IS NOT NULL
-    UNION ALL
-    SELECT inbox_id, tag_id, from_at, 0, 1, 0, 0 FROM work
-    UNION ALL
-    SELECT inbox_id, tag_id, to_at, 0, -1, 0, 0 FROM work WHERE to_at IS NOT NULL
+    SELECT inbox_id, tag_id, from_at, to_at, 0, 1, 0, 0 FROM work
   ),
   PART(daily, tag_id)
 SELECT daily.day, daily.inbox_id, inboxes.display_name AS inbox, daily.tag_id, tags.name AS tag,

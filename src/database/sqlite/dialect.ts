@@ -1,6 +1,9 @@
 import type { Dialect } from '../dialect.ts';
-import { UTC } from '../instants.ts';
+import { iso, UTC } from '../instants.ts';
 import type { ValueKind } from '../columns.ts';
+
+/** Characters of an instant as SQLite stores it. */
+const STORED_LENGTH = iso(0).length;
 
 const TYPES: Readonly<Record<ValueKind, string>> = {
   text: 'TEXT',
@@ -47,6 +50,11 @@ export const sqlite: Dialect = {
   jsonTexts: (query) => `json((SELECT json_group_array(value) FROM (${query} ORDER BY value)))`,
   instantText: (column) => `replace(${column}, '${UTC}', 'Z')`,
   millisecondsBetween: (from, to) => `ROUND((julianday(${to}) - julianday(${from})) * 86400000)`,
+  dayOf: (at, now) => `(SELECT days.day FROM report_days AS days
+    WHERE days.starts_at <= ${at} AND days.starts_at <= ${now} ORDER BY days.starts_at DESC LIMIT 1)`,
+  // All stored instants have one length: the least text has the earliest one. NULL || text is null.
+  firstOf: (value, at) => `substr(min(${at} || ${value}), ${STORED_LENGTH + 1})`,
+  lastOf: (value, at) => `substr(max(${at} || ${value}), ${STORED_LENGTH + 1})`,
   lowered: (text) => `lower(${text})`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,

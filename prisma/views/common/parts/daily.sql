@@ -1,28 +1,35 @@
--- Adds up `events` (inbox_id, $1, at, n1 to n4) day by day: n1 and n2 are changes of a count, n3 and n4 are
--- numbers of the day. Needs the part `known`. A row of `running` lasts until the next day with an event.
-  dated AS (
-    SELECT events.*, (SELECT days.day FROM report_days AS days
-      WHERE days.starts_at <= events.at AND days.starts_at <= NOW()
-      ORDER BY days.starts_at DESC LIMIT 1) AS day
-    FROM events
+-- Adds up `events` (inbox_id, $1, from_at, to_at, n1 to n4) day by day: n1 and n2 raise a count from
+-- `from_at` until `to_at`, n3 and n4 are numbers of the day of `from_at`. Needs the part `known`.
+  placed AS MATERIALIZED (
+    SELECT inbox_id, $1, DAY_OF(from_at) AS from_day, DAY_OF(to_at) AS to_day, n1, n2, n3, n4 FROM events
   ),
+  -- Many intervals end on the day on which they begin. They change no count, so they are not sorted.
+  dated AS (
+    SELECT inbox_id, $1, from_day AS day, n1, n2, n3, n4 FROM placed
+    WHERE to_day IS NULL OR to_day <> from_day OR n3 <> 0 OR n4 <> 0
+    UNION ALL
+    SELECT inbox_id, $1, to_day, -n1, -n2, 0, 0 FROM placed
+    WHERE to_day IS NOT NULL AND (to_day <> from_day OR n3 <> 0 OR n4 <> 0)
+  ),
+  -- A row lasts until the next day with an event.
   added AS (
     SELECT inbox_id, $1, day, sum(n1) AS n1, sum(n2) AS n2, sum(n3) AS n3, sum(n4) AS n4
     FROM dated GROUP BY inbox_id, $1, day
   ),
   running AS (
-    SELECT inbox_id, $1, day, n3, n4,
-      sum(n1) OVER (PARTITION BY inbox_id, $1 ORDER BY day) AS total1,
-      sum(n2) OVER (PARTITION BY inbox_id, $1 ORDER BY day) AS total2,
-      coalesce(lead(day) OVER (PARTITION BY inbox_id, $1 ORDER BY day), '9999-12-31') AS next_day
+    SELECT added.inbox_id, added.$1, added.day, known.since, added.n3, added.n4,
+      sum(added.n1) OVER life AS total1, sum(added.n2) OVER life AS total2,
+      coalesce(lead(added.day) OVER life, '9999-12-31') AS next_day
     FROM added
+    JOIN known ON known.inbox_id = added.inbox_id
+    WINDOW life AS (PARTITION BY added.inbox_id, added.$1 ORDER BY added.day)
   ),
   daily AS (
     SELECT running.inbox_id, running.$1, days.day, running.total1, running.total2,
       CASE WHEN days.day = running.day THEN running.n3 ELSE 0 END AS n3,
       CASE WHEN days.day = running.day THEN running.n4 ELSE 0 END AS n4
     FROM running
-    JOIN known ON known.inbox_id = running.inbox_id
     JOIN report_days AS days ON days.day >= running.day AND days.day < running.next_day
-      AND days.starts_at <= NOW() AND days.ends_at > known.since
+      AND days.starts_at <= NOW() AND days.ends_at > running.since
+    WHERE running.total1 <> 0 OR running.total2 <> 0 OR running.n3 <> 0 OR running.n4 <> 0
   )

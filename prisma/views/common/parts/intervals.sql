@@ -86,7 +86,7 @@
         AND NOT (came.observed_at <> first.first_seen_at))
   ),
   intervals AS (
-    SELECT own.inbox_id, own.item_id AS conversation_id, own.value,
+    SELECT own.inbox_id, own.item_id AS conversation_id, own.change_id, own.value,
       CASE WHEN stays.from_at > own.from_at THEN stays.from_at ELSE own.from_at END AS from_at,
       CASE
         WHEN stays.from_at > own.from_at THEN stays.gone_at

@@ -2,7 +2,7 @@ import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { INTERVAL_KINDS, type IntervalKind, INTERVALS, intervalsSql } from '../../../database/views.ts';
 import type { FencedDatabase } from '../../lease.ts';
-import { computeIntervals } from './compute.ts';
+import { computeIntervals, sharedColumns } from './compute.ts';
 
 /** A conversation whose stored intervals differ from those that `changes` define. */
 export interface WrongIntervals {
@@ -27,8 +27,8 @@ export async function findWrongIntervals(sql: Sql, dialect: Dialect): Promise<Wr
 
 /** A query for the conversations whose computed and stored intervals differ. */
 function comparison(dialect: Dialect, kind: IntervalKind): string {
-  const { table, value } = INTERVALS[kind];
-  const shared = `inbox_id, conversation_id, ${value}, from_at, to_at, is_lower_bound`;
+  const { table } = INTERVALS[kind];
+  const shared = sharedColumns(kind);
   return `
     SELECT DISTINCT inbox_id, conversation_id FROM (
       SELECT inbox_id, conversation_id FROM (

@@ -1,6 +1,12 @@
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
-import { INTERVAL_KINDS, INTERVALS, intervalsSql, type Scope } from '../../../database/views.ts';
+import {
+  INTERVAL_KINDS,
+  type IntervalKind,
+  INTERVALS,
+  intervalsSql,
+  type Scope,
+} from '../../../database/views.ts';
 
 /** The conversations of the inbox `$1` whose ids are in the JSON array `$2`. */
 export function idsScope({ oneOfFew, texts }: Dialect): Scope {
@@ -12,6 +18,13 @@ export function idsScope({ oneOfFew, texts }: Dialect): Scope {
  */
 export function byConversation({ readBy }: Dialect, table: string): string {
   return `${table} ${readBy(`${table}_inbox_id_conversation_id_idx`)}`;
+}
+
+/** The columns of a table of intervals, without `id` and `from_earliest`. */
+export function sharedColumns(kind: IntervalKind): string {
+  const { value, before } = INTERVALS[kind];
+  const last = before === null ? '' : `, ${before}`;
+  return `inbox_id, conversation_id, ${value}, from_at, to_at, is_lower_bound${last}`;
 }
 
 /** Replaces the intervals of conversations by those that `changes` define. */
@@ -36,8 +49,8 @@ async function compute(
   parameters: readonly unknown[],
 ): Promise<void> {
   for (const kind of INTERVAL_KINDS) {
-    const { table, value } = INTERVALS[kind];
-    const columns = `inbox_id, conversation_id, ${value}, from_at, from_earliest, to_at, is_lower_bound`;
+    const { table } = INTERVALS[kind];
+    const columns = `${sharedColumns(kind)}, from_earliest`;
     await tx.execute(`DELETE FROM ${table} WHERE ${scope('inbox_id', 'conversation_id')}`, ...parameters);
     await tx.execute(
       `INSERT INTO ${table} (${columns})

@@ -42,6 +42,8 @@ export interface SightingContext extends ListKey {
 interface Begun {
   readonly id: string;
   readonly value: string | null;
+  /** The value of the interval that ends with the page; null for a tag. */
+  readonly before: string | null;
   readonly from_earliest: string | null;
 }
 
@@ -141,7 +143,13 @@ function turnsOf(
     const [before, after] = [valuesOf(kind, known), valuesOf(kind, item, known)];
     const from_earliest = sightings.get(item.id) ?? null;
     for (const value of after)
-      if (!before.includes(value)) turns.begun.push({ id: item.id, value, from_earliest });
+      if (!before.includes(value))
+        turns.begun.push({
+          id: item.id,
+          value,
+          before: kind === 'tag' ? null : (before[0] ?? null),
+          from_earliest,
+        });
     for (const value of before) if (!after.includes(value)) turns.ended.push({ id: item.id, value });
   }
   return turns;
@@ -173,11 +181,14 @@ async function beginIntervals(
   begun: Turns['begun'],
 ): Promise<void> {
   if (begun.length === 0) return;
-  const { table, value } = INTERVALS[kind];
-  const columns = { id: 'text', value: 'text', from_earliest: 'instant' } as const;
+  const { table, value, before } = INTERVALS[kind];
+  const columns = { id: 'text', value: 'text', before: 'text', from_earliest: 'instant' } as const;
+  const [column, ofBegun] = before === null ? ['', ''] : [`, ${before}`, ', before'];
   await tx.execute(
-    `INSERT INTO ${table} (inbox_id, conversation_id, ${value}, from_at, from_earliest, is_lower_bound)
-     SELECT $1, id, value, $2, from_earliest, $3 FROM ${dialect.records('$4', columns, 'begun')}`,
+    `INSERT INTO ${table}
+       (inbox_id, conversation_id, ${value}, from_at, from_earliest, is_lower_bound${column})
+     SELECT $1, id, value, $2, from_earliest, $3${ofBegun}
+     FROM ${dialect.records('$4', columns, 'begun')}`,
     inboxId,
     observedAt,
     false,

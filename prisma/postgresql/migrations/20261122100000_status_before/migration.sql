@@ -1,0 +1,10 @@
+-- AlterTable
+ALTER TABLE "status_spans" ADD COLUMN     "status_before" TEXT;
+
+-- The status of the interval that ended when this one began.
+UPDATE "status_spans" SET "status_before" = ended."status"
+FROM "status_spans" AS ended
+WHERE ended."inbox_id" = "status_spans"."inbox_id"
+  AND ended."conversation_id" = "status_spans"."conversation_id"
+  AND ended."to_at" = "status_spans"."from_at" AND ended."from_at" < ended."to_at"
+  AND ended."status" <> "status_spans"."status";

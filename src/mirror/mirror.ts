@@ -23,6 +23,7 @@ import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
 import { type DeletedRows, housekeep } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
+import { Feed } from './history/feed.ts';
 import { Names } from './items/names.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
 import { SuspectReader, Suspects } from './items/suspects.ts';
@@ -84,6 +85,8 @@ export interface Mirror {
   readonly history: History;
   /** The names of what has changed. */
   readonly names: Names;
+  /** The changes with their names, in batches of bounded size. */
+  readonly feed: Feed;
   /**
    * Begins a new epoch of the changes after the newest one, for a person who knows that changes were lost.
    * @returns the epoch
@@ -198,6 +201,7 @@ export function openMirror(database: Database): Mirror {
     orderSweeps: new OrderSweeps(database),
     history: new History(database),
     names: new Names(database),
+    feed: new Feed(new History(database), new Names(database)),
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     credit: () => readCredit(database),

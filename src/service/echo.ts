@@ -1,5 +1,5 @@
 import { isExactNumber, parseExact } from '../core/json.ts';
-import { holdsKey, withoutKey } from '../core/secrets.ts';
+import { holdsKey, NO_KEY, withoutKey } from '../core/secrets.ts';
 import type { Answer } from './http.ts';
 
 /** A row may contain a shorter key by chance. It is no secret, and stays. */
@@ -19,9 +19,13 @@ export function withoutEcho(answer: Answer, key: string): Answer {
   };
 }
 
-/** JSON is decoded first, so that it stays JSON. A body without the key is returned as it came. */
+/**
+ * JSON is decoded first, so that it stays JSON. A body without the key is returned as it came. A key of
+ * digits may come as a number, also with a decimal point among them.
+ */
 function rowsWithoutKey(body: string, key: string): string {
-  if (key.length < LEAST_KEY || !holdsKey(body, key)) return body;
+  const searched = /^\d+$/.test(key) ? body.replaceAll('.', '') : body;
+  if (key.length < LEAST_KEY || !holdsKey(searched, key)) return body;
   try {
     return JSON.stringify(parseExact(body.trim()), (_name, value: unknown) => partWithoutKey(value, key));
   } catch {
@@ -31,7 +35,10 @@ function rowsWithoutKey(body: string, key: string): string {
 
 function partWithoutKey(value: unknown, key: string): unknown {
   if (typeof value === 'string') return withoutKey(value, key);
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || isExactNumber(value))
-    return value;
+  if (typeof value === 'number' || isExactNumber(value)) {
+    const digits = isExactNumber(value) ? value.rawJSON : String(value);
+    return digits.replaceAll(/\D/g, '').includes(key) ? NO_KEY : value;
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [withoutKey(name, key), part]));
 }

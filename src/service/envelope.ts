@@ -1,5 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
-import { onOneLine, plural } from '../core/humanize.ts';
+import { onOneLine, plural, thousands } from '../core/humanize.ts';
 import { isExactNumber, isObject, parseExact } from '../core/json.ts';
 import { NO_KEY } from '../core/secrets.ts';
 
@@ -38,6 +38,12 @@ export interface PageRequest {
 }
 
 /**
+ * A page token has at most this many characters. A sweep keeps the tokens of all its pages, and servers
+ * accept no address that is much longer.
+ */
+const LONGEST_TOKEN = 8192;
+
+/**
  * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
  * A missing or empty `next_page` is the end of a list on a page with fewer rows than requested, and on every
  * page after the first, because the page before had a token. On a full first page it is an error: the
@@ -67,6 +73,12 @@ export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAn
       `expected pagination.next_page to be a token or null, but got ${got}`,
     );
   }
+  if (next.length > LONGEST_TOKEN)
+    throw new MirrorError(
+      'BAD_ANSWER',
+      `pagination.next_page has ${thousands(next.length)} characters, ` +
+        `and a page token has ${thousands(LONGEST_TOKEN)} at most`,
+    );
   if (next.includes(NO_KEY))
     throw new MirrorError('BAD_ANSWER', 'pagination.next_page contains the API key, which is never stored');
   return { rows, next };

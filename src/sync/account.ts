@@ -22,6 +22,9 @@ export const ACCOUNT_TEST_MS = HOUR;
 /** At most this many pages of inboxes are read before the first one is applied. */
 const MOST_AHEAD = 50;
 
+/** No further page is read ahead once the rows of those in memory have this many characters. */
+const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
+
 /** At most this many inboxes of each side in the message. */
 const NAMED = 3;
 
@@ -79,6 +82,7 @@ export class AccountCheck {
     const pages = new Map<string | null, Page>();
     const listed: ListedInbox[] = [];
     let token: string | null = null;
+    let characters = 0;
     do {
       const page: Page | null = await client.listPage(INBOXES, token, options).catch((error: unknown) => {
         // The walk meets the refused token too, and restarts the list.
@@ -89,8 +93,14 @@ export class AccountCheck {
       pages.set(token, page);
       listed.push(...inboxesOf(page));
       token = page.next;
+      for (const { raw } of [...page.items, ...page.rejects]) characters += raw.length;
       if (accepts || isProof(known.inboxes, listed)) break;
-    } while (token !== null && !pages.has(token) && pages.size < MOST_AHEAD);
+    } while (
+      token !== null &&
+      !pages.has(token) &&
+      pages.size < MOST_AHEAD &&
+      characters < MOST_AHEAD_CHARACTERS
+    );
     const isComplete = token === null && [...pages.values()].every(hasAllIds);
     if (!accepts && isOther(known.inboxes, listed, isComplete)) {
       const error = otherAccount(known, { listed, address: access.address });

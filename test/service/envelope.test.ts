@@ -52,6 +52,18 @@ test.each<[unknown, string]>([
   );
 });
 
+test('readList rejects a next_page of more than 8,192 characters', () => {
+  const read = (length: number) =>
+    readList({ results: [], pagination: { next_page: 't'.repeat(length) } }, FIRST);
+  expect(read(8192).next).toHaveLength(8192);
+  expect(() => read(8193)).toThrow(
+    expect.objectContaining({
+      code: 'BAD_ANSWER',
+      message: 'pagination.next_page has 8,193 characters, and a page token has 8,192 at most',
+    }),
+  );
+});
+
 test.each([{ pagination: {} }, { pagination: { next_page: '' } }])(
   'readList reads a missing or empty next_page as the end of a list only where the list can end (%#)',
   (end) => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { Client, Page } from '../../src/service/client.ts';
+import { accountCheck } from '../support/account.ts';
 import { type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
 import { changesIn, count, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
@@ -108,6 +110,22 @@ describe('another account behind the mirror', () => {
     on.now = true;
     expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
     expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('is found after four pages if the pages are large, because all of them stay in memory', async () => {
+    const { writer, clock } = await synced();
+    const raw = 'x'.repeat(10_000_000);
+    let pages = 0;
+    const listPage: Client['listPage'] = () => {
+      const id = `9${(pages += 1)}`;
+      const items = [{ id, raw, hash: id, columns: { email: null } }];
+      const page = { items, rejects: [], next: id, requestId: pages, attempts: 1 };
+      return Promise.resolve(page as unknown as Page);
+    };
+    const check = accountCheck({ mirror: writer, clock });
+    const reading = check.readInboxes({ listPage } as Client, { reason: 'schedule' }, false);
+    await expect(reading).rejects.toEqual(OTHER_ACCOUNT);
+    expect(pages).toBe(4);
   });
 
   test('stays refused while a crashed sweep waits to settle suspects of the first account', async () => {

@@ -9,11 +9,11 @@ import { quickMirror } from '../support/template.ts';
 const SECRET = 'sk_live/7Hq2"zW9';
 
 /** A mirror whose requests carry the secret. */
-async function mirrorWithSecret() {
-  const sandbox = createSandbox({ rate: 0, perDay: 0, key: SECRET, inboxes: 1, conversations: [1] });
+async function mirrorWithSecret(key = SECRET) {
+  const sandbox = createSandbox({ rate: 0, perDay: 0, key, inboxes: 1, conversations: [1] });
   const { url, close } = await sandbox.listen();
   onTestFinished(() => close());
-  const http = createHttp(url, () => SECRET);
+  const http = createHttp(url, () => key);
   onTestFinished(() => http.close());
   return await quickMirror({ service: { sandbox, url, http } });
 }
@@ -69,4 +69,20 @@ test('rows that repeat the key are stored without it, and do not differ in the n
   ]);
   expect(stored).not.toMatch(/7H|zW9/);
   expect(stored).toContain('[key]');
+});
+
+test('a key of digits that comes as a number is stored nowhere', async () => {
+  const digits = '48151623421081';
+  const { sandbox, ...mirror } = await mirrorWithSecret(digits);
+  const numbers = [digits, `-9${digits}00`, `481.51623421081`, `4.8151623421081e13`, `1${digits}.5`];
+  const row = `{"id":1,"first_name":"A","extra":[7,${numbers.join()},${digits.slice(1)}]}`;
+  sandbox.script(({ path }) =>
+    path.includes('/users')
+      ? { status: 200, body: `{"results":[${row}],"pagination":{"next_page":null}}` }
+      : undefined,
+  );
+  await mirror.sync();
+  const [user] = await mirror.database.query<{ raw: unknown }>('SELECT raw FROM inbox_users');
+  const raw = (typeof user?.raw === 'string' ? JSON.parse(user.raw) : user?.raw) as { extra: unknown[] };
+  expect(raw.extra).toEqual([7, ...numbers.map(() => '[key]'), Number(digits.slice(1))]);
 });

@@ -99,6 +99,20 @@ test('a question stops when the person leaves', async () => {
   await expect(answer).rejects.toThrow('the person has left');
 });
 
+test('a download that the person breaks off is no error of the daemon', async () => {
+  const { url, logged, ask } = await served();
+  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
+  const left = new AbortController();
+  const sql = String(new URLSearchParams({ sql: endless }));
+  const asking = fetch(`${url}/ask.csv?${sql}`, { signal: left.signal });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  left.abort();
+  await expect(asking).rejects.toThrow(/aborted/);
+  for (let tries = 0; tries < 40 && !logged.some((line) => /AbortError|error/.test(line)); tries += 1)
+    await ask('/ask');
+  expect(logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40)).toEqual([]);
+});
+
 test('a row that would fill the memory of the daemon is an error', async () => {
   const { ask, sync } = await served();
   await sync();

@@ -46,8 +46,7 @@ export async function openEndpoints(
         return readJudgedStatus(mirror, { now: clock.now(), config, self, others: keyUse.others() });
       },
       details: (status) => readDetails(mirror, config, status),
-      changes: async (after, filter, limit) =>
-        await mirror.names.of(await mirror.history.after(after, filter, limit)),
+      changes: (after, filter, limit) => mirror.feed.after(after, filter, limit),
       unknown: (filter) => unknownParts(mirror.names, filter),
       newestChange: () => mirror.history.newestCursor(),
       orders: mirror.orders,

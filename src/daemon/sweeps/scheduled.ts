@@ -9,7 +9,7 @@ import type { AccountCheck } from '../../sync/account.ts';
 import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
-import { mayBegin, PLACES } from '../../sync/planning/planner.ts';
+import { mayBegin, type PlaceClaim, PLACES, turnOf } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
 import { pacedClient } from './pacer.ts';
@@ -44,6 +44,8 @@ const NO_END =
   "the first filling of a list has cost more than a day's requests and has not ended; " +
   'it takes its turn among the others';
 
+const TURN_OVER = 'its turn is over; other lists go first';
+
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
@@ -57,6 +59,8 @@ export class ScheduledSweeps {
   /** When the agenda is read next, monotonic ms. */
   #planAt = 0;
   #planNotBefore = 0;
+  /** First fillings that have used up a turn. They share the requests that need not wait for the pace. */
+  #wornFillings = 0;
 
   constructor(deps: ScheduledSweepsDeps) {
     this.#deps = deps;
@@ -76,14 +80,14 @@ export class ScheduledSweeps {
     const { clock } = this.#deps;
     const places = this.#mustTest() ? 1 : PLACES;
     if (!this.#mustTest()) await this.#pages?.begin();
-    const hasPlace = (list: { small: boolean }): boolean => mayBegin(list, this.#running.lists(), places);
-    if (!hasPlace({ small: true })) return;
+    const hasPlace = (list: PlaceClaim): boolean => mayBegin(list, this.#running.lists(), places);
+    if (!hasPlace({ small: true }) && !hasPlace({ small: false, worn: true })) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
     for (;;) {
       const list = this.#queue.find(hasPlace);
       if (list === undefined) return;
       this.#queue.splice(this.#queue.indexOf(list), 1);
-      if (!this.#isBusy(list.key)) this.#running.start(list, (signal) => this.#sweep(list, signal));
+      if (!this.#isBusy(list.key)) this.#running.start(list, (stop) => this.#sweep(list, stop));
     }
   }
 
@@ -127,6 +131,8 @@ export class ScheduledSweeps {
     });
     const now = clock.monotonic();
     this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, now));
+    const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
+    this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     // No due list can test the service: none is due, or each cools down.
     if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
@@ -148,12 +154,14 @@ export class ScheduledSweeps {
   async #testList(): Promise<DueList[]> {
     const inboxes = await this.#deps.mirror.inboxes();
     const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
-    return key === undefined ? [] : [{ key, requests: 1, first: false, spent: 0, small: true }];
+    if (key === undefined) return [];
+    return [{ key, requests: 1, first: false, spent: 0, small: true, worn: false }];
   }
 
-  async #sweep({ key, ...list }: DueList, signal: AbortSignal): Promise<void> {
+  async #sweep({ key, ...list }: DueList, stop: AbortController): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent } = this.#deps;
-    const client = pacedClient(this.#deps.client, this.#takeFor({ key, ...list }, signal));
+    const { signal } = stop;
+    const client = pacedClient(this.#deps.client, this.#takeFor({ key, ...list }, stop));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
@@ -170,15 +178,18 @@ export class ScheduledSweeps {
   }
 
   /**
-   * Waits before each request of a sweep. A first filling that has cost more than a day's requests waits for
-   * the pace like every other sweep: it may have no end.
+   * Waits before each request of a sweep, and stops the sweep at the end of its turn. A first filling that
+   * has cost more than a day's requests waits for the pace like every other sweep: it may have no end.
    */
-  #takeFor({ key, first, spent }: DueList, signal: AbortSignal): () => Promise<void> {
+  #takeFor({ key, first, spent }: DueList, stop: AbortController): () => Promise<void> {
     const { pacer, log, budget } = this.#deps;
     const aDay = scheduledCap(budget);
     let requests = spent;
     return async () => {
-      await pacer.take(first && requests < aDay, signal);
+      if (requests > spent && requests % turnOf(budget) === 0)
+        stop.abort(new MirrorError('STOPPED', TURN_OVER));
+      const unpaced = first ? aDay / Math.max(1, this.#wornFillings) : 0;
+      await pacer.take(requests < unpaced, stop.signal);
       requests += 1;
       if (first && requests % aDay === 0) log.error({ list: listId(key), requests }, NO_END);
     };
@@ -235,9 +246,9 @@ class RunningSweeps {
   }
 
   /** Starts to sweep a list. `work` must not reject. */
-  start(list: DueList, work: (signal: AbortSignal) => Promise<void>): void {
+  start(list: DueList, work: (stop: AbortController) => Promise<void>): void {
     const stop = new AbortController();
-    const ended = work(stop.signal).finally(() => this.#sweeps.delete(listId(list.key)));
+    const ended = work(stop).finally(() => this.#sweeps.delete(listId(list.key)));
     this.#sweeps.set(listId(list.key), { list, stop, ended });
   }
 

@@ -3,9 +3,10 @@ import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
+import type { Feed } from '../../mirror/history/feed.ts';
 import type { History } from '../../mirror/history/read.ts';
 import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
-import type { Names } from '../../mirror/items/names.ts';
+import type { NamedChange } from '../../mirror/items/names.ts';
 import type { Receiver } from '../../session/config/parsers.ts';
 import type { Log } from '../../session/log.ts';
 import { signedHeaders } from './sign.ts';
@@ -23,8 +24,8 @@ export type Post = (url: string, headers: Record<string, string>, body: string) 
 export interface WebhookDeps {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
-    readonly history: Pick<History, 'after' | 'newestCursor'>;
-    readonly names: Pick<Names, 'of'>;
+    readonly history: Pick<History, 'newestCursor'>;
+    readonly feed: Pick<Feed, 'after'>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -92,7 +93,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
   // The target's place is in the same database as the changes: a backup brings both back.
   const place = { id: before.lastId, epoch: null };
-  const changes = await mirror.history.after(place, {}, learned.size);
+  const changes = await mirror.feed.after(place, {}, learned.size);
   const last = changes.at(-1);
   if (last === undefined) return POLL_MS;
 
@@ -115,28 +116,30 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
  * Posts one change. If the receiver refuses its content, the change is sent again at once without the values
  * of its item, which can be long: the receiver then gets what versions without these values sent.
  */
-async function sendAlone(deps: WebhookDeps, changes: Awaited<ReturnType<History['after']>>): Promise<Answer> {
+async function sendAlone(deps: WebhookDeps, changes: readonly NamedChange[]): Promise<Answer> {
   const answer = await send(deps, changes);
   const hasValues = changes.some(({ itemValues }) => itemValues !== null);
   if (!hasValues || !CONTENT_REFUSED.has(answer.status)) return answer;
   return await send(
     deps,
-    changes.map((change) => ({ ...change, itemValues: null })),
+    changes.map((change) => ({ ...change, itemValues: null, itemNames: null })),
   );
 }
 
-/** Posts changes in one signed delivery. */
-async function send(
-  { mirror, clock, post, webhook }: WebhookDeps,
-  changes: Awaited<ReturnType<History['after']>>,
-): Promise<Answer> {
+/** Posts changes in one signed delivery. A text that is too long to be made is refused as too large. */
+async function send({ clock, post, webhook }: WebhookDeps, changes: readonly NamedChange[]): Promise<Answer> {
   const now = new Date(clock.now());
-  const named = await mirror.names.of(changes);
-  const body = JSON.stringify({
-    type: 'changes.observed',
-    timestamp: now.toISOString(),
-    data: { changes: named.map(namedChangeAsJson) },
-  });
+  let body: string;
+  try {
+    body = JSON.stringify({
+      type: 'changes.observed',
+      timestamp: now.toISOString(),
+      data: { changes: changes.map(namedChangeAsJson) },
+    });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { status: 413, retryAfter: undefined, problem: `the delivery is too long: ${error.message}` };
+  }
   // The epoch tells ids apart that a restored backup uses again.
   const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;
   return await post(webhook.url, signedHeaders(webhook.secret, { id, at: now, body }), body);
@@ -164,7 +167,7 @@ async function setAside(
   const times = learned.alone?.id === id ? learned.alone.times + 1 : 1;
   learned.alone = { id, times };
   if (times < ATTEMPTS_ALONE) return null;
-  const next = await mirror.history.after({ id, epoch: null }, {}, 1);
+  const next = await mirror.feed.after({ id, epoch: null }, {}, 1);
   const [{ id: nextId } = { id: null }] = next;
   if (nextId === null || !isAccepted((await sendAlone(deps, next)).status)) return null;
   log.error(

@@ -9,6 +9,17 @@ import { epochOf } from './epochs.ts';
 /** At most 1,000 changes a query. */
 const BATCH = 1000;
 
+/**
+ * A batch ends after the change with which its values reach this many bytes: the text of thousands of long
+ * values would not fit into memory.
+ */
+const MOST_BYTES = 8_000_000;
+
+/** SQL: the bytes of a change's values. */
+const BYTES = ['old_value', 'new_value', 'CAST(item_values AS TEXT)']
+  .map((value) => `coalesce(octet_length(${value}), 0)`)
+  .join(' + ');
+
 /** One row of `changes`. */
 export interface ChangeRecord {
   readonly id: number;
@@ -64,15 +75,16 @@ export class History {
   }
 
   /**
-   * The first `limit` changes after this place, in the order of writing. Only one process writes, so ids rise
-   * in that order: a reader that keeps its last cursor misses no change and reads none twice.
+   * The first `limit` changes after this place, in the order of writing; fewer if their values are long. Only
+   * one process writes, so ids rise in that order: a reader that keeps its last cursor misses no change and
+   * reads none twice.
    * @throws MirrorError `CURSOR_AHEAD` for an id beyond the newest change, `OTHER_EPOCH` if the change with
    *   this id is of another epoch than the cursor. No change is ever deleted, so the cursor is of another
    *   history, such as the one that a restored backup has replaced.
    */
   async after(after: Cursor, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
     if (after.epoch !== null) await this.#refuseOther(after);
-    const changes = await select(this.#sql, filter, { afterId: after.id, order: 'id', limit });
+    const changes = await select(this.#sql, filter, { afterId: after.id, limit });
     if (changes.length === 0 && after.epoch === null) await this.#refuseOther(after);
     return changes;
   }
@@ -86,16 +98,16 @@ export class History {
     for (let [after, left] = [first, limit]; left > 0;) {
       const most = Math.min(BATCH, left);
       const changes = await this.after(after, filter, most);
-      if (changes.length > 0) yield changes;
+      if (changes.length === 0) return;
+      yield changes;
       after = placeAfter(changes) ?? after;
       left -= changes.length;
-      if (changes.length < most) return;
     }
   }
 
   /** The newest `limit` changes, oldest first. */
   async newest(filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-    const newest = await select(this.#sql, filter, { afterId: 0, order: 'id DESC', limit });
+    const newest = await select(this.#sql, filter, { limit });
     return newest.toReversed();
   }
 
@@ -154,12 +166,13 @@ export function placeAfter(changes: readonly ChangeRecord[]): Cursor | undefined
   return last === undefined ? undefined : (readCursor(last.cursor) ?? undefined);
 }
 
+/** @param afterId the changes after this id, oldest first; without it the newest, newest first */
 async function select(
   sql: Sql,
   { list, inboxId, itemId, field, since, until }: ChangeFilter,
-  { afterId, order, limit }: { afterId: number; order: string; limit: number },
+  { afterId, limit }: { afterId?: number; limit: number },
 ): Promise<ChangeRecord[]> {
-  const parameters: unknown[] = [afterId];
+  const parameters: unknown[] = [afterId ?? 0];
   // The caller's id may exceed the range of the column's type.
   const conditions = ['id > CAST($1 AS BIGINT)'];
   const equal = { list, inbox_id: inboxId, item_id: itemId, field };
@@ -168,10 +181,18 @@ async function select(
   }
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
   if (until !== undefined) conditions.push(`observed_at < $${parameters.push(iso(until))}`);
+  const first = `FROM changes WHERE ${conditions.join(' AND ')}
+    ORDER BY ${afterId === undefined ? 'id DESC' : 'id'} LIMIT $${parameters.push(limit)}`;
+  if (afterId !== undefined)
+    conditions.push(`id <= (
+      SELECT max(id) FROM (
+        SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before
+        FROM (SELECT id, ${BYTES} AS bytes ${first}) AS sized) AS summed
+      WHERE before < ${MOST_BYTES})`);
   const rows = await sql.query<ChangeRow>(
     `SELECT id, ${epochOf('changes.id')} AS epoch, observed_at, previously_seen_at, list, inbox_id, item_id,
        field, old_value, new_value, item_values
-     FROM changes WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $${parameters.push(limit)}`,
+     ${afterId === undefined ? first : `FROM changes WHERE ${conditions.join(' AND ')} ORDER BY id`}`,
     ...parameters,
   );
   return rows.map(asRecord);

@@ -3,7 +3,10 @@ import type { Database } from '../../database/database.ts';
 import { changeAsJson, type ChangeJson } from '../history/json.ts';
 import type { ChangeRecord } from '../history/read.ts';
 
-/** A change with the present names of the ids in it, for people. Null: there is none, or it is unknown. */
+/**
+ * A change with the present names of the ids in it, for people: at most 200 characters of each. Null: there
+ * is none, or it is unknown.
+ */
 export interface NamedChange extends ChangeRecord {
   /** The inbox's name. */
   readonly inbox: string | null;
@@ -12,7 +15,7 @@ export interface NamedChange extends ChangeRecord {
   /** The name of the assignee or the tag in `oldValue`, and in `newValue`. */
   readonly oldName: string | null;
   readonly newName: string | null;
-  /** Where the service shows the conversation. */
+  /** Where the service shows the conversation; null if it has more than 2,000 characters. */
   readonly permalink: string | null;
   /** The names of the ids in a conversation's `itemValues`. */
   readonly itemNames: ItemNames | null;
@@ -33,6 +36,19 @@ const SOURCES: Readonly<Record<ListName, string>> = {
     FROM inbox_users`,
   tags: `SELECT inbox_id, id, name FROM inbox_tags`,
   conversations: `SELECT inbox_id, id, permalink AS name FROM conversations`,
+};
+
+/** A name beside an id is a label: one change can have thousands of them. */
+const MOST_NAME = 200;
+
+/** A cut link leads nowhere, so that a longer one is left out. */
+const MOST_LINK = 2000;
+
+/** SQL: a name as a change has it. */
+const SHORT: Readonly<Record<'name' | 'link', string>> = {
+  name: `CASE WHEN length(found.name) > ${MOST_NAME}
+    THEN substr(found.name, 1, ${MOST_NAME - 1}) || '…' ELSE found.name END`,
+  link: `CASE WHEN length(found.name) <= ${MOST_LINK} THEN found.name END`,
 };
 
 /** The list that a conversation's field refers to. */
@@ -102,7 +118,7 @@ export class Names {
     for (const [list, items] of Map.groupBy(wanted, (item) => item.list)) {
       const once = new Map(items.map((item) => [keyOf(list, item.inbox_id, item.id), item]));
       const rows = await query<{ inbox_id: string; id: string; name: string | null }>(
-        `SELECT wanted.inbox_id, wanted.id, found.name
+        `SELECT wanted.inbox_id, wanted.id, ${SHORT[list === 'conversations' ? 'link' : 'name']} AS name
          FROM ${dialect.records('$1', { inbox_id: 'text', id: 'text' }, 'wanted')}
          JOIN (${SOURCES[list]}) AS found ON found.inbox_id = wanted.inbox_id AND found.id = wanted.id`,
         JSON.stringify([...once.values()]),

@@ -219,14 +219,16 @@ export class Turnstile {
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         // The monotonic clock stands still while the machine sleeps; the wall clock does not.
-        const ageMs = Math.max(clock.monotonic() - recordedAt, clock.now() - now);
-        if (ageMs > latestStartMs(this.#gapMs)) {
+        const ageMs = (): number => Math.max(clock.monotonic() - recordedAt, clock.now() - now);
+        const isOld = (): boolean => ageMs() > latestStartMs(this.#gapMs);
+        // The caller's record may wait for a lock: the slot can grow old meanwhile.
+        if (!isOld()) this.#options.onGranted?.();
+        if (isOld()) {
           await this.#giveBack(grant.id);
           late += 1;
-          if (late === MOST_LATE) throw grantedTooLate(ageMs);
+          if (late === MOST_LATE) throw grantedTooLate(ageMs());
           continue;
         }
-        this.#options.onGranted?.();
         const { start, end } = this.#throttle.depart(launch);
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;

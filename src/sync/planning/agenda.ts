@@ -7,7 +7,7 @@ import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue, restsUntil } from './due.ts';
-import { type Candidate, changeRate, inOrder, isSmall, type Observation } from './planner.ts';
+import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnOf } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
@@ -41,8 +41,9 @@ export interface DueList {
   readonly first: boolean;
   /** Requests that walks have cost since it was last complete. */
   readonly spent: number;
-  /** It may have one of the places that are only for small lists. */
+  /** See `PlaceClaim`. */
   readonly small: boolean;
+  readonly worn: boolean;
 }
 
 /**
@@ -56,7 +57,7 @@ export async function readAgenda(
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
-  const candidates: (Candidate & { readonly spent: number })[] = [];
+  const candidates: (Candidate & { readonly spent: number; readonly turns: number })[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     const slot = dueSince.get(key.list) ?? null;
@@ -68,7 +69,11 @@ export async function readAgenda(
     const rest = restsUntil(key, latest, failed, { budget, readsPages });
     if (isBusy(key) || !isDue(latest, since, rest, now)) continue;
     const spent = (openAndComplete(latest).open?.pages ?? 0) + (failed?.requests ?? 0);
-    candidates.push({ ...(await candidateOf(mirror, key, latest, budget, now)), spent });
+    candidates.push({
+      ...(await candidateOf(mirror, key, latest, budget, now)),
+      spent,
+      turns: Math.floor(spent / turnOf(budget)),
+    });
   }
   return inOrder(candidates).map((candidate) => ({
     key: candidate.key,
@@ -76,6 +81,7 @@ export async function readAgenda(
     first: candidate.ageHours === Number.POSITIVE_INFINITY,
     spent: candidate.spent,
     small: isSmall(candidate, budget),
+    worn: candidate.turns > 0,
   }));
 }
 

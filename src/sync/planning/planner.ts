@@ -1,4 +1,4 @@
-import { type Budget, hourlyShare, IN_FLIGHT } from '../../core/budget.ts';
+import { type Budget, hourlyShare, IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 
 /** The changes that one complete sweep found: rows that were new, different or gone. */
@@ -19,6 +19,16 @@ export interface Candidate {
   readonly cost: number;
   /** Changed rows an hour, see {@link changeRate}. */
   readonly rate: number;
+  /** Turns that it has used up since its last complete sweep, see {@link turnOf}; missing: none. */
+  readonly turns?: number;
+}
+
+/** The figures by which a list gets a place. */
+export interface PlaceClaim {
+  /** It may have one of the places that are only for small lists. */
+  readonly small: boolean;
+  /** It has used up a turn: all such lists share one place. Missing: it has not. */
+  readonly worn?: boolean;
 }
 
 /** From this age on a list is overdue: it comes before every list that is not, whatever its index. */
@@ -47,8 +57,20 @@ export const PLACES = IN_FLIGHT;
 /** Two more places are only for small lists, so that larger ones never keep them waiting. */
 const PLACES_FOR_SMALL = 2;
 
+/** One more place is for lists that have used up a turn. */
+const PLACES_FOR_WORN = 1;
+
 /** A small list costs at most 1/20 of an hour's share of the budget: 3 minutes of the pace. */
 const SMALL = 1 / 20;
+
+/**
+ * Requests of one turn. A sweep that has used them up pauses and gives up its place, because its list may
+ * have no end. `PLACES` turns are the requests of a day, so that lists without an end fill all places for a
+ * day at most.
+ */
+export function turnOf(budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return Math.max(1, Math.ceil(scheduledCap(budget) / PLACES));
+}
 
 /** Changed rows an hour: the mean of the Gamma posterior; old observations weigh exponentially less. */
 export function changeRate(list: ListName, observations: readonly Observation[]): number {
@@ -72,14 +94,18 @@ export function urgency({ key, ageHours, cost, rate }: Candidate): number {
 }
 
 /**
- * The planner: the order in which candidates begin. The greatest index is first; of the overdue, the oldest.
+ * The planner: the order in which candidates begin. Fewer turns are first, then the greatest index; of the
+ * overdue, the oldest.
  * Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
  */
 export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[] {
   return candidates
     .map((candidate) => ({ candidate, index: urgency(candidate) }))
     .toSorted(
-      (a, b) => descending(a.index, b.index) || descending(a.candidate.ageHours, b.candidate.ageHours),
+      (a, b) =>
+        descending(b.candidate.turns ?? 0, a.candidate.turns ?? 0) ||
+        descending(a.index, b.index) ||
+        descending(a.candidate.ageHours, b.candidate.ageHours),
     )
     .map(({ candidate }) => candidate);
 }
@@ -98,17 +124,19 @@ export function isSmall(
 
 /**
  * True if a sweep may begin beside those that run.
- * @param running whether each sweep under way is of a small list
+ * @param running the claims of the sweeps under way
  * @param places lists to sweep side by side: `PLACES`, or 1 to test a service in an outage
  */
 export function mayBegin(
-  { small }: { small: boolean },
-  running: readonly { small: boolean }[],
+  { small, worn = false }: PlaceClaim,
+  running: readonly PlaceClaim[],
   places = PLACES,
 ): boolean {
-  const all = places === PLACES ? places + PLACES_FOR_SMALL : places;
-  const large = running.filter((sweep) => !sweep.small).length;
-  return running.length < all && (small || large < places);
+  if (places < PLACES) return running.length < places;
+  const others = running.filter((sweep) => sweep.worn !== true);
+  if (worn) return running.length - others.length < PLACES_FOR_WORN;
+  const large = others.filter((sweep) => !sweep.small).length;
+  return others.length < places + PLACES_FOR_SMALL && (small || large < places);
 }
 
 function isOverdue({ ageHours }: Pick<Candidate, 'ageHours'>): boolean {

@@ -5,7 +5,7 @@ import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import { type AgendaMirror, type DueList, readAgenda, remainingCost, sweepableLists } from './agenda.ts';
 import { EVEN, paceOf, supplyOf } from './pace.ts';
-import { isSmall, mayBegin } from './planner.ts';
+import { isSmall, mayBegin, turnOf } from './planner.ts';
 
 /** Lists that are due, but wait for a place. The first of them begins at about `until`. */
 export interface Waiting {
@@ -56,6 +56,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
       first: complete === undefined,
       spent: open.pages,
       small: isSmall({ key, ageHours, cost }, budget),
+      worn: open.pages >= turnOf(budget),
     });
   }
   return running;

@@ -41,12 +41,15 @@ export function addDownloads(inside: FastifyInstance, questions: Questions): voi
       underWay += 1;
       // Until the last byte has left, or the person.
       reply.raw.once('close', () => (underWay -= 1));
+      const closed = whenClosed(reply);
       try {
-        const answer = await questions.ask(sql, MOST_ROWS, whenClosed(reply));
+        const answer = await questions.ask(sql, MOST_ROWS, closed);
         const name = `attachment; filename="answer.${format}"`;
         const content = await contentOf(answer);
         return await sendText(request, reply.type(type).header('content-disposition', name), content);
       } catch (error) {
+        // The person has left: no answer is awaited.
+        if (closed.aborted) return reply.hijack();
         if (!isMirrorError(error, 'USAGE')) throw error;
         return await reply.code(400).send({ error: error.message });
       }

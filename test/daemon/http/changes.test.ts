@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Cursor } from '../../../src/mirror/history/cursor.ts';
-import { parseLines } from '../../support/rows.ts';
+import { ON_SQLITE } from '../../support/provider.ts';
+import { firstInbox, parseLines } from '../../support/rows.ts';
 import { backUp, restore } from '../../support/restore.ts';
 import { type Served, served } from './served.ts';
 
@@ -40,6 +41,53 @@ test('GET /changes returns each change exactly once, page by page, oldest first'
   expect(await lines(all, '?list=conversations&field=status')).toEqual(
     whole.filter(({ list, field }) => list === 'conversations' && field === 'status'),
   );
+});
+
+const JSON_1 = ON_SQLITE ? '$1' : 'CAST($1 AS JSONB)';
+
+describe('GET /changes with long texts', () => {
+  test('ends an answer after 8 MB of values, and a reader gets each change once', async () => {
+    const all = await withHistory();
+    const ids = (await lines(all, '')).map(({ id }) => id);
+    await all.mirror.database.execute(
+      `UPDATE changes SET item_values = ${JSON_1} WHERE id <= $2`,
+      JSON.stringify({ status: 'x'.repeat(3_000_000) }),
+      ids[3],
+    );
+    const read: number[][] = [];
+    for (let id = 0; read.at(-1)?.length !== 0; id = read.at(-1)?.at(-1) ?? 0)
+      read.push((await lines(all, `?since_id=${id}&limit=100`)).map((line) => line.id));
+    expect(read.flat()).toEqual(ids);
+    expect(read[0]).toHaveLength(3);
+  });
+
+  test('cuts a name beside an id to 200 characters, and leaves out a link of more than 2,000', async () => {
+    const all = await withHistory();
+    const { database } = all.mirror;
+    await database.execute(`UPDATE inboxes SET display_name = $1`, '💌'.repeat(60_000));
+    await database.execute(
+      `UPDATE conversations SET permalink = $1`,
+      `https://x.example/${'y'.repeat(2000)}`,
+    );
+    const [change] = await lines(all, '?list=conversations&limit=1');
+    expect(change).toMatchObject({ inbox: `${'💌'.repeat(199)}…`, permalink: null });
+  });
+
+  test('ends an answer after 8 MB of names', async () => {
+    const all = await withHistory();
+    const { database } = all.mirror;
+    const { id: inboxId, tags } = firstInbox(all.mirror.sandbox);
+    const [tag] = tags.keys();
+    await database.execute(`UPDATE inbox_tags SET name = $1`, 'x'.repeat(60_000));
+    await database.execute(
+      `UPDATE changes SET item_values = ${JSON_1}
+       WHERE list = 'conversations' AND inbox_id = $2`,
+      JSON.stringify({ tags: Array.from({ length: 15_000 }, () => tag) }),
+      inboxId,
+    );
+    const query = `?list=conversations&inbox_id=${inboxId}`;
+    expect(await lines(all, `${query}&limit=5`)).toHaveLength(2);
+  });
 });
 
 test('GET /changes waits for the next change and answers as soon as there is one', async () => {

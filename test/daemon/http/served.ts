@@ -93,10 +93,7 @@ export async function served(
     ping: () => readLease(database),
     status: judged,
     details,
-    changes: async (after, filter, limit) => {
-      const { history, names } = openMirror(database);
-      return await names.of(await history.after(after, filter, limit));
-    },
+    changes: (after, filter, limit) => openMirror(database).feed.after(after, filter, limit),
     unknown: (filter) => unknownParts(openMirror(database).names, filter),
     newestChange: () => openMirror(database).history.newestCursor(),
     orders: openMirror(database).orders,

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { deliverChanges, type Post } from '../../../src/daemon/webhook/deliver.ts';
 import { postByHttp } from '../../../src/daemon/webhook/post.ts';
+import type { Feed } from '../../../src/mirror/history/feed.ts';
 import { targetOf } from '../../../src/mirror/history/deliveries.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
@@ -268,6 +269,27 @@ describe('a change that the receiver refuses alone', () => {
     const more = (await changed(mirror, 200)).slice(all.length);
     await until(mirror, () => taken.at(-1)?.changes.at(-1) === more.at(-1));
     expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeGreaterThan(50);
+  });
+
+  test('is found as well if no text can hold it', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    const { url, taken } = await receiver();
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    const all = await changed(mirror, 30);
+    const tooLong = {
+      toJSON: () => {
+        throw new RangeError('Invalid string length');
+      },
+    };
+    const { feed } = mirror.writer;
+    const after: Feed['after'] = async (...place) =>
+      (await feed.after(...place)).map((change) =>
+        change.id === all[3] ? { ...change, itemValues: tooLong as never } : change,
+      );
+    deliver({ ...mirror, writer: { ...mirror.writer, feed: { after } as Feed } }, url);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+    expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
   });
 
   test('waits while the receiver refuses the next one too', async () => {

@@ -63,6 +63,24 @@ test('after a sleep of the machine the gate gives the slot from before back', as
   expect(await database.query('SELECT status, error FROM requests')).toEqual([{ status: 200, error: null }]);
 });
 
+test("a slot that grows old while the key's record is written is given back", async () => {
+  const { start, sandbox, clock } = benchOf();
+  const path = await freshMirrorFile();
+  let written = 0;
+  const { ask, database } = await start(path, {
+    onGranted() {
+      written += 1;
+      if (written === 1) clock.suspend(8 * HOUR);
+    },
+  });
+
+  await ask();
+
+  expect(sandbox.arrivals).toHaveLength(1);
+  const [request] = await database.query<{ sent_at: Date }>('SELECT sent_at FROM requests');
+  expect(sandbox.arrivals[0]!.at - new Date(request!.sent_at).getTime()).toBeLessThan(5000);
+});
+
 test('a database that grants three slots in a row too late stops the call, which has sent nothing', async () => {
   const { start, sandbox } = benchOf();
   const path = await freshMirrorFile();

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Budget } from '../../../src/core/budget.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import type { Database } from '../../../src/database/database.ts';
@@ -276,4 +277,46 @@ test.each([
   ['linux', {}, null],
 ] as const)('on %s with %j the records are in %j', (platform, env, place) => {
   expect(stateFolder(env, '/data', platform)).toBe(place);
+});
+
+/** The lock of a mirror's record, as a process that died has left it at an instant. */
+function leftLock(at: Date): { folder: string; lock: string; add: () => void } {
+  const folder = temporaryFolder();
+  const records = new KeyRecords(folder, M);
+  const now = Date.now();
+  const add = (): void => records.add('key', 100, { at: now, leaving: [1] }, now);
+  add();
+  const [file = ''] = readdirSync(join(folder, 'keys', 'key'));
+  const lock = join(folder, 'keys', 'key', `${file}.lock`);
+  writeFileSync(lock, '');
+  utimesSync(lock, at, at);
+  return { folder, lock, add };
+}
+
+test('a lock whose time is in the future is as stale as one of the past', () => {
+  const { lock, add } = leftLock(new Date(Date.now() + HOUR));
+  add();
+  expect(statSync(lock, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+test('a process does not remove the lock of another one that has just replaced a stale one', () => {
+  const { lock, add } = leftLock(new Date(0));
+  const { statSync: stat } = fs;
+  const lookWith = (look: unknown): void => {
+    Object.assign(fs, { statSync: look });
+    syncBuiltinESMExports();
+  };
+  onTestFinished(() => lookWith(stat));
+  let isReplaced = false;
+  lookWith((...of: Parameters<typeof stat>) => {
+    const found = stat(...of);
+    if (of[0] !== lock) return found;
+    if (!isReplaced) fs.rmSync(lock);
+    isReplaced = true;
+    // Written at each look, so that a slow host does not make it stale.
+    fs.writeFileSync(lock, 'of the other process');
+    return found;
+  });
+  add();
+  expect([isReplaced, readFileSync(lock, 'utf8')]).toEqual([true, 'of the other process']);
 });

@@ -108,6 +108,25 @@ describe('the planner', () => {
     expect(inOrder([young, old, older, never])).toEqual([never, older, old, young]);
   });
 
+  test('puts lists that have used up turns last, those with fewer turns first', () => {
+    const [twice, once, young] = [
+      { ...candidate({ id: 'twice', ageHours: Number.POSITIVE_INFINITY }), turns: 2 },
+      { ...candidate({ id: 'once', ageHours: Number.POSITIVE_INFINITY }), turns: 1 },
+      candidate({ id: 'young', ageHours: 1 }),
+    ];
+    expect(inOrder([twice, once, young])).toEqual([young, once, twice]);
+  });
+
+  test('keeps one place for lists that have used up a turn, and gives them no other', () => {
+    const [small, large, worn] = [{ small: true }, { small: false }, { small: false, worn: true }];
+    expect(mayBegin(worn, [large, large, large, large, small, small])).toBe(true);
+    expect(mayBegin(worn, [worn])).toBe(false);
+    expect(mayBegin(large, [worn, large, large, large])).toBe(true);
+    expect(mayBegin(large, [worn, large, large, large, large])).toBe(false);
+    expect(mayBegin(worn, [large], 1)).toBe(false);
+    expect(mayBegin(large, [worn], 1)).toBe(false);
+  });
+
   test('calls a list small if it was read before, costs 3 minutes of the pace, and has no conversations', () => {
     const budget = { perDay: 5000, reserved: 200 };
     const key = { list: 'tags', inboxId: '1' } as const;

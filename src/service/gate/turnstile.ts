@@ -224,7 +224,9 @@ export class Turnstile {
         // The caller's record may wait for a lock: the slot can grow old meanwhile.
         if (!isOld()) this.#options.onGranted?.();
         if (isOld()) {
-          await this.#giveBack(grant.id);
+          // Others may send at any moment. Given back, or a slow database would spend the day's budget unsent.
+          this.#fillAt = 0;
+          await ledger.withdraw(grant.id);
           late += 1;
           if (late === MOST_LATE) throw grantedTooLate(ageMs());
           continue;
@@ -247,15 +249,6 @@ export class Turnstile {
       if (grant.because === 'pause') await this.throwIfLongPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
-  }
-
-  /**
-   * Gives back a slot that came so late that others may send at any moment. Otherwise a slow database would
-   * spend the day's budget on requests that never leave.
-   */
-  async #giveBack(id: number): Promise<void> {
-    this.#fillAt = 0;
-    await this.#options.ledger.withdraw(id);
   }
 
   /**

@@ -224,7 +224,7 @@ export class Turnstile {
         // The caller's record may wait for a lock: the slot can grow old meanwhile.
         if (!isOld()) this.#options.onGranted?.();
         if (isOld()) {
-          // Others may send at any moment. Given back, or a slow database would spend the day's budget unsent.
+          // Others may send at any moment. If it were kept, a slow database would spend the budget unsent.
           this.#fillAt = 0;
           await ledger.withdraw(grant.id);
           late += 1;

@@ -93,8 +93,8 @@ function addQuery(server: McpServer, deps: ToolDeps): void {
       settled(deps, async () => {
         const text = onlyReading(sql);
         const tables = new Set((await deps.describe()).map(({ name }) => name));
-        return await visit(deps, async (read, ages) => {
-          const found = await read(text, [], boundsOf(rows));
+        return await visit(deps, async (_read, ages, ask) => {
+          const found = await ask(text, [], boundsOf(rows));
           const lists = listsOf(text, tables);
           const those = ages.filter(({ list }) => lists.includes(list));
           return asAnswer(asTable(found), those, cutNote(found));
@@ -169,11 +169,11 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
 /** Runs one call over the mirror, with the ages of all lists. */
 async function visit(
   { reader, limitMs }: ToolDeps,
-  work: (read: BoundedRead, ages: readonly CopiedAge[]) => Promise<string>,
+  work: (read: BoundedRead, ages: readonly CopiedAge[], ask: BoundedRead) => Promise<string>,
 ): Promise<string> {
-  return await reader.visit(limitMs, async (read) => {
+  return await reader.visit(limitMs, async (read, ask) => {
     const ages = await readCopiedAges({ query: (sql, values = []) => read(sql, values, OF_AGES) });
-    return await work(read, ages);
+    return await work(read, ages, ask);
   });
 }
 

@@ -53,10 +53,13 @@ function formsOf(part: string, escapes: string): string {
 function codesOf(character: string, escapes: string): string {
   const code = character.charCodeAt(0);
   const hex = anyCase(code.toString(16));
-  const codes = [`%(?:25)?${hex}`, `${escapes}\\\\u00${hex}`, `&#0*${code};`, `&#[xX]0*${hex};`];
+  const codes = [`${PERCENT}${hex}`, `${escapes}\\\\u00${hex}`, `&#0*${code};`, `&#[xX]0*${hex};`];
   const entity = ENTITIES[character];
   return (entity === undefined ? codes : [...codes, entity]).join('|');
 }
+
+/** A percent sign, which may have been encoded again. */
+const PERCENT = '%(?:25)*';
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -81,5 +84,20 @@ function inBase64(key: string, before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(key)]);
   const own = bytes.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((bytes.length * 4) / 3));
   if (own.length < LEAST_BASE64) return '';
-  return own.replaceAll('+', '(?:[+-]|%2[bB])').replaceAll('/', '(?:\\\\*/|_|%2[fF])');
+  const forms = Array.from(own, (character, nth) => inBase64Forms(character, nth === 0 ? '' : '\\\\*'));
+  return forms.join(LINE_BREAK);
+}
+
+/** MIME breaks base64 into lines, which may begin with a space. JSON escapes a line break. */
+const LINE_BREAK = String.raw`(?:\s*|(?:\\+r)?\\+n\s*)`;
+
+/**
+ * A character of base64: plain, escaped by JSON, and the two that are not letters in their other forms.
+ * @param escapes as in {@link formsOf}
+ */
+function inBase64Forms(character: string, escapes: string): string {
+  const escaped = `${escapes}\\\\u00${anyCase(character.charCodeAt(0).toString(16))}`;
+  if (character === '+') return `(?:[+-]|${PERCENT}2[bB]|${escaped})`;
+  if (character === '/') return `(?:${escapes}/|_|${PERCENT}2[fF]|${escaped})`;
+  return `(?:${character}|${escaped})`;
 }

@@ -29,8 +29,8 @@ export interface Database extends Sql {
   /** Bytes on disk. */
   bytes(): Promise<number>;
   /**
-   * The path of a file of the mirror that was deleted or replaced since it was opened; null if there is none,
-   * and for a server. Deletes the side files of a replaced file.
+   * The path of a file of the mirror that was deleted, replaced or cut since it was opened; null if there is
+   * none, and for a server. Deletes the side files of a replaced file.
    */
   lostFile(): string | null;
   /** A known failure of the database as MirrorError `DATABASE`; every other error unchanged. */

@@ -6,10 +6,16 @@ import type { ReadOnlyMirror } from './result.ts';
 /**
  * Opens the mirror over a connection that cannot write.
  * @param signal stops a running query at any moment; the query then throws the signal's reason
+ * @param limitMs after which the caller aborts `signal`; the PostgreSQL server itself then stops a statement
  * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
  */
-export async function openReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
-  if (isPostgres(url)) return await (await import('./postgresql.ts')).openPostgresReadOnly(url, signal);
+export async function openReadOnly(
+  url: string,
+  signal?: AbortSignal,
+  limitMs?: number,
+): Promise<ReadOnlyMirror> {
+  if (isPostgres(url))
+    return await (await import('./postgresql/reader.ts')).openPostgresReadOnly(url, signal, limitMs);
   const path = sqlitePath(url);
   if (signal !== undefined) return (await import('./sqlite/thread.ts')).openSqliteInThread(path, signal);
   return (await import('./sqlite/reader.ts')).openSqliteReadOnly(path);

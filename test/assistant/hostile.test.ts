@@ -8,7 +8,7 @@ import { dataOf, startAssistant } from '../support/assistant.ts';
 import { sized } from '../support/histories.ts';
 import { temporaryFolder } from '../support/mirror.ts';
 import { SECRET } from '../support/program.ts';
-import { urlOf } from '../support/provider.ts';
+import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ENDLESS, hostile } from './statements.ts';
 
@@ -51,6 +51,11 @@ test('hostile statements change nothing, read no file, show no key and end withi
   }
   // A few of them only look dangerous, such as a call inside a string.
   expect(refused / statements.length).toBeGreaterThan(0.9);
+  if (!ON_SQLITE)
+    expect(await assistant.ask('query', { sql: `SELECT ('port'::text).current_setting` })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('The name "current_setting" after a dot is refused') as string,
+    });
   expect(await contentOf(url)).toEqual(before);
   expect(readdirSync(folder)).toEqual(['secret.env']);
   expect(dataOf(await assistant.ask('query', { sql: 'SELECT 1 AS one' }))).toEqual({
@@ -105,6 +110,10 @@ test.each([
   ['SELECT ARRAY[set_config(1)]', '"[set_config(1)]"'],
   ['SELECT 1 -- \r, set_config(1)', 'The function "set_config"'],
   ['SELECT 1\u0000', 'A control character'],
+  ['SELECT €1.current_setting FROM t €1', 'The character "€" outside of a string'],
+  ['SELECT \u00a01.f FROM t', 'The character "\u00a0" outside of a string'],
+  ['SELECT 1x.current_setting', 'The number "1x.current_setting"'],
+  [`SELECT x.'a'`, '"\'a\'" after a dot'],
   [`SELECT 1 AS a /*/* */ " */ , set_config(1) AS b -- "`, 'A comment inside a comment'],
 ])('the check refuses %s and says why', (sql, why) => {
   expect(() => onlyReading(sql)).toThrow(why);

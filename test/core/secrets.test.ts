@@ -33,6 +33,22 @@ const FORMS: [string, (secret: string) => string][] = [
   ['base64', (secret) => Buffer.from(secret).toString('base64')],
   ['base64 of user and key', (secret) => Buffer.from(`:${secret}`).toString('base64')],
   ['base64url of a longer text', (secret) => Buffer.from(`me:${secret}!`).toString('base64url')],
+  [
+    'base64 with \\u escapes',
+    (secret) => spelt(Buffer.from(secret).toString('base64'), (c) => `\\u00${hex(c)}`),
+  ],
+  [
+    'base64 in the lines of MIME',
+    (secret) => Buffer.from(secret).toString('base64').replaceAll(/.{10}/g, '$&\r\n'),
+  ],
+  [
+    'base64 in the lines of MIME, in JSON',
+    (secret) => Buffer.from(secret).toString('base64').replaceAll(/.{10}/g, '$&\\r\\n '),
+  ],
+  [
+    'percent-encoding, three times',
+    (secret) => encodeURIComponent(encodeURIComponent(spelt(secret, (c) => `%${hex(c)}`))),
+  ],
   ['decimal entities', (secret) => spelt(secret, (c) => `&#0${c.charCodeAt(0)};`)],
   ['hexadecimal entities', (secret) => spelt(secret, (c) => `&#x${hex(c)};`)],
   [
@@ -66,6 +82,16 @@ test('withoutKey reads a megabyte of backslashes within a second', () => {
   withoutKey('\\'.repeat(1024 * 1024), 's3cret\\"/key');
   expect(performance.now() - begun).toBeLessThan(1000);
 });
+
+test.each(['\n', '\\n', ' \\u006e', 'n\\n', '%25'])(
+  'withoutKey reads a megabyte of %j within a second',
+  (part) => {
+    const begun = performance.now();
+    // After two bytes, base64 of this key begins with n, the letter of an escaped line break.
+    withoutKey(part.repeat((1024 * 1024) / part.length), 'g%s3cret/key');
+    expect(performance.now() - begun).toBeLessThan(1000);
+  },
+);
 
 test('withoutKey leaves the rest of the text unchanged', () => {
   expect(withoutKey('Bearer s3cret/key was refused', 's3cret/key')).toBe('Bearer [key] was refused');

@@ -1,7 +1,7 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { startDaemon } from '../support/daemon-process.ts';
 import { temporaryFolder } from '../support/mirror.ts';
@@ -56,7 +56,9 @@ test('a daemon whose file is exchanged parks, and the old file’s log does not 
   database.close();
   expect(existsSync(`${path}-wal`)).toBe(true);
   renameSync(`${path}.backup`, path);
-  expect(await house.parked()).toMatch(/mirror\.db was deleted or replaced .* Stop it, .* start it again/);
+  expect(await house.parked()).toMatch(
+    /mirror\.db was deleted, replaced or made smaller .* Stop it, .* start it again/,
+  );
   expect([existsSync(`${path}-wal`), existsSync(`${path}-shm`)]).toEqual([false, false]);
   await house.restarts();
   const restored = new Sqlite(path);
@@ -70,7 +72,9 @@ test('a daemon whose file or one of its side files is removed parks and names it
     ['', '-wal', '-shm'].map(async (side) => {
       const house = await running();
       rmSync(`${house.path}${side}`);
-      expect(await house.parked()).toContain(`mirror.db${side} was deleted or replaced while the daemon ran`);
+      expect(await house.parked()).toContain(
+        `mirror.db${side} was deleted, replaced or made smaller while the daemon ran`,
+      );
       await house.restarts();
     }),
   );
@@ -87,4 +91,31 @@ test('a command that closes an exchanged database leaves no log beside the new f
     false,
     false,
   ]);
+});
+
+test('a file that is cut in place counts as lost and keeps its log; one that grows does not', async () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const database = await openDatabase(`file:${path}`);
+  onTestFinished(() => database.close());
+  const add = async (key: string): Promise<unknown> =>
+    await database.query(
+      `INSERT INTO settings (name, value) VALUES ('${key}', '"${'x'.repeat(20_000)}"') RETURNING name`,
+    );
+  const checkpoint = async (): Promise<number> => {
+    await database.query('PRAGMA wal_checkpoint(TRUNCATE)');
+    return statSync(path).size;
+  };
+  const before = await checkpoint();
+  expect(database.lostFile()).toBeNull();
+  await add('a');
+  const after = await checkpoint();
+  expect(after).toBeGreaterThan(before);
+  expect(database.lostFile()).toBeNull();
+  await add('b');
+  const bytes = readFileSync(path);
+  // As a shell does for `cat half > mirror.db`: the file keeps its identity.
+  writeFileSync(path, bytes.subarray(0, after - 4096));
+  expect(database.lostFile()).toBe(path);
+  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
+  writeFileSync(path, bytes);
 });

@@ -86,6 +86,39 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     await expectEqualToService(mirror);
   });
 
+  test('is one that deletes inbox after inbox, but not those that returned or that a person accepted', async () => {
+    const small = { conversations: Array(11).fill(12), usersPerInbox: 1, tagsPerInbox: 1 };
+    const mirror = await synced({ sandbox: small });
+    const { world } = mirror.sandbox;
+    const ids = [...world.inboxes.keys()];
+    const remove = async (nth: number | null): Promise<unknown> => {
+      if (nth !== null) world.removeInbox(ids[nth] ?? '');
+      const first = reportOn(await mirror.sync(), 'inboxes');
+      mirror.clock.advance(HOUR);
+      const { deleted, held } = reportOn(await mirror.sync(), 'inboxes');
+      mirror.clock.advance(HOUR);
+      return { deleted: first.deleted + deleted, held };
+    };
+    expect(await remove(0)).toEqual({ deleted: 1, held: 0 });
+    expect(await remove(1)).toEqual({ deleted: 0, held: 1 });
+    // The rows of the first inbox are live again, so that only those of the second are missing.
+    world.restoreInbox(ids[0] ?? '');
+    expect(await remove(null)).toEqual({ deleted: 1, held: 0 });
+    expect(await remove(2)).toEqual({ deleted: 0, held: 1 });
+    expect(reportOn(await mirror.sync(ACCEPTED), 'inboxes')).toMatchObject({ deleted: 1 });
+    mirror.clock.advance(HOUR);
+    // Conversations count with the covered ones: 12 of the second inbox, and these 9.
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    removeConversations(mirror, id, firstIds(conversations, 9));
+    const { lists } = await mirror.sync();
+    expect(lists.map(({ deleted, held }) => [deleted, held])).toContainEqual([0, 9]);
+    mirror.clock.advance(24 * HOUR);
+    expect(await remove(4)).toEqual({ deleted: 0, held: 1 });
+    mirror.clock.advance(24 * HOUR);
+    expect(await remove(null)).toEqual({ deleted: 1, held: 0 });
+    await expectEqualToService(mirror);
+  });
+
   test('is one that reads another account', async () => {
     let other = false;
     const mirror = await synced({

@@ -6,9 +6,9 @@ import type { Session } from '../../session/session.ts';
 const FILE_POLL_MS = SECOND;
 
 /**
- * The signal is aborted when a file of the mirror is deleted or replaced. Writes to the old file would be
- * lost, with them the ledger's rows, and the next command would send requests beside this daemon. The error
- * is one that parks the daemon.
+ * The signal is aborted when a file of the mirror is deleted, replaced or cut. Writes to the old file would
+ * be lost, with them the ledger's rows, and the next command would send requests beside this daemon. The
+ * error is one that parks the daemon.
  */
 export function watchMirrorFile({ mirror, defer }: Session): AbortSignal {
   const replaced = new AbortController();
@@ -26,10 +26,11 @@ export function watchMirrorFile({ mirror, defer }: Session): AbortSignal {
 }
 
 function lost(path: string, database: string): string {
-  const happened = `The file ${path} was deleted or replaced while the daemon ran.`;
+  const happened = `The file ${path} was deleted, replaced or made smaller while the daemon ran.`;
   const why = 'The daemon sends nothing more, because its ledger would be lost.';
   return path === database
-    ? `${happened} ${why} Stop it, make sure that the right mirror is there, and start it again.`
+    ? `${happened} ${why} Stop it, make sure that the right mirror is there (a file that was overwritten ` +
+        'in place is none: restore a backup), and start it again.'
     : `${happened} ${why} Stop it: it then writes what it still holds into ${database}, unless another ` +
         'program has opened that since. If one has, restore a backup. Then start the daemon again.';
 }

@@ -9,8 +9,11 @@ export function sqlitePath(url: string): string {
 
 /** Bytes on disk of the mirror's file and of its write-ahead log; 0 if neither exists. */
 export function databaseBytes(path: string): number {
-  const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return sizeOf(path) + sizeOf(`${path}-wal`);
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** SQLite keeps these two beside the database: its write-ahead log, and the index of it. */
@@ -19,9 +22,10 @@ const SIDE_FILES = ['-wal', '-shm'];
 /** The files of an open database, as they were when it was opened. */
 export interface OpenFiles {
   /**
-   * The path of the first file that was deleted or replaced since; null if there is none. If that is the
-   * database itself, the side files are deleted, provided that they are the old ones: SQLite would read the
-   * old log into the new database.
+   * The path of the first file that was deleted or replaced since, or of the database if it became smaller;
+   * null if there is none. If the database was replaced, the side files are deleted, provided that they are
+   * the old ones: SQLite would read the old log into the new database. A smaller one keeps them: a person may
+   * have run VACUUM.
    */
   lost(): string | null;
 }
@@ -32,12 +36,18 @@ export function rememberFiles(path: string): OpenFiles {
     [path, ...SIDE_FILES.map((side) => path + side)].map((file) => [file, identity(file)]),
   );
   const isLost = (file: string): boolean => identity(file) !== opened.get(file);
+  // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
+  // file would release the locks of SQLite in this process.
+  let largest = sizeOf(path);
   return {
     lost() {
       if (isLost(path)) {
         for (const side of SIDE_FILES) if (!isLost(path + side)) rmSync(path + side, { force: true });
         return path;
       }
+      const size = sizeOf(path);
+      if (size < largest) return path;
+      largest = size;
       return [...opened.keys()].find(isLost) ?? null;
     },
   };

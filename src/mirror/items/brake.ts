@@ -3,7 +3,7 @@ import { MISSING, PRESENCE } from '../../core/diff.ts';
 import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import { COVERED_TABLES } from './tombstones.ts';
+import { COVERED_LISTS } from './tombstones.ts';
 
 /** Up to 20 rows of a kind are deleted in a day whatever their share. */
 const ALWAYS_ALLOWED = 20;
@@ -14,8 +14,8 @@ const WINDOW_MS = DAY;
 
 /**
  * True if deleting these rows must wait for a person (docs/decisions/0010). Counted together: the suspects of
- * all lists of this kind, and what the last 24 hours have deleted without a person's consent; for inboxes
- * also the rows that their tombstones would cover.
+ * all lists of this kind, and what the last 24 hours have deleted without a person's consent, with their
+ * inboxes too; for inboxes also the rows that their tombstones would cover.
  */
 export async function exceedsBrake(
   database: Database,
@@ -29,14 +29,20 @@ export async function exceedsBrake(
   const recent = await deletedLately(database, list, now);
   const { live = 0, waiting = 0 } = rows ?? {};
   if (isTooMany(Math.max(waiting, ids.length) + recent, live + recent)) return true;
-  return list === 'inboxes' && (await coversTooMany(database, ids));
+  return list === 'inboxes' && (await coversTooMany(database, ids, now));
 }
 
 function isTooMany(doomed: number, rows: number): boolean {
   return doomed > ALWAYS_ALLOWED && doomed > SHARE * rows;
 }
 
+/** Rows of a kind that the last 24 hours have deleted without a person's consent. */
 async function deletedLately(database: Database, list: ListName, now: number): Promise<number> {
+  const singly = await deletedSingly(database, list, now);
+  return list === 'inboxes' ? singly : singly + (await coveredLately(database, list, now));
+}
+
+async function deletedSingly(database: Database, list: ListName, now: number): Promise<number> {
   const [row] = await database.query<{ deleted: number; accepted: number }>(
     `SELECT
        (SELECT count(*) FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
@@ -50,15 +56,35 @@ async function deletedLately(database: Database, list: ListName, now: number): P
   return Math.max(0, (row?.deleted ?? 0) - (row?.accepted ?? 0));
 }
 
-async function coversTooMany(database: Database, inboxIds: readonly string[]): Promise<boolean> {
+/**
+ * Rows that were deleted with their inbox. They have no `changes`: their tombstone is that of the inbox, and
+ * the inbox's own change names the sweep.
+ */
+async function coveredLately(database: Database, list: ListName, now: number): Promise<number> {
+  const [row] = await database.query<{ covered: number }>(
+    `SELECT count(*) AS covered
+     FROM inboxes JOIN ${TABLES[list]} AS items
+       ON items.inbox_id = inboxes.id AND items.deleted_at = inboxes.deleted_at
+     WHERE inboxes.deleted_at > $1 AND NOT EXISTS (
+       SELECT 1 FROM changes JOIN sweeps ON sweeps.id = changes.sweep_id
+       WHERE changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = inboxes.id
+         AND changes.observed_at = inboxes.deleted_at AND sweeps.accepted)`,
+    iso(now - WINDOW_MS),
+  );
+  return row?.covered ?? 0;
+}
+
+async function coversTooMany(database: Database, inboxIds: readonly string[], now: number): Promise<boolean> {
   const inboxes = `SELECT value FROM ${database.dialect.texts('$1', 'ids')}`;
-  for (const table of COVERED_TABLES) {
+  for (const list of COVERED_LISTS) {
     const [rows] = await database.query<{ live: number; covered: number }>(
       `SELECT count(*) AS live, count(CASE WHEN inbox_id IN (${inboxes}) THEN 1 END) AS covered
-       FROM ${table} WHERE deleted_at IS NULL`,
+       FROM ${TABLES[list]} WHERE deleted_at IS NULL`,
       JSON.stringify(inboxIds),
     );
-    if (rows !== undefined && isTooMany(rows.covered, rows.live)) return true;
+    const recent = await deletedLately(database, list, now);
+    const { live = 0, covered = 0 } = rows ?? {};
+    if (isTooMany(covered + recent, live + recent)) return true;
   }
   return false;
 }

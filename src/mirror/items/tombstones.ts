@@ -14,8 +14,8 @@ import { itemSql, type KnownRow } from './statements.ts';
 /** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;
 
-/** The tables whose rows an inbox's tombstone covers. */
-export const COVERED_TABLES = LIST_NAMES.filter((list) => list !== 'inboxes').map((list) => TABLES[list]);
+/** The lists whose rows an inbox's tombstone covers. */
+export const COVERED_LISTS = LIST_NAMES.filter((list) => list !== 'inboxes');
 
 /** Writes tombstones and their changes, in batches. */
 export async function tombstone(
@@ -80,9 +80,9 @@ async function tombstoneBatch(
 
 /** Gives the rows of deleted inboxes the same tombstone, without `changes`, and ends their sweeps. */
 async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promise<void> {
-  for (const table of COVERED_TABLES) {
+  for (const list of COVERED_LISTS) {
     await tx.execute(
-      `UPDATE ${table} SET deleted_at = $3 WHERE inbox_id IN (${inboxes}) AND deleted_at IS NULL`,
+      `UPDATE ${TABLES[list]} SET deleted_at = $3 WHERE inbox_id IN (${inboxes}) AND deleted_at IS NULL`,
       ...parameters,
     );
   }
@@ -97,9 +97,9 @@ async function coverRows(tx: Sql, parameters: unknown[], inboxes: string): Promi
 export async function restoreCovered(tx: Sql, knownRows: ReadonlyMap<string, KnownRow>): Promise<void> {
   for (const { id, deleted_at } of knownRows.values()) {
     if (deleted_at === null) continue;
-    for (const table of COVERED_TABLES) {
+    for (const list of COVERED_LISTS) {
       await tx.execute(
-        `UPDATE ${table} SET deleted_at = NULL WHERE inbox_id = $1 AND deleted_at = $2`,
+        `UPDATE ${TABLES[list]} SET deleted_at = NULL WHERE inbox_id = $1 AND deleted_at = $2`,
         id,
         iso(deleted_at),
       );

@@ -5,6 +5,7 @@ import { sqlitePath } from '../../database/sqlite/file.ts';
 import { rowTooLong } from '../faults.ts';
 import { openReadOnly } from '../open.ts';
 import { type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from '../result.ts';
+import { refuseCalledFields } from './fields.ts';
 import { Visits } from './visits.ts';
 
 /** The limits of one statement. */
@@ -29,14 +30,15 @@ export type BoundedRead = (sql: string, values: readonly Cell[], bounds: Bounds)
 /** Reads with limits that no statement can pass. */
 export interface BoundedReader {
   /**
-   * Runs statements one after the other, as `work` asks for them.
+   * Runs statements one after the other, as `work` asks for them: its own with `read`, and those of other
+   * people with `ask`, which refuses functions of the server in the notation of a field.
    * @param limitMs real time for all of them; the database then stops, whatever it is doing
    * @param left aborted when the caller no longer wants the answer: the database then stops, too
    * @throws MirrorError `USAGE` after this time, or if a statement needs too much memory
    */
   visit<Result>(
     limitMs: number,
-    work: (read: BoundedRead) => Promise<Result>,
+    work: (read: BoundedRead, ask: BoundedRead) => Promise<Result>,
     left?: AbortSignal,
   ): Promise<Result>;
   close(): Promise<void>;
@@ -50,24 +52,33 @@ export interface BoundedConnection {
 
 /**
  * Opens a reader. On SQLite, statements run in a child process, which can be killed; on PostgreSQL, in a
- * session of each visit, whose end stops the statement on the server.
+ * session of each visit, which is ended on the server with its statement.
  */
 export function openBounded(url: string): BoundedReader {
   const visits = new Visits({
     url,
-    connect: (cut) => open(url, cut),
+    connect: (cut, limitMs) => open(url, cut, limitMs),
     firstRead: ({ read }) => read('SELECT 1', [], { rows: 1, characters: 1000 }),
     tooSlow,
   });
   return {
-    visit: (limitMs, work, left) => visits.visit(limitMs, ({ read }) => work(read), left),
+    visit: (limitMs, work, left) => visits.visit(limitMs, ({ read }) => work(read, asker(url, read)), left),
     close: () => visits.close(),
   };
 }
 
-async function open(url: string, cut: AbortController): Promise<BoundedConnection> {
+/** Only PostgreSQL calls functions by the notation of a field. */
+function asker(url: string, read: BoundedRead): BoundedRead {
+  if (!isPostgres(url)) return read;
+  return async (sql, values, bounds) => {
+    await refuseCalledFields(read, sql);
+    return await read(sql, values, bounds);
+  };
+}
+
+async function open(url: string, cut: AbortController, limitMs: number): Promise<BoundedConnection> {
   if (!isPostgres(url)) return await (await import('./child.ts')).openInChild(sqlitePath(url), cut);
-  const mirror = await openReadOnly(url, cut.signal);
+  const mirror = await openReadOnly(url, cut.signal, limitMs);
   return {
     read: (sql, values, bounds) => readBounded(mirror, sql, values, bounds),
     close: () => mirror.close(),

@@ -30,14 +30,23 @@ const FUNCTIONS = `
 
 const ALLOWED: ReadonlySet<string> = new Set(`${WORDS} ${FUNCTIONS}`.trim().split(/\s+/));
 
+/** True for a function that only computes, in either notation of a call. */
+export function isAllowed(name: string): boolean {
+  return ALLOWED.has(name);
+}
+
 /**
  * The catalogues of the databases and their settings: they hold passwords' hashes and paths, not the mirror.
  */
 const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
 
+/** A number of SQL; the sign of its exponent is a token of its own. */
+const NUMBER = /^(?:0[box][\da-f_]+|[\d_]+(?:\.[\d_]*)?(?:e\d*)?)$/i;
+
 /**
  * The statement, if it can only read the mirror. The connection refuses writes in any case; this check
- * refuses what reads, stops or fills something else: functions with effects, settings, catalogues.
+ * refuses what reads, stops or fills something else: functions with effects, settings, catalogues. On
+ * PostgreSQL `fields.ts` also checks the names after dots.
  * @throws MirrorError `USAGE`, which names what is refused and what to write in its place
  */
 export function onlyReading(sql: string): string {
@@ -51,6 +60,10 @@ export function onlyReading(sql: string): string {
   for (const [index, token] of tokens.entries()) {
     if (/^\d/.test(token.text) && tokens[index + 1]?.text === '(')
       throw refusal(shown(token), 'A number is not a function');
+    if (/^\d/.test(token.text) && !NUMBER.test(token.text))
+      throw refusal(`The number ${shown(token)}`, 'Write a space after a number');
+    if (tokens[index - 1]?.text === '.' && !/^[\d*]/.test(token.text) && !isName(token))
+      throw refusal(`${shown(token)} after a dot`, 'Write the name of a column there, or *');
     if (!isName(token)) continue;
     const name = nameOf(token);
     if (CATALOGUE.test(name))
@@ -74,7 +87,18 @@ function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
   // oxlint-disable-next-line no-control-regex
   const control = /[\u0000-\u0008\u000B-\u001F\u007F]/.exec(text);
   if (control !== null) throw refusal('A control character', 'Leave it out');
-  if (hasNestedComment(text, tokens)) throw refusal('A comment inside a comment', 'Leave it out');
+  const gaps = gapsOf(text, tokens);
+  if (gaps.some((gap) => /\/\*(?:(?!\*\/)[^])*\/\*/.test(gap)))
+    throw refusal('A comment inside a comment', 'Leave it out');
+  // PostgreSQL reads each of these as a letter, and a digit after it as a part of the name.
+  const strange = /[^\0-\x7F]/u.exec(
+    [
+      ...gaps.map((gap) => gap.replaceAll(/--[^\n]*|\/\*[^]*?\*\//g, '')),
+      ...tokens.filter((token) => !isName(token) && !token.text.startsWith("'")).map((token) => token.text),
+    ].join(' '),
+  );
+  if (strange !== null)
+    throw refusal(`The character ${JSON.stringify(strange[0])} outside of a string`, 'Leave it out');
   for (const [index, token] of tokens.entries()) {
     const next = tokens[index + 1];
     const isPrefix =
@@ -88,11 +112,14 @@ function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
   }
 }
 
-/** PostgreSQL ends the outer comment at its own end, SQLite at the first end of any. */
-function hasNestedComment(text: string, tokens: readonly SqlToken[]): boolean {
+/**
+ * The spaces and comments between the tokens. Of a comment inside a comment, PostgreSQL ends the outer one at
+ * its own end, SQLite at the first end of any.
+ */
+function gapsOf(text: string, tokens: readonly SqlToken[]): string[] {
   const ends = [0, ...tokens.map((token) => token.at + token.text.length)];
   const begins = [...tokens.map(({ at }) => at), text.length];
-  return ends.some((end, index) => /\/\*(?:(?!\*\/)[^])*\/\*/.test(text.slice(end, begins[index])));
+  return ends.map((end, index) => text.slice(end, begins[index]));
 }
 
 function isName({ text }: SqlToken): boolean {
@@ -110,7 +137,8 @@ function shown({ text }: SqlToken): string {
   return JSON.stringify(text.slice(0, 40));
 }
 
-function refusal(what: string, instead: string): MirrorError {
+/** The error of a statement that is refused: what it holds, and what to write in its place. */
+export function refusal(what: string, instead: string): MirrorError {
   return new MirrorError(
     'USAGE',
     `${what} is refused here: statements may only read the mirror. ${instead}.`,

@@ -51,7 +51,7 @@ export function openQuestions(url: string, longestMs = LONGEST_MS): Questions {
       busy.add(reader);
       try {
         const bounds = { rows: mostRows, characters: MOST_CHARACTERS };
-        const answer = await reader.visit(longestMs, (read) => read(text, [], bounds), left);
+        const answer = await reader.visit(longestMs, (_read, ask) => ask(text, [], bounds), left);
         const long = answer.columns.find(({ name }) => name.length > LONGEST_NAME);
         if (long !== undefined) throw nameTooLong(long.name);
         return answer;

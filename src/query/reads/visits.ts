@@ -10,8 +10,11 @@ const START_MS = 30_000;
 export interface VisitsOptions<Connection> {
   /** The mirror's. SQLite keeps its connection for a minute, because the start takes longer than a read. */
   readonly url: string;
-  /** Opens a connection. An abort of `cut` ends it, whatever it is doing. */
-  readonly connect: (cut: AbortController) => Promise<Connection>;
+  /**
+   * Opens a connection. An abort of `cut` ends it, whatever it is doing.
+   * @param limitMs of the visit; a server that has not heard of the end then stops the statement itself
+   */
+  readonly connect: (cut: AbortController, limitMs: number) => Promise<Connection>;
   /** Waits for the first answer, so that the limit of a visit does not count the start. */
   readonly firstRead: (connection: Connection) => Promise<unknown>;
   readonly tooSlow: (limitMs: number) => MirrorError;
@@ -71,7 +74,7 @@ export class Visits<Connection extends { close(): Promise<void> }> {
     let timer = setTimeout(() => cut.abort(tooSlow(START_MS)), START_MS);
     let isUsable = false;
     try {
-      const connection = this.#kept ?? (await this.#start(cut));
+      const connection = this.#kept ?? (await this.#start(cut, limitMs));
       clearTimeout(timer);
       timer = setTimeout(() => cut.abort(tooSlow(limitMs)), limitMs);
       const result = await work(connection);
@@ -90,8 +93,8 @@ export class Visits<Connection extends { close(): Promise<void> }> {
     }
   }
 
-  async #start(cut: AbortController): Promise<Connection> {
-    const connection = await this.#options.connect(cut);
+  async #start(cut: AbortController, limitMs: number): Promise<Connection> {
+    const connection = await this.#options.connect(cut, limitMs);
     this.#kept = connection;
     await this.#options.firstRead(connection);
     return connection;

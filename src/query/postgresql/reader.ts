@@ -1,13 +1,20 @@
 import type { EventEmitter } from 'node:events';
-import { Client, DatabaseError, type QueryArrayResult, types } from 'pg';
+import { Client, DatabaseError, type QueryArrayResult } from 'pg';
 import Cursor from 'pg-cursor';
-import { unlessAborted } from '../core/abortable.ts';
-import { MirrorError } from '../core/errors.ts';
-import { APPLIED, refuseNewer, shippedMigrations } from '../database/migrations/shipped.ts';
-import { addressOf, connectionTo, type PostgresAddress, sessionOf } from '../database/postgresql/address.ts';
-import { postgresql } from '../database/postgresql/dialect.ts';
-import { asPostgresError } from '../database/postgresql/errors.ts';
-import { refuseTransactionPooling } from '../database/postgresql/pooler.ts';
+import { unlessAborted } from '../../core/abortable.ts';
+import { SECOND } from '../../core/clock.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations/shipped.ts';
+import {
+  addressOf,
+  connectionTo,
+  type PostgresAddress,
+  sessionOf,
+} from '../../database/postgresql/address.ts';
+import { postgresql } from '../../database/postgresql/dialect.ts';
+import { asPostgresError } from '../../database/postgresql/errors.ts';
+import { refuseTransactionPooling } from '../../database/postgresql/pooler.ts';
+import { endSession, type ServerSession, serverSession } from '../../database/postgresql/session.ts';
 import {
   hintOf,
   type NamedColumn,
@@ -17,8 +24,9 @@ import {
   refuseEmpty,
   severalStatements,
   wrongSql,
-} from './faults.ts';
-import { AT_ONCE, type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from './result.ts';
+} from '../faults.ts';
+import { AT_ONCE, type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from '../result.ts';
+import { isJson, parserOf } from './values.ts';
 
 /** The first read is of 50 rows: their size is still unknown. */
 const ROWS_AT_FIRST = 50;
@@ -38,33 +46,6 @@ const SESSION = [
   // In a plain string, a backslash is a character.
   'standard_conforming_strings = on',
 ];
-const {
-  BOOL,
-  BYTEA,
-  FLOAT4,
-  FLOAT8,
-  INT2,
-  INT4,
-  INT8,
-  JSON: JSON_TEXT,
-  JSONB,
-  NUMERIC,
-  OID,
-  TIMESTAMPTZ,
-} = types.builtins;
-const JSON_TYPES: ReadonlySet<number> = new Set([JSON_TEXT, JSONB]);
-
-/**
- * Converts cells to the form that SQLite returns for the same query. A value without such a form stays the
- * server's text.
- */
-const PARSERS: ReadonlyMap<number, (text: string) => Cell> = new Map<number, (text: string) => Cell>([
-  [BOOL, (text) => text === 't'],
-  [BYTEA, (text) => Buffer.from(text.slice(2), 'hex')],
-  [TIMESTAMPTZ, asInstant],
-  ...[INT2, INT4, INT8, OID].map((type) => [type, asInteger] as const),
-  ...[FLOAT4, FLOAT8, NUMERIC].map((type) => [type, asNumber] as const),
-]);
 
 /** A session in a read-only transaction. */
 interface ReadSession {
@@ -77,25 +58,35 @@ interface ReadSession {
 /**
  * Opens the mirror in a separate session with a read-only transaction. No query can leave the transaction and
  * continue.
- * @param signal cuts the connection at any moment; the server then stops the statement
+ * @param signal ends the session at any moment, and the statement in it
+ * @param limitMs after which the caller aborts `signal`. A statement cannot change its own limit.
  * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it or it
  *   cannot be read
  */
-export async function openPostgresReadOnly(url: string, signal?: AbortSignal): Promise<ReadOnlyMirror> {
+export async function openPostgresReadOnly(
+  url: string,
+  signal?: AbortSignal,
+  limitMs?: number,
+): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = clientOf(address);
   const session = { client, name: address.name, signal };
   // A broken connection fails the query that needs it.
   client.on('error', () => undefined);
-  // In the middle of a query, this cuts the connection.
-  const disconnect = (): void => void client.end().catch(() => undefined);
+  let onServer: ServerSession | undefined;
+  let ended: Promise<void> | undefined;
+  const disconnect = (): void => {
+    // In the middle of a query, this cuts the connection.
+    void client.end().catch(() => undefined);
+    if (onServer !== undefined) ended = endSession(address, onServer);
+  };
   signal?.addEventListener('abort', disconnect);
   const close = async (): Promise<void> => {
     signal?.removeEventListener('abort', disconnect);
-    if (signal?.aborted !== true) await client.end();
+    await (signal?.aborted === true ? ended : client.end());
   };
   try {
-    await beginReading(session, address);
+    onServer = await beginReading(session, address, limitMs);
   } catch (error) {
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
@@ -115,10 +106,14 @@ export async function openPostgresReadOnly(url: string, signal?: AbortSignal): P
  * transaction.
  * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
  */
-async function beginReading({ client, name, signal }: ReadSession, address: PostgresAddress): Promise<void> {
+async function beginReading(
+  { client, name, signal }: ReadSession,
+  address: PostgresAddress,
+  limitMs: number | undefined,
+): Promise<ServerSession> {
   await unlessAborted(client.connect(), signal);
   await unlessAborted(refuseTransactionPooling(client, address), signal);
-  await unlessAborted(client.query(sessionOf(address, SESSION)), signal);
+  await unlessAborted(client.query(sessionOf(address, [...SESSION, ...timeoutAfter(limitMs)])), signal);
   // Otherwise the server notices a cut connection only when it sends rows. Some servers refuse the setting.
   await unlessAborted(
     client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal),
@@ -132,7 +127,14 @@ async function beginReading({ client, name, signal }: ReadSession, address: Post
   if (!tables.includes('conversations')) throw noMirrorYet(name);
   const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
   refuseNewer(name, applied, shippedMigrations(postgresql));
+  const onServer = await unlessAborted(serverSession(client), signal);
   await unlessAborted(client.query('BEGIN READ ONLY'), signal);
+  return onServer;
+}
+
+/** The server waits a second longer than the caller, whose error is the clearer one. */
+function timeoutAfter(limitMs: number | undefined): string[] {
+  return limitMs === undefined ? [] : [`statement_timeout = ${Math.ceil(limitMs) + SECOND}`];
 }
 
 async function runQuery(
@@ -145,7 +147,7 @@ async function runQuery(
   const cursor = client.query(
     new Cursor<Cell[]>(sql, [...values], {
       rowMode: 'array',
-      types: { getTypeParser: (type) => PARSERS.get(type) ?? String },
+      types: { getTypeParser: parserOf },
     }),
   );
   const next = async (rows: number): Promise<Batch> => {
@@ -160,7 +162,7 @@ async function runQuery(
   if (!(await unlessAborted(returnsRows(client, cursor), signal))) throw noRows();
   const first = await next(ROWS_AT_FIRST);
   return {
-    columns: first.fields.map((field) => ({ name: field.name, isJson: JSON_TYPES.has(field.dataTypeID) })),
+    columns: first.fields.map((field) => ({ name: field.name, isJson: isJson(field.dataTypeID) })),
     rows: rowsOf(first.rows, async (rows) => (await next(rows)).rows),
   };
 }
@@ -223,22 +225,6 @@ async function* rowsOf(first: Cell[][], next: (rows: number) => Promise<Cell[][]
       Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))),
     );
   }
-}
-
-function asInteger(text: string): Cell {
-  const number = Number(text);
-  return Number.isSafeInteger(number) ? number : BigInt(text);
-}
-
-/** A whole number keeps its digits; a fraction is as exact as on SQLite. */
-function asNumber(text: string): Cell {
-  if (/^-?\d+$/.test(text)) return asInteger(text);
-  return Number.isFinite(Number(text)) ? Number(text) : text;
-}
-
-function asInstant(text: string): Cell {
-  const instant = new Date(text);
-  return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }
 
 /** Missing rights, tables and schemas: here the person's SQL is at fault, not the mirror. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { readCatalogue } from '../../src/database/columns.ts';
-import { EXAMPLES } from '../../src/query/figures/examples.ts';
+import { readExamples } from '../../src/query/figures/examples.ts';
 import { openBounded } from '../../src/query/reads/bounded.ts';
 import { refuseCalledFields } from '../../src/query/reads/fields.ts';
 import { onlyReading } from '../../src/query/reads/guard.ts';
@@ -82,7 +82,9 @@ test('columns after a dot pass: of the mirror, of the statement, and the documen
     for (const sql of [
       ...columns,
       ...documented,
-      ...EXAMPLES.map((example) => example.sql),
+      ...readExamples(Date.now())
+        .flatMap(({ examples }) => examples)
+        .map((example) => example.sql),
       'SELECT c.*, (c).id, c.status, "c"."status" FROM conversations c WHERE c.id = .5::text',
       'SELECT x.inbox_count, x.day_of_week, x."Größe" FROM (SELECT 1 AS inbox_count) x',
       'SELECT x.count, x.max, x.date FROM (SELECT 1.5e3 AS count, 0x1F AS max, 1e-3 AS date) x',

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { messageOf, MirrorError } from '../../core/errors.ts';
+import { readSettingsFile } from './files.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -11,7 +12,7 @@ export function readEnvironment(env: Environment, folder: string): Environment {
   if (!existsSync(file)) return env;
   let bytes: Buffer;
   try {
-    bytes = readFileSync(file);
+    bytes = readSettingsFile(file);
   } catch (error) {
     throw new MirrorError('CONFIG', `Cannot read ${file}: ${messageOf(error)}.`, { cause: error });
   }

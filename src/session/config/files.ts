@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { codeOf } from '../../core/errors.ts';
+import { SECOND } from '../../core/clock.ts';
+import { codeOf, messageOf } from '../../core/errors.ts';
 import type { Environment } from './environment.ts';
 
 /** The text of the file that a variable names, and the path as the variable has it. */
@@ -23,9 +24,9 @@ export function readNamedFile(
   const path = env[name]?.trim() ?? '';
   if (path === '') return null;
   try {
-    return { text: readFileSync(resolve(folder, path), 'utf8'), path };
+    return { text: readSettingsFile(resolve(folder, path)).toString(), path };
   } catch (error) {
-    const cause = codeOf(error) ?? 'unknown error';
+    const cause = codeOf(error) ?? messageOf(error);
     faults.push(
       existsSync(resolve(folder, path))
         ? `${name}: cannot read ${path} (${cause})`
@@ -33,5 +34,73 @@ export function readNamedFile(
             `(${cause}); its value is not shown here`,
     );
     return null;
+  }
+}
+
+/** A pipe must end within this many ms: without a writer it would hold the program for ever. */
+const PATIENCE_MS = 5 * SECOND;
+
+/** A pipe is looked at once in this many ms. */
+const LOOK_MS = 10;
+
+/** No setting and no secret is longer than this many bytes. */
+const MOST_BYTES = 1024 * 1024;
+
+/** What each pipe gave, by its device and inode: it gives its text once, and a process asks again. */
+const pipes = new Map<string, Buffer | Error>();
+
+/**
+ * The bytes of a file of settings or of a secret. It may be a pipe, such as the `/dev/fd/63` of a shell's
+ * `<(…)`; this process then keeps the text.
+ * @throws Error if it cannot be read, or if a pipe does not end in time
+ */
+export function readSettingsFile(path: string, patienceMs = PATIENCE_MS): Buffer {
+  const stats = statSync(path);
+  if (!stats.isFIFO()) return readFileSync(path);
+  const id = `${stats.dev}:${stats.ino}`;
+  let given = pipes.get(id);
+  if (given === undefined) {
+    try {
+      given = readPipe(path, patienceMs);
+    } catch (error) {
+      given = error as Error;
+    }
+    pipes.set(id, given);
+  }
+  if (given instanceof Error) throw given;
+  return given;
+}
+
+/** Reads until the last writer has closed the pipe. A pipe without a first writer looks closed, too. */
+function readPipe(path: string, patienceMs: number): Buffer {
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    const until = performance.now() + patienceMs;
+    while (performance.now() < until && bytes <= MOST_BYTES) {
+      const part = readPart(descriptor);
+      if (part?.length === 0 && bytes > 0) return Buffer.concat(parts);
+      if (part !== null && part.length > 0) {
+        parts.push(part);
+        bytes += part.length;
+      } else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+    }
+    throw new Error(
+      `it is a pipe, and no program has written its text and closed it within ${patienceMs / SECOND} s`,
+    );
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Empty without a writer; null if a writer has written nothing more so far. */
+function readPart(descriptor: number): Buffer | null {
+  const part = Buffer.alloc(4096);
+  try {
+    return part.subarray(0, readSync(descriptor, part));
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN') return null;
+    throw error;
   }
 }

@@ -1,7 +1,11 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
+import { readEnvironment } from '../../../src/session/config/environment.ts';
+import { readSettingsFile } from '../../../src/session/config/files.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
 import { SECRET, testProgram } from '../../support/program.ts';
 import { runOnTerminal } from '../../support/terminal.ts';
@@ -65,6 +69,31 @@ test('a missing file of a secret is described by its folder, an existing one by 
   expect(read('empty')).toThrow('WEBHOOK_SECRET_FILE: empty is empty');
   expect(read('.')).toThrow('WEBHOOK_SECRET_FILE: cannot read . (EISDIR)');
 });
+
+test.runIf(process.platform !== 'win32')(
+  'a pipe gives a key once, and one without a writer is an error',
+  async () => {
+    const folder = temporaryFolder();
+    execFileSync('sh', ['-c', 'mkfifo key .env silent'], { cwd: folder });
+    const write = (name: string, text: string) =>
+      spawn('sh', ['-c', `printf '${text}' > ${name}`], { cwd: folder });
+    const writers = [write('key', SECRET), write('.env', 'INBOX_API_KEY_FILE=key')];
+    const ended = writers.map((writer) => once(writer, 'exit'));
+    for (let times = 0; times < 2; times++)
+      expect(readConfig(readEnvironment({}, folder), folder, { service: false }).key).toBe(SECRET);
+    await Promise.all(ended);
+    const begun = performance.now();
+    for (let times = 0; times < 2; times++)
+      expect(() => readSettingsFile(join(folder, 'silent'), 300)).toThrow(
+        'it is a pipe, and no program has written its text and closed it within 0.3 s',
+      );
+    expect(performance.now() - begun).toBeLessThan(5000);
+    const silent = { INBOX_API_KEY_FILE: 'silent' };
+    expect(() => readConfig(silent, folder, { service: false })).toThrow(
+      'INBOX_API_KEY_FILE: cannot read silent (it is a pipe, and no program',
+    );
+  },
+);
 
 test.each(['environment', '.env', 'file'])(
   'doctor, sync and status mask a key (from: %s) that an address contains',

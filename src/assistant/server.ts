@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { COOKBOOK } from '../query/figures/examples.ts';
 import { openBounded } from '../query/reads/bounded.ts';
 import { describe, type TableDescription } from '../query/tables.ts';
 import { addTools } from './tools.ts';
-
-/** Two folders up from src/assistant, and from dist/assistant. */
-const COOKBOOK = join(import.meta.dirname, '../../docs/sql.md');
 
 const INSTRUCTIONS =
   'A read-only SQL copy of a shared-mailbox service: inboxes, users, tags, conversations (without ' +

@@ -123,8 +123,12 @@ async function growTables(database: Database, inboxId: string): Promise<void> {
   await database.execute('ANALYZE');
 }
 
-/** Statements that read a whole list once a sweep: the rows that no page held, the suspects, the brake. */
-const ONCE_A_SWEEP = /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS (n|live)\b.* FROM \w+\s+WHERE/s;
+/**
+ * Statements that read a whole list once a sweep: the rows that no page held, the suspects, the brake. The
+ * brake also reads the rows of inboxes that went within a day.
+ */
+const ONCE_A_SWEEP =
+  /(NOT IN \(|FROM \()\s*SELECT seen\.value|count\(\*\) AS (n|live)\b.* FROM \w+\s+WHERE|AS covered\s+FROM inboxes/s;
 
 /** Reads the ledger of one hour, or the first row that fits. */
 const FEW =

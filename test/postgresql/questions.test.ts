@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { readCatalogue } from '../../src/database/columns.ts';
 import { readExamples } from '../../src/query/figures/examples.ts';
 import { openBounded } from '../../src/query/reads/bounded.ts';
-import { refuseCalledFields } from '../../src/query/reads/fields.ts';
+import { refuseCalledFields, CONVERTING } from '../../src/query/reads/fields.ts';
 import { onlyReading } from '../../src/query/reads/guard.ts';
 import { openQuestions } from '../../src/query/reads/question.ts';
 import { onServer } from '../support/provider.ts';
@@ -105,9 +105,12 @@ test('a column of the mirror has the name of a function only if that converts a 
        AND proname = ANY ($1::text[]) ORDER BY proname`,
     [names],
   );
-  expect(['host', 'name', 'path', 'timezone']).toEqual(
-    expect.arrayContaining(rows.map(({ proname }) => proname)),
+  expect([...CONVERTING].toSorted()).toEqual(rows.map(({ proname }) => proname));
+  const effects = await client.query(
+    `SELECT proname FROM pg_proc WHERE proname = ANY ($1::text[]) AND provolatile = 'v'`,
+    [[...CONVERTING]],
   );
+  expect(effects.rows).toEqual([]);
 });
 
 const ENDLESS = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;

@@ -317,3 +317,22 @@ describe('the daily views', () => {
     expect(await ask(mirror, `SELECT age_seconds FROM unassigned_age WHERE age_seconds < 0`)).toEqual([]);
   });
 });
+
+test('an interval that begins before the first day of the reports counts only while it lasts', async () => {
+  const { mirror, inboxId, ids } = await lived(1);
+  const count = `SELECT day, conversations, tagged FROM tag_daily WHERE tag_id = 'old' AND conversations <> 0`;
+  // A clock that was ahead at the first sighting can date such an interval.
+  const insert = (from: string, to: string | null): Promise<number> =>
+    mirror.database.execute(
+      `INSERT INTO tag_spans (inbox_id, conversation_id, tag_id, from_at, to_at, is_lower_bound)
+       VALUES ($1, $2, 'old', $3, $4, FALSE)`,
+      inboxId,
+      ids[0],
+      `${from}T00:00:00.000+00:00`,
+      to === null ? null : `${to}T00:00:00.000+00:00`,
+    );
+  await insert('2026-01-01', '2026-01-02');
+  expect(await ask(mirror, count)).toEqual([]);
+  await insert('2026-01-03', null);
+  expect(await ask(mirror, count)).toEqual([{ day: '2026-03-02', conversations: 1, tagged: 0 }]);
+});

@@ -30,7 +30,7 @@ WITH
     SELECT dated.*, MILLISECONDS_BETWEEN(dated.complete_as_of, NOW()) AS age_ms,
       -- The pages of a large account are read over several days: each day more is a day of grace.
       CASE WHEN dated.list = 'conversations' THEN coalesce(
-        (SELECT CAST(value AS INTEGER) - 1 FROM settings WHERE name = 'cover_days'), 0) * 86400000
+        (SELECT CAST(value AS BIGINT) - 1 FROM settings WHERE name = 'cover_days'), 0) * 86400000
         ELSE 0 END AS grace_ms
     FROM dated
   ),

@@ -178,8 +178,8 @@ export class ScheduledSweeps {
   }
 
   /**
-   * Waits before each request of a sweep, and stops the sweep at the end of its turn. A first filling that
-   * has cost more than a day's requests waits for the pace like every other sweep: it may have no end.
+   * Waits before each request of a sweep, and stops the sweep at the end of its turn. A first filling need
+   * not wait for the pace until it has cost a day's requests; fillings that have used up a turn share these.
    */
   #takeFor({ key, first, spent }: DueList, stop: AbortController): () => Promise<void> {
     const { pacer, log, budget } = this.#deps;

@@ -24,7 +24,7 @@ export class FirstCopyWatch {
   readonly #beganAt: number;
   /** The lists that the first copy waits for, by their ids. Empty: it is over. */
   #awaited: ReadonlySet<string>;
-  #turn: Promise<void> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
   #lists = 0;
   #rows = 0;
 
@@ -43,13 +43,13 @@ export class FirstCopyWatch {
   async after(event: PassEvent): Promise<void> {
     if (this.#awaited.size === 0 || event.kind !== 'list-done') return;
     const { report } = event;
-    this.#turn = this.#turn
+    this.#last = this.#last
       .then(() => this.#take(report))
       .catch((error: unknown) => {
         // Debug only: the next operation that needs the database reports its failure.
         this.#deps.log.debug({ cause: messageOf(error) }, 'cannot check whether the first copy is complete');
       });
-    await this.#turn;
+    await this.#last;
   }
 
   async #take({ key, outcome, items }: Extract<PassEvent, { kind: 'list-done' }>['report']): Promise<void> {

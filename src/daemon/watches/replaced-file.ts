@@ -29,8 +29,8 @@ function lost(path: string, database: string): string {
   const happened = `The file ${path} was deleted, replaced or made smaller while the daemon ran.`;
   const why = 'The daemon sends nothing more, because its ledger would be lost.';
   return path === database
-    ? `${happened} ${why} Stop it, make sure that the right mirror is there (a file that was overwritten ` +
-        'in place is none: restore a backup), and start it again.'
+    ? `${happened} ${why} Stop it, make sure that the right mirror is there, and start it again. If the ` +
+        'file was overwritten in place, restore a backup first.'
     : `${happened} ${why} Stop it: it then writes what it still holds into ${database}, unless another ` +
         'program has opened that since. If one has, restore a backup. Then start the daemon again.';
 }

@@ -14,8 +14,8 @@ const WINDOW_MS = DAY;
 
 /**
  * True if deleting these rows must wait for a person (docs/decisions/0010). Counted together: the suspects of
- * all lists of this kind, and what the last 24 hours have deleted without a person's consent, with their
- * inboxes too; for inboxes also the rows that their tombstones would cover.
+ * all lists of this kind, and the rows that the last 24 hours have deleted without a person's consent, singly
+ * or with their inbox; for inboxes also the rows that their tombstones would cover.
  */
 export async function exceedsBrake(
   database: Database,

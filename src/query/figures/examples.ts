@@ -17,6 +17,9 @@ export interface ExampleGroup {
   readonly examples: readonly Example[];
 }
 
+/** The document with the cookbook: three folders up from src/query/figures and from dist/query/figures. */
+export const COOKBOOK = join(import.meta.dirname, '../../../docs/sql.md');
+
 /** A heading of those who ask, or a question with the SQL that follows it first. */
 const PART = /^## Questions of (.+)$|^### (.+)\n(?:(?!^#|^```)[^])*?^```sql\n([^]*?)\n```$/gm;
 
@@ -25,16 +28,18 @@ const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00/g;
 /** An id, or the tag of the cookbook. */
 const ITEM = /'(?:\d{4,}|Urgent)'/;
 
+let text: string | undefined;
+
 /**
  * The questions of the cookbook in docs/sql.md, by who asks them. An instant in their SQL becomes a day
  * before `now` (epoch ms).
  */
 export function readExamples(now: number): ExampleGroup[] {
-  const [, cookbook = ''] = readFileSync(DOCUMENT, 'utf8').split(/^# Cookbook$/m);
+  const [, cookbook = ''] = (text ??= readFileSync(COOKBOOK, 'utf8')).split(/^# Cookbook$/m);
   const groups: { who: string; examples: Example[] }[] = [];
-  for (const [, who, question = '', text = ''] of cookbook.matchAll(PART)) {
+  for (const [, who, question = '', sql = ''] of cookbook.matchAll(PART)) {
     if (who !== undefined) groups.push({ who: who.replace(/^a/, 'A'), examples: [] });
-    else groups.at(-1)?.examples.push({ question, ...asked(text, now) });
+    else groups.at(-1)?.examples.push({ question, ...asked(sql, now) });
   }
   return groups;
 }
@@ -44,5 +49,3 @@ function asked(text: string, now: number): Pick<Example, 'sql' | 'yours'> {
   if (ITEM.test(text)) return { sql, yours: 'Put your own id or name into its quotes.' };
   return { sql, yours: sql === text ? null : 'Its time is a day ago; set your own.' };
 }
-
-const DOCUMENT = join(import.meta.dirname, '../../../docs/sql.md');

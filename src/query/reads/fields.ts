@@ -3,7 +3,7 @@ import type { BoundedRead } from './bounded.ts';
 import { isAllowed, refusal } from './guard.ts';
 
 /** Columns of the mirror that have the name of a function: on PostgreSQL these four only convert a value. */
-const COLUMNS: ReadonlySet<string> = new Set(['host', 'name', 'path', 'timezone']);
+export const CONVERTING: ReadonlySet<string> = new Set(['host', 'name', 'path', 'timezone']);
 
 /**
  * Refuses a statement that calls a function of the PostgreSQL server by the notation of a field: there `x.f`
@@ -35,7 +35,7 @@ function fieldsIn(tokens: readonly SqlToken[]): Map<string, string> {
   for (const [index, token] of tokens.entries()) {
     if (tokens[index - 1]?.text !== '.' || token.text === '*' || /^\d/.test(token.text)) continue;
     const name = nameOf(token).replaceAll('""', '"');
-    if (!isAllowed(name) && !COLUMNS.has(name) && !fields.has(name))
+    if (!isAllowed(name) && !CONVERTING.has(name) && !fields.has(name))
       fields.set(name, token.text.slice(0, 40));
   }
   return fields;

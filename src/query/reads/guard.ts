@@ -90,7 +90,7 @@ function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
   const gaps = gapsOf(text, tokens);
   if (gaps.some((gap) => /\/\*(?:(?!\*\/)[^])*\/\*/.test(gap)))
     throw refusal('A comment inside a comment', 'Leave it out');
-  // PostgreSQL reads each of these as a letter, and a digit after it as a part of the name.
+  // PostgreSQL reads a character beyond ASCII as a letter, and a digit after it as a part of the name.
   const strange = /[^\0-\x7F]/u.exec(
     [
       ...gaps.map((gap) => gap.replaceAll(/--[^\n]*|\/\*[^]*?\*\//g, '')),

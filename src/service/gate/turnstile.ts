@@ -48,7 +48,10 @@ export interface TurnstileOptions {
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
   readonly key: () => string;
-  /** Called for each request, after the ledger has recorded it and before it leaves. */
+  /**
+   * Called after the ledger has recorded a request and before it leaves. If its slot is old by then, it is
+   * withdrawn: the caller has counted one too many.
+   */
   readonly onGranted?: () => void;
   /** Called whenever a request waits for the end of a pause. */
   readonly onPaused?: (cause: string, until: Date) => void;
@@ -224,7 +227,7 @@ export class Turnstile {
         // The caller's record may wait for a lock: the slot can grow old meanwhile.
         if (!isOld()) this.#options.onGranted?.();
         if (isOld()) {
-          // Others may send at any moment. If it were kept, a slow database would spend the budget unsent.
+          // Another process may send now. With slots that are kept, a slow database spends the budget unsent.
           this.#fillAt = 0;
           await ledger.withdraw(grant.id);
           late += 1;

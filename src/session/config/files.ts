@@ -43,10 +43,13 @@ const PATIENCE_MS = 5 * SECOND;
 /** A pipe is looked at once in this many ms. */
 const LOOK_MS = 10;
 
-/** No setting and no secret is longer than this many bytes. */
+/** At most this many bytes are read from a pipe. */
 const MOST_BYTES = 1024 * 1024;
 
-/** What each pipe gave, by its device and inode: it gives its text once, and a process asks again. */
+/**
+ * The bytes or the error of each pipe, by device and inode: a pipe gives its text once, and a process asks
+ * again.
+ */
 const pipes = new Map<string, Buffer | Error>();
 
 /**
@@ -78,12 +81,14 @@ function readPipe(path: string, patienceMs: number): Buffer {
     const parts: Buffer[] = [];
     let bytes = 0;
     const until = performance.now() + patienceMs;
-    while (performance.now() < until && bytes <= MOST_BYTES) {
+    while (performance.now() < until) {
       const part = readPart(descriptor);
       if (part?.length === 0 && bytes > 0) return Buffer.concat(parts);
       if (part !== null && part.length > 0) {
         parts.push(part);
         bytes += part.length;
+        if (bytes > MOST_BYTES)
+          throw new Error('it is a pipe with more than 1 MB; settings and secrets are shorter');
       } else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
     }
     throw new Error(

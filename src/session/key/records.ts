@@ -128,8 +128,8 @@ export class KeyRecords {
 const LONGEST_WAIT_MS = 500;
 
 /**
- * A lock that is older than this many ms belongs to a process that has died. So does one from the future: the
- * clock was set back since.
+ * A lock that is more than this many ms old, or from the future because the clock was set back, belongs to a
+ * process that has died.
  */
 const STALE_MS = SECOND;
 

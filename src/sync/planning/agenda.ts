@@ -7,7 +7,7 @@ import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { isDue, restsUntil } from './due.ts';
-import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnOf } from './planner.ts';
+import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
@@ -37,7 +37,7 @@ export interface DueList {
   readonly key: ListKey;
   /** Requests that its sweep will still cost; 1 for a list of unknown length. */
   readonly requests: number;
-  /** No sweep of it was ever complete: up to a day's requests of its filling do not wait for the pace. */
+  /** No sweep of it was ever complete: its first requests do not wait for the pace (`daemon/sweeps`). */
   readonly first: boolean;
   /** Requests that walks have cost since it was last complete. */
   readonly spent: number;
@@ -68,11 +68,11 @@ export async function readAgenda(
     const failed = await mirror.sweeps.failedWalks(key, latest);
     const rest = restsUntil(key, latest, failed, { budget, readsPages });
     if (isBusy(key) || !isDue(latest, since, rest, now)) continue;
-    const spent = (openAndComplete(latest).open?.pages ?? 0) + (failed?.requests ?? 0);
+    const spent = spentOn(latest, failed);
     candidates.push({
       ...(await candidateOf(mirror, key, latest, budget, now)),
       spent,
-      turns: Math.floor(spent / turnOf(budget)),
+      turns: turnsOf(spent, budget),
     });
   }
   return inOrder(candidates).map((candidate) => ({
@@ -83,6 +83,14 @@ export async function readAgenda(
     small: isSmall(candidate, budget),
     worn: candidate.turns > 0,
   }));
+}
+
+/** Requests that the walks of a list have cost since it was last complete. */
+export function spentOn(
+  latest: readonly LatestSweep[],
+  failed: { readonly requests: number } | null,
+): number {
+  return (openAndComplete(latest).open?.pages ?? 0) + (failed?.requests ?? 0);
 }
 
 /**

@@ -24,7 +24,7 @@ const FARTHEST_MS = 41 * 366 * DAY;
 /** Each schedule remembers the answers of its last 64 searches. */
 const REMEMBERED = 64;
 
-/** It remembers so many slots by the slot before: the forecasts walk along some hundreds again and again. */
+/** At most this many slots are remembered by the slot before: forecasts walk along the same hundreds. */
 const MOST_LINKED = 1000;
 
 /**

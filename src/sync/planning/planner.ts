@@ -72,6 +72,11 @@ export function turnOf(budget: Pick<Budget, 'perDay' | 'reserved'>): number {
   return Math.max(1, Math.ceil(scheduledCap(budget) / PLACES));
 }
 
+/** Turns that a list has used up. @param spent requests that its walks have cost since it was complete */
+export function turnsOf(spent: number, budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return Math.floor(spent / turnOf(budget));
+}
+
 /** Changed rows an hour: the mean of the Gamma posterior; old observations weigh exponentially less. */
 export function changeRate(list: ListName, observations: readonly Observation[]): number {
   let { changes, hours } = PRIOR[list];
@@ -94,8 +99,8 @@ export function urgency({ key, ageHours, cost, rate }: Candidate): number {
 }
 
 /**
- * The planner: the order in which candidates begin. Fewer turns are first, then the greatest index; of the
- * overdue, the oldest.
+ * The planner: the order in which candidates begin. Lists with fewer turns come first, then those with the
+ * greatest index; of the overdue, the oldest.
  * Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
  */
 export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[] {

@@ -3,9 +3,16 @@ import { HOUR, SECOND } from '../../core/clock.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
-import { type AgendaMirror, type DueList, readAgenda, remainingCost, sweepableLists } from './agenda.ts';
+import {
+  type AgendaMirror,
+  type DueList,
+  readAgenda,
+  remainingCost,
+  spentOn,
+  sweepableLists,
+} from './agenda.ts';
 import { EVEN, paceOf, supplyOf } from './pace.ts';
-import { isSmall, mayBegin, turnOf } from './planner.ts';
+import { isSmall, mayBegin, turnsOf } from './planner.ts';
 
 /** Lists that are due, but wait for a place. The first of them begins at about `until`. */
 export interface Waiting {
@@ -50,13 +57,14 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
     if (open?.state !== 'running') continue;
     const cost = remainingCost(latest, budget);
     const ageHours = complete === undefined ? Number.POSITIVE_INFINITY : 0;
+    const spent = spentOn(latest, await mirror.sweeps.failedWalks(key, latest));
     running.push({
       key,
       requests: cost,
       first: complete === undefined,
-      spent: open.pages,
+      spent,
       small: isSmall({ key, ageHours, cost }, budget),
-      worn: open.pages >= turnOf(budget),
+      worn: turnsOf(spent, budget) > 0,
     });
   }
   return running;

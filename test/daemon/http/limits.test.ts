@@ -105,7 +105,7 @@ test('/changes reads the database for one request at a time, and not for a clien
   const [leaver] = await idle(all, 1, '127.0.0.1');
   leaver?.write('GET /changes HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
   const [last] = await crowd(all, 1, '127.0.0.1');
-  expect(reads()).toBe(1);
+  await expect.poll(reads).toBe(1);
   leaver?.destroy();
   await once(leaver!, 'close');
   await all.ask('/healthz');

@@ -1,7 +1,10 @@
 -- Adds up `events` (inbox_id, $1, from_at, to_at, n1 to n4) day by day: n1 and n2 raise a count from
 -- `from_at` until `to_at`, n3 and n4 are numbers of the day of `from_at`. Needs the part `known`.
   placed AS MATERIALIZED (
-    SELECT inbox_id, $1, DAY_OF(from_at) AS from_day, DAY_OF(to_at) AS to_day, n1, n2, n3, n4 FROM events
+    -- A clock that was ahead can date an interval before the first day.
+    SELECT inbox_id, $1, coalesce(DAY_OF(from_at), '0001-01-01') AS from_day,
+      CASE WHEN to_at IS NOT NULL THEN coalesce(DAY_OF(to_at), '0001-01-01') END AS to_day, n1, n2, n3, n4
+    FROM events
   ),
   -- Many intervals end on the day on which they begin. They change no count, so they are not sorted.
   dated AS (

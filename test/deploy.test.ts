@@ -162,15 +162,15 @@ describe('deploy/', () => {
 });
 
 test('package, image and systemd copy all have the files that the program reads at run time', () => {
-  const { files } = JSON.parse(read('package.json')) as { files: string[] };
-  const packed = files.filter((path) => path.startsWith('prisma/'));
+  const { files: parts } = JSON.parse(read('package.json')) as { files: string[] };
+  const packed = parts.filter((path) => path.startsWith('prisma/'));
   expect(packed).toContain('prisma/views');
   const image = namesIn('deploy/docker/Dockerfile', /^COPY (prisma\/\w+) /gm);
   const [, copied] = /^sudo cp -r (prisma.*) \S+$/m.exec(read('docs/deploy.md')) ?? [];
   expect(image).toEqual(packed);
   expect(copied?.split(' ')).toEqual(packed);
   // The cookbook's questions on the page Ask.
-  expect(files).toContain('docs');
+  expect(parts).toContain('docs');
   expect(read('deploy/docker/Dockerfile')).toMatch(/^COPY docs\/sql\.md docs\/sql\.md$/m);
   expect(read('docs/deploy.md')).toMatch(/^sudo cp docs\/sql\.md \/opt\/inbox-mirror\/docs\/$/m);
 });

@@ -28,14 +28,14 @@ const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00/g;
 /** An id, or the tag of the cookbook. */
 const ITEM = /'(?:\d{4,}|Urgent)'/;
 
-let text: string | undefined;
+let document: string | undefined;
 
 /**
  * The questions of the cookbook in docs/sql.md, by who asks them. An instant in their SQL becomes a day
  * before `now` (epoch ms).
  */
 export function readExamples(now: number): ExampleGroup[] {
-  const [, cookbook = ''] = (text ??= readFileSync(COOKBOOK, 'utf8')).split(/^# Cookbook$/m);
+  const [, cookbook = ''] = (document ??= readFileSync(COOKBOOK, 'utf8')).split(/^# Cookbook$/m);
   const groups: { who: string; examples: Example[] }[] = [];
   for (const [, who, question = '', sql = ''] of cookbook.matchAll(PART)) {
     if (who !== undefined) groups.push({ who: who.replace(/^a/, 'A'), examples: [] });

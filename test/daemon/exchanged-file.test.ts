@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
@@ -118,4 +118,19 @@ test('a file that is cut in place counts as lost and keeps its log; one that gro
   expect(database.lostFile()).toBe(path);
   expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
   writeFileSync(path, bytes);
+});
+
+test('a file that is exchanged behind a link loses the old log too', async () => {
+  const folder = temporaryFolder();
+  const [file, link] = [join(folder, 'real.db'), join(folder, 'link.db')];
+  await (await openDatabase(`file:${file}`)).close();
+  symlinkSync(file, link);
+  const database = await openDatabase(`file:${link}`);
+  await database.execute(`INSERT INTO settings (name, value) VALUES ('a', '1')`);
+  await database.execute(`VACUUM INTO '${file}.backup'`);
+  expect(await database.bytes()).toBeGreaterThan(statSync(file).size);
+  renameSync(`${file}.backup`, file);
+  expect(database.lostFile()).toBe(link);
+  expect([existsSync(`${file}-wal`), existsSync(`${file}-shm`)]).toEqual([false, false]);
+  await database.close();
 });

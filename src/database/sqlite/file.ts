@@ -1,4 +1,14 @@
-import { accessSync, chmodSync, closeSync, constants, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, MirrorError } from '../../core/errors.ts';
 
@@ -9,7 +19,12 @@ export function sqlitePath(url: string): string {
 
 /** Bytes on disk of the mirror's file and of its write-ahead log; 0 if neither exists. */
 export function databaseBytes(path: string): number {
-  return sizeOf(path) + sizeOf(`${path}-wal`);
+  return sizeOf(path) + sizeOf(`${targetOf(path)}-wal`);
+}
+
+/** The file behind a link, or the path itself. SQLite keeps the side files beside that file. */
+function targetOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 function sizeOf(path: string): number {
@@ -25,15 +40,16 @@ export interface OpenFiles {
    * The path of the first file that was deleted or replaced since, or of the database if it became smaller;
    * null if there is none. If the database was replaced, the side files are deleted, provided that they are
    * the old ones: SQLite would read the old log into the new database. A smaller one keeps them: a person may
-   * have run VACUUM.
+   * have run VACUUM. So does a link that leads to another file: the old one still exists.
    */
   lost(): string | null;
 }
 
 /** Remembers the files of a database that is open in WAL mode. */
 export function rememberFiles(path: string): OpenFiles {
+  const target = targetOf(path);
   const opened = new Map(
-    [path, ...SIDE_FILES.map((side) => path + side)].map((file) => [file, identity(file)]),
+    [path, target, ...SIDE_FILES.map((side) => target + side)].map((file) => [file, identity(file)]),
   );
   const isLost = (file: string): boolean => identity(file) !== opened.get(file);
   // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
@@ -41,8 +57,8 @@ export function rememberFiles(path: string): OpenFiles {
   let largest = sizeOf(path);
   return {
     lost() {
-      if (isLost(path)) {
-        for (const side of SIDE_FILES) if (!isLost(path + side)) rmSync(path + side, { force: true });
+      if (isLost(target)) {
+        for (const side of SIDE_FILES) if (!isLost(target + side)) rmSync(target + side, { force: true });
         return path;
       }
       const size = sizeOf(path);

@@ -43,6 +43,9 @@ export interface PageRequest {
  */
 const LONGEST_TOKEN = 8192;
 
+/** A page has at most this many rows, or ten times as many as requested: some services ignore `limit`. */
+const MOST_ROWS = 10_000;
+
 /**
  * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
  * A missing or empty `next_page` is the end of a list on a page with fewer rows than requested, and on every
@@ -63,6 +66,12 @@ export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAn
         `but got ${describeShape(body)}`,
     );
   }
+  const mostRows = Math.max(MOST_ROWS, 10 * limit);
+  if (rows.length > mostRows)
+    throw new MirrorError(
+      'BAD_ANSWER',
+      `the page has ${thousands(rows.length)} rows, and at most ${thousands(mostRows)} are read`,
+    );
   const next = pagination['next_page'];
   const canEnd = !isFirst || rows.length < limit;
   if (next === null || ((next === undefined || next === '') && canEnd)) return { rows, next: null };
@@ -99,6 +108,9 @@ export function readObject(body: unknown): unknown {
 /** At most this many characters of the service's own words in a message. */
 const MOST_WORDS = 200;
 
+/** The title of a page is looked for in so many characters. */
+const LONGEST_HEAD = 65_536;
+
 /**
  * The service's own words in an error body: the message of form A or B (spec §7), a plain text, or the title
  * of a page. On one line, without a final full stop. Null if there are none.
@@ -109,7 +121,7 @@ export function readErrorMessage(body: string): string | null {
 }
 
 function wordsOf(text: string): string {
-  if (text.startsWith('<')) return /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
+  if (text.startsWith('<')) return /<title[^<>]*>([^<]*)/i.exec(text.slice(0, LONGEST_HEAD))?.[1] ?? '';
   try {
     const object = asObject(parseExact(text));
     const errors = object?.['errors'];

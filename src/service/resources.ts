@@ -1,5 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import { z } from 'zod';
+import { plural } from '../core/humanize.ts';
 import { canonicalJson, isExactNumber } from '../core/json.ts';
 import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
 import { flawOf, storablePart } from './flaws.ts';
@@ -21,6 +22,9 @@ const text = z
   .max(LONGEST_TEXT, 'is too long')
   .nullish()
   .transform((value) => value ?? null);
+
+/** A conversation with more tags is a reject. */
+const MOST_TAGS = 1000;
 
 /** At most 250 characters: an index holds two statuses of a change, and PostgreSQL allows it 2,700 bytes. */
 const LONGEST_STATUS = 250;
@@ -85,7 +89,12 @@ const conversation = z.looseObject({
   status,
   // Unassigned: null, a missing field, an empty object in any form, or a null id (docs/service.md).
   assignee: maybeObject({ assignee_type: text, assignee_id: maybeId }),
-  tag_ids: z.array(id, 'is not an array').nullish(),
+  // A longer list is not looked into: it would give a fault for each of its entries.
+  tag_ids: z
+    .array(z.unknown(), 'is not an array')
+    .max(MOST_TAGS, 'has too many entries')
+    .pipe(z.array(id))
+    .nullish(),
   gmail_thread_id: text,
   private_permalink: text,
 });
@@ -150,12 +159,17 @@ function pick(list: ListName, row: Record<string, unknown>): Columns {
   );
 }
 
-function explain(error: z.ZodError): string {
-  return error.issues
+/** At most this many faults of a row are named. */
+const MOST_FAULTS = 5;
+
+function explain({ issues }: z.ZodError): string {
+  const named = issues
+    .slice(0, MOST_FAULTS)
     .map(({ path, message }) =>
       path.length === 0 ? 'the row is not an object' : `${path.join('.')} ${message}`,
-    )
-    .join('; ');
+    );
+  const more = issues.length - named.length;
+  return [...named, ...(more > 0 ? [`and ${plural(more, 'more fault')}`] : [])].join('; ');
 }
 
 /** A row that cannot be read: the reason, and its JSON without the fields that may not be stored. */

@@ -20,7 +20,7 @@ const NO_PROOF = {
   'not-returned': 'the service does not return a row by its id that its list shows',
   'no-other-row':
     'the service lists no other row of this kind, so that nothing shows whether it returns rows by ' +
-    'their id; a sync with --accept-deletes deletes them',
+    'their id; a resync with --accept-deletes deletes them',
 };
 
 interface Settling extends SweepOptions {

@@ -39,6 +39,25 @@ test.each<[unknown, string]>([
   expect(() => readList(body, FIRST)).not.toThrow('Jane');
 });
 
+test('readList rejects a page of more rows than any service sends', () => {
+  const page = (rows: number): unknown => ({
+    results: Array.from({ length: rows }, () => 0),
+    pagination: { next_page: null },
+  });
+  expect(readList(page(10_000), FIRST).rows).toHaveLength(10_000);
+  expect(() => readList(page(10_001), FIRST)).toThrow(
+    'the page has 10,001 rows, and at most 10,000 are read',
+  );
+});
+
+test('readErrorMessage reads the title of any page in milliseconds', () => {
+  expect(readErrorMessage('<html><title lang="en">Out of order</title></html>')).toBe('Out of order');
+  const begun = performance.now();
+  expect(readErrorMessage('<title'.repeat(100_000))).toBeNull();
+  // It took minutes.
+  expect(performance.now() - begun).toBeLessThan(5000);
+});
+
 test.each<[unknown, string]>([
   [5, 'a number'],
   [{ token: 'secret' }, 'an object with "token"'],

@@ -268,3 +268,14 @@ test('readRows never throws, whatever the JSON', () => {
     }),
   );
 });
+
+test('a row with very many faults names a few, and a list of tags without measure is not looked into', () => {
+  const reasonOf = (tags: unknown[]): string | undefined =>
+    readRows('conversations', [{ id: '1', tag_ids: tags }], { storePublicPermalink: false }).rejects[0]
+      ?.reason;
+  expect(reasonOf(Array.from({ length: 1001 }, () => ''))).toBe('tag_ids has too many entries');
+  expect(reasonOf(Array.from({ length: 900 }, () => ''))).toMatch(
+    /^(tag_ids\.\d .+; ){5}and 895 more faults$/,
+  );
+  expect(reasonOf(Array.from({ length: 1000 }, (_, nth) => nth + 1))).toBeUndefined();
+});

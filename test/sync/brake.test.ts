@@ -14,6 +14,7 @@ import {
   tampered,
 } from '../support/rows.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
+import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const synced = (options: MirrorOptions = {}): Promise<TestMirror> => syncedMirror(100, options);
@@ -75,6 +76,32 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     mirror.clock.advance(HOUR);
     expect(await remove(6)).toEqual({ deleted: 6, held: 0 });
     await expectEqualToService(mirror);
+  });
+
+  test('counts all deletions of a day, although a person accepted some in the first sweep of the list', async () => {
+    const mirror = await quickMirror({ goneAfterMs: 0, pageSize: 50, sandbox: { conversations: [300] } });
+    const { sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    const stop = new AbortController();
+    sandbox.script(({ path }) => {
+      if (path.includes('/conversations?') && path.includes('next_page')) stop.abort();
+      return undefined;
+    });
+    await mirror.sync({}, stop.signal);
+    sandbox.script(undefined);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    await mirror.sync(ACCEPTED);
+    await mirror.sync(ACCEPTED);
+    expect(await count(mirror.database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(30);
+    expect(await count(mirror.database, `changes WHERE field = 'presence'`)).toBe(0);
+    for (const [many, held] of [
+      [20, 0],
+      [10, 10],
+    ] as const) {
+      mirror.clock.advance(HOUR);
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many));
+      expect(reportOn(await syncTwice(mirror), 'conversations')).toMatchObject({ held });
+    }
   });
 
   test('is one that deletes an inbox with so many rows', async () => {

@@ -42,18 +42,18 @@ async function deletedLately(database: Database, list: ListName, now: number): P
   return list === 'inboxes' ? singly : singly + (await coveredLately(database, list, now));
 }
 
+/** SQL: a person has accepted the deletions of the sweep that saw a change. */
+const IS_ACCEPTED = 'EXISTS (SELECT 1 FROM sweeps WHERE sweeps.id = changes.sweep_id AND sweeps.accepted)';
+
 async function deletedSingly(database: Database, list: ListName, now: number): Promise<number> {
-  const [row] = await database.query<{ deleted: number; accepted: number }>(
-    `SELECT
-       (SELECT count(*) FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
-          WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}'
-          AND new_value = '${MISSING}') AS deleted,
-       (SELECT CAST(COALESCE(sum(deleted), 0) AS INTEGER) FROM sweeps
-        WHERE list = $1 AND heartbeat_at > $2 AND accepted) AS accepted`,
+  const [row] = await database.query<{ deleted: number }>(
+    `SELECT count(*) AS deleted FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
+     WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}' AND new_value = '${MISSING}'
+       AND NOT ${IS_ACCEPTED}`,
     list,
     iso(now - WINDOW_MS),
   );
-  return Math.max(0, (row?.deleted ?? 0) - (row?.accepted ?? 0));
+  return row?.deleted ?? 0;
 }
 
 /**
@@ -66,9 +66,9 @@ async function coveredLately(database: Database, list: ListName, now: number): P
      FROM inboxes JOIN ${TABLES[list]} AS items
        ON items.inbox_id = inboxes.id AND items.deleted_at = inboxes.deleted_at
      WHERE inboxes.deleted_at > $1 AND NOT EXISTS (
-       SELECT 1 FROM changes JOIN sweeps ON sweeps.id = changes.sweep_id
+       SELECT 1 FROM changes
        WHERE changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = inboxes.id
-         AND changes.observed_at = inboxes.deleted_at AND sweeps.accepted)`,
+         AND changes.observed_at = inboxes.deleted_at AND ${IS_ACCEPTED})`,
     iso(now - WINDOW_MS),
   );
   return row?.covered ?? 0;

@@ -84,8 +84,7 @@ export function onlyReading(sql: string): string {
  * string here must be one there.
  */
 function refuseAmbiguous(text: string, tokens: readonly SqlToken[]): void {
-  // oxlint-disable-next-line no-control-regex
-  const control = /[\u0000-\u0008\u000B-\u001F\u007F]/.exec(text);
+  const control = /[\p{Cc}--[\t\n]]/v.exec(text);
   if (control !== null) throw refusal('A control character', 'Leave it out');
   const gaps = gapsOf(text, tokens);
   if (gaps.some((gap) => /\/\*(?:(?!\*\/)[^])*\/\*/.test(gap)))

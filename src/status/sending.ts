@@ -9,7 +9,7 @@ export interface Standstill {
   readonly until: Date | null;
   /** The rest of a sentence that begins with "stopped until 14:41": `after 3 answers 429`. */
   readonly why: string;
-  /** What the service or the network said; empty if nothing. */
+  /** The words of the service or the network; empty if there are none. */
   readonly cause: string;
 }
 
@@ -42,16 +42,25 @@ export function standstillOf(
   return { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
 }
 
+/** One word: whether requests leave. */
+export function sendingWord(standstill: Standstill | null): 'flowing' | 'stopped' {
+  return standstill === null ? 'flowing' : 'stopped';
+}
+
 /** `flowing`, or `stopped until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
 export function sendingWords(standstill: Standstill | null, now: number, timeZone: string): string {
-  if (standstill === null) return 'flowing';
-  const { until, why } = standstill;
-  if (until === null) return `stopped ${why}`;
+  const word = sendingWord(standstill);
+  return standstill === null ? word : `${word} ${untilWords(standstill, now, timeZone)}`;
+}
+
+/** `until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
+export function untilWords({ until, why }: Standstill, now: number, timeZone: string): string {
+  if (until === null) return why;
   const ms = until.getTime() - now;
   // A time of day has no seconds.
   const end =
     ms < MINUTE ? `for ${duration(ms)}` : `until ${clockTime(until, now, timeZone)}, in ${duration(ms)}`;
-  return `stopped ${end}, ${why}`;
+  return `${end}, ${why}`;
 }
 
 /** The later of a planned time and the end of a standstill, epoch ms; Infinity: it waits for a person. */

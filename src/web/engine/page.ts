@@ -5,7 +5,7 @@ import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
 import { isTelling } from '../../status/delay.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { sendingWords, standstillOf } from '../../status/sending.ts';
+import { sendingWord, standstillOf, untilWords } from '../../status/sending.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section } from '../frame/layout.ts';
@@ -67,7 +67,7 @@ function troublesSection(status: WholeStatus, moment: Moment): Html {
 
 function totals(status: WholeStatus, moment: Moment): Html {
   const { budget, sent, delay, judged, leaseHeld, lease } = status;
-  const [sending, ...until] = sendingWords(standstillOf(status), moment.now, moment.timezone).split(' ');
+  const standstill = standstillOf(status);
   const fresh = judged.filter(({ freshness }) => freshness === 'fresh').length;
   const figures = [
     [
@@ -79,8 +79,8 @@ function totals(status: WholeStatus, moment: Moment): Html {
     ['Fresh lists', `${fresh} of ${judged.length}`, ''],
     [
       'Requests now',
-      sending ?? '',
-      html`${until.join(' ')}${until.length > 0 && '; '}${
+      sendingWord(standstill),
+      html`${standstill !== null && `${untilWords(standstill, moment.now, moment.timezone)}; `}${
         leaseHeld && lease !== null
           ? html`written by <code>${lease.command}</code> on ${lease.host} for
               ${lasting(lease.acquiredAt, moment)}`

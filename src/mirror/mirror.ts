@@ -185,6 +185,7 @@ export interface Writer extends Mirror {
 
 /** The mirror in an open database. Closing the mirror closes the database. */
 export function openMirror(database: Database): Mirror {
+  const [history, names] = [new History(database), new Names(database)];
   return {
     name: database.name,
     provider: database.dialect.provider,
@@ -199,9 +200,9 @@ export function openMirror(database: Database): Mirror {
     schedules: new ScheduleReader(database),
     orders: new Orders(database),
     orderSweeps: new OrderSweeps(database),
-    history: new History(database),
-    names: new Names(database),
-    feed: new Feed(new History(database), new Names(database)),
+    history,
+    names,
+    feed: new Feed(history, names),
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     credit: () => readCredit(database),

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
-import { EXIT, MirrorError } from '../../core/errors.ts';
+import { EXIT, isMirrorError, MirrorError } from '../../core/errors.ts';
 import { harmless, type Io, printJson, printLine } from '../../session/terminal.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { jsonOption, type Runner } from '../options.ts';
@@ -81,7 +81,9 @@ async function readStatus(io: Io): Promise<WholeStatus> {
     if (!judged.daemonRuns) {
       const crons = cronsOf(config.schedules, config.timezone);
       // An account that may only read prints the status all the same: the view keeps the slots that it has.
-      await mirror.keepSlots(crons, clock.now()).catch(() => undefined);
+      await mirror.keepSlots(crons, clock.now()).catch((error: unknown) => {
+        if (!isMirrorError(error, 'DATABASE')) throw error;
+      });
     }
     return await readDetails(mirror, config, judged);
   } finally {

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
-import { isComplete, type PassEvent } from '../../sync/events.ts';
+import { isComplete, type ListReport, type PassEvent } from '../../sync/events.ts';
 import { type PlanningMirror, sweepableLists } from '../../sync/planning/agenda.ts';
 import type { Load } from '../../sync/planning/load.ts';
 
@@ -52,7 +52,7 @@ export class FirstCopyWatch {
     await this.#last;
   }
 
-  async #take({ key, outcome, items }: Extract<PassEvent, { kind: 'list-done' }>['report']): Promise<void> {
+  async #take({ key, outcome, items }: ListReport): Promise<void> {
     if (this.#awaited.size === 0) return;
     if (outcome === 'complete') {
       this.#lists += 1;

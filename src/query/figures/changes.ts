@@ -19,7 +19,7 @@ export interface ChangeRow {
   /** The name of the user or tag whose id is the value. */
   readonly old_name: string | null;
   readonly new_name: string | null;
-  /** What a conversation that appeared was seen with; null: not a conversation, or not known. */
+  /** Status and assignee of a conversation that appears here; null: it is another change, or unknown. */
   readonly seen_status: string | null;
   readonly seen_assignee_id: string | null;
   readonly seen_assignee: string | null;

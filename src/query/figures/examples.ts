@@ -7,7 +7,7 @@ import { iso } from '../../database/instants.ts';
 export interface Example {
   readonly question: string;
   readonly sql: string;
-  /** What a person replaces in the SQL by something of their own; null: nothing. */
+  /** A sentence that asks a person to put a value of their own into the SQL; null: none is needed. */
   readonly yours: string | null;
 }
 

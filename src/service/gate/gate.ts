@@ -142,7 +142,7 @@ class LedgerGate implements Gate {
   ): Promise<void> {
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
-    if (kind === 'throttled') await this.#turnstile.throwIfLongPause(clock.now());
+    if (kind === 'throttled') await this.#turnstile.meetPause(clock.now());
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
     const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;

@@ -187,10 +187,10 @@ export class Turnstile {
   }
 
   /**
-   * Reports a pause that the caller is to wait out.
+   * Reports a short pause, which the caller waits out.
    * @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs`
    */
-  async throwIfLongPause(now: number): Promise<void> {
+  async meetPause(now: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
     const state = await ledger.gateState();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
@@ -249,7 +249,7 @@ export class Turnstile {
         continue;
       }
       if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
-      if (grant.because === 'pause') await this.throwIfLongPause(now);
+      if (grant.because === 'pause') await this.meetPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
   }
@@ -273,7 +273,7 @@ export class Turnstile {
     if (left > 0) return;
     const { refusedKey, cause } = await ledger.gateState();
     if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
-    await this.throwIfLongPause(now);
+    await this.meetPause(now);
     throw this.#budgetSpent(cap, freesInMs, now);
   }
 

@@ -56,7 +56,7 @@ export function changeWords(change: ChangeRow): Html {
   return html`${FIELDS[field] ?? field} from ${valueText(from)} to ${valueText(to)}`;
 }
 
-/** What an item that appeared or returned was seen with: `first seen: open, assigned to Elif Okafor`. */
+/** The first sight of an item that appeared or returned: `first seen: open, assigned to Elif Okafor`. */
 function sightWords(change: ChangeRow): Html {
   const { list, seen_status: status, seen_assignee: name, seen_assignee_id: id } = change;
   const event = change.previously_seen_at === null ? 'first seen' : 'is back';

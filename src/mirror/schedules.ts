@@ -3,7 +3,7 @@ import type { Sql } from '../database/database.ts';
 import { iso, isoOrNull } from '../database/instants.ts';
 import type { FencedDatabase } from './lease.ts';
 
-/** The schedule of one kind of list, and its last two slots. */
+/** The schedule of one kind of list, and the slots before and after now. */
 export interface Schedule {
   readonly list: ListName;
   readonly expression: string;
@@ -12,8 +12,6 @@ export interface Schedule {
   readonly nextAt: Date;
   /** The latest slot that has passed: a list that was not read since then is due. */
   readonly dueSince: Date | null;
-  /** The slot before that one: a list that was not complete since then is stale. */
-  readonly dueBefore: Date | null;
 }
 
 /** Reads the schedules as the daemon or the last `sync` recorded them. */
@@ -31,14 +29,8 @@ export class ScheduleReader {
       timezone: string;
       next_at: Date;
       due_since: Date | null;
-      due_before: Date | null;
-    }>(`SELECT list, expression, timezone, next_at, due_since, due_before FROM schedules`);
-    return rows.map(({ next_at, due_since, due_before, ...row }) => ({
-      ...row,
-      nextAt: next_at,
-      dueSince: due_since,
-      dueBefore: due_before,
-    }));
+    }>(`SELECT list, expression, timezone, next_at, due_since FROM schedules`);
+    return rows.map(({ next_at, due_since, ...row }) => ({ ...row, nextAt: next_at, dueSince: due_since }));
   }
 }
 
@@ -51,19 +43,18 @@ export class Schedules extends ScheduleReader {
     this.#fenced = fenced;
   }
 
-  async write({ list, expression, timezone, nextAt, dueSince, dueBefore }: Schedule): Promise<void> {
+  async write({ list, expression, timezone, nextAt, dueSince }: Schedule): Promise<void> {
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `INSERT INTO schedules (list, expression, timezone, next_at, due_since, due_before)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        `INSERT INTO schedules (list, expression, timezone, next_at, due_since)
+         VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (list) DO UPDATE SET expression = excluded.expression, timezone = excluded.timezone,
-           next_at = excluded.next_at, due_since = excluded.due_since, due_before = excluded.due_before`,
+           next_at = excluded.next_at, due_since = excluded.due_since`,
         list,
         expression,
         timezone,
         iso(nextAt),
         isoOrNull(dueSince),
-        isoOrNull(dueBefore),
       );
     });
   }

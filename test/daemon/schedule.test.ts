@@ -124,7 +124,6 @@ describe('markDue', () => {
     const schedules = kept();
     expect(await markDue(schedules, crons, NOON + 1)).toBe(true);
     expect(schedules.of('conversations')).toMatchObject({
-      dueBefore: new Date(NOON - 15 * MINUTE),
       dueSince: new Date(NOON),
       nextAt: new Date(NOON + 15 * MINUTE),
     });
@@ -132,7 +131,6 @@ describe('markDue', () => {
     expect(schedules.written).toHaveLength(4);
     expect(await markDue(schedules, crons, NOON + 15 * MINUTE)).toBe(true);
     expect(schedules.of('conversations')).toMatchObject({
-      dueBefore: new Date(NOON),
       dueSince: new Date(NOON + 15 * MINUTE),
       nextAt: new Date(NOON + 30 * MINUTE),
     });
@@ -144,7 +142,6 @@ describe('markDue', () => {
     await markDue(schedules, crons, NOON + 1);
     await markDue(schedules, crons, NOON + 50 * HOUR + 20 * MINUTE);
     expect(schedules.of('conversations')).toMatchObject({
-      dueBefore: new Date(NOON + 50 * HOUR),
       dueSince: new Date(NOON + 50 * HOUR + 15 * MINUTE),
     });
     expect(schedules.of('users')).toMatchObject({ dueSince: new Date(NOON + 48 * HOUR + 20 * MINUTE) });

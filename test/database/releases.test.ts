@@ -114,7 +114,7 @@ const OLD_ENDINGS = new Set(['.991Z', '.992Z', '.992+00:00']);
 const NEW_ENDINGS = new Set(['.991+00:00', '.992+00:00']);
 
 /** Columns that a later version no longer has. */
-const DROPPED = new Set(['gate_state.clock_host']);
+const DROPPED = new Set(['gate_state.clock_host', 'schedules.due_before']);
 
 interface Dump {
   /** Each table's columns. */

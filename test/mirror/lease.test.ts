@@ -211,7 +211,6 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
           timezone: 'UTC',
           nextAt: new Date(now),
           dueSince: null,
-          dueBefore: null,
         }),
       () => writer.writeOutage({ since: new Date(now), until: new Date(now), cause: 'x' }),
     ]) {

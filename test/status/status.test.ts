@@ -97,9 +97,8 @@ test('the JSON shows schedules in the order of the lists, with what is due', asy
     ...schedule,
     list: 'conversations',
     dueSince: new Date(clock.now()),
-    dueBefore: null,
   });
-  await writer.schedules.write({ ...schedule, list: 'inboxes', dueSince: null, dueBefore: null });
+  await writer.schedules.write({ ...schedule, list: 'inboxes', dueSince: null });
   const shown = { expression: '*/15 * * * *', timezone: 'UTC', next_at: '2026-03-02T08:15:00.000Z' };
   expect(
     (JSON.parse(statusAsJson(await judged(database, clock.now()))) as { schedules: unknown }).schedules,

@@ -122,7 +122,6 @@ test('a mirror from before the views keeps its rows and gets the views when it i
     'DROP TABLE report_days',
     'DROP INDEX changes_life',
     'DROP INDEX changes_moves',
-    'ALTER TABLE schedules DROP COLUMN due_before',
     'DROP INDEX conversations_inbox_id_status_deleted_at_assignee_id_id_idx',
     'CREATE INDEX conversations_inbox_id_status_idx ON conversations(inbox_id, status)',
     `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_views'`,

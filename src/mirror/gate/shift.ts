@@ -7,7 +7,7 @@ import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
-const SLOT_TIMES = ['due_since', 'due_before'];
+const SLOT_TIMES = ['due_since'];
 
 /** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)

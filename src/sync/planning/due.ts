@@ -44,40 +44,37 @@ export async function markDue(
 function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: number): Schedule {
   const { expression, timezone } = cron;
   const nextAt = new Date(cron.next(now));
-  if (before === null) return { list, expression, timezone, nextAt, ...slotsBefore(cron, now) };
+  if (before === null) return { list, expression, timezone, nextAt, dueSince: slotBefore(cron, now) };
   const same = before.expression === expression && before.timezone === timezone;
   if (same && before.nextAt.getTime() <= now)
-    return { ...before, nextAt, ...lastSlots(cron, before.nextAt.getTime(), before.dueSince, now) };
+    return { ...before, nextAt, dueSince: lastSlot(cron, before.nextAt.getTime(), now) };
   // A clock that was ahead wrote an instant in the future, or a slot beyond the next one: correct it.
   const dueSince = notAfter(now, before.dueSince);
   if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
-  return { list, expression, timezone, nextAt, dueSince, dueBefore: notAfter(now, before.dueBefore) };
+  return { list, expression, timezone, nextAt, dueSince };
 }
 
 function notAfter(now: number, slot: Date | null): Date | null {
   return slot !== null && slot.getTime() > now ? new Date(now) : slot;
 }
 
-type LastSlots = Pick<Schedule, 'dueSince' | 'dueBefore'>;
-
-/** The last two slots up to `now`; an instant long ago replaces a slot that the search does not find. */
-function slotsBefore(cron: Cron, now: number): LastSlots {
+/** The last slot up to `now`; an instant long ago if the search finds none. */
+function slotBefore(cron: Cron, now: number): Date {
   let back = HOUR;
   while (back < SEARCH_BACK_MS && cron.next(cron.next(now - back)) > now) back *= 2;
-  const longAgo = new Date(now - back);
   const first = cron.next(now - back);
-  return first > now ? { dueSince: longAgo, dueBefore: longAgo } : lastSlots(cron, first, longAgo, now);
+  return first > now ? new Date(now - back) : lastSlot(cron, first, now);
 }
 
-/** The last two slots up to `now`. @param first a slot before `now` @param before the slot before `first` */
-function lastSlots(cron: Cron, first: number, before: Date | null, now: number): LastSlots {
-  let slots = { dueSince: new Date(first), dueBefore: before };
+/** The last slot up to `now`. @param first a slot before `now` */
+function lastSlot(cron: Cron, first: number, now: number): Date {
+  let slot = first;
   for (let steps = 0; steps < MOST_SLOTS; steps += 1) {
-    const next = cron.next(slots.dueSince.getTime());
+    const next = cron.next(slot);
     if (next > now) break;
-    slots = { dueSince: new Date(next), dueBefore: slots.dueSince };
+    slot = next;
   }
-  return slots;
+  return new Date(slot);
 }
 
 /**

@@ -22,7 +22,7 @@ function lock(name: string): string {
 }
 
 /** An aggregate: the first text `value` in this order that is not null. */
-function endOf(value: string, order: string): string {
+function firstInOrder(value: string, order: string): string {
   return `(array_agg(${value} ORDER BY ${order}) FILTER (WHERE ${value} IS NOT NULL))[1]`;
 }
 
@@ -75,8 +75,8 @@ export const postgresql: Dialect = {
       `ARRAY(SELECT ${column} FROM report_days WHERE starts_at <= ${now} ORDER BY starts_at)`;
     return `(${days('day')})[width_bucket(${at}, ${days('starts_at')})]`;
   },
-  firstOf: (value, at) => endOf(value, `${at}, ${value} COLLATE "C"`),
-  lastOf: (value, at) => endOf(value, `${at} DESC, ${value} COLLATE "C" DESC`),
+  firstOf: (value, at) => firstInOrder(value, `${at}, ${value} COLLATE "C"`),
+  lastOf: (value, at) => firstInOrder(value, `${at} DESC, ${value} COLLATE "C" DESC`),
   // The collation C knows small letters for A to Z only.
   lowered: (text) => `lower(${text} COLLATE "C")`,
   instantAgo: (seconds, now) => {

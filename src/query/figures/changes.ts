@@ -25,9 +25,11 @@ export interface ChangeRow {
   readonly seen_assignee: string | null;
 }
 
-/** SQL: the beginning of a column that a conversation's sight has; the name of its value and END follow. */
-const SEEN = `CASE WHEN changes.field = 'presence' AND changes.list = 'conversations'
-      THEN changes.item_values ->>`;
+/** SQL: a value of a conversation at the moment when it appeared; NULL for another change. */
+function seen(column: string): string {
+  return `CASE WHEN changes.field = 'presence' AND changes.list = 'conversations'
+      THEN changes.item_values ->> '${column}' END`;
+}
 
 /**
  * SQL: the columns of a change's names: of the item, of the user or tag whose id is a value, and of the
@@ -64,7 +66,7 @@ export const NAMED_CHANGES = `SELECT changes.id, changes.observed_at, changes.pr
     changes.list,
     coalesce(changes.inbox_id, CASE WHEN changes.list = 'inboxes' THEN changes.item_id END) AS inbox_id,
     inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
-    ${SEEN} 'status' END AS seen_status, ${SEEN} 'assignee_id' END AS seen_assignee_id, ${CHANGE_NAMES}
+    ${seen('status')} AS seen_status, ${seen('assignee_id')} AS seen_assignee_id, ${CHANGE_NAMES}
   FROM changes ${JOIN_NAMES}`;
 
 /** SQL: false for the kind of an assignee who changed at the same moment: the assignee's change says all. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendPage } from './answer.ts';
 import { html, type Html } from './html.ts';
 import { faultPage, type Frame } from './layout.ts';
-import { isOwnForm } from './origin.ts';
+import { cookieIn, isOwnForm } from './origin.ts';
 
 /** The longest form, in bytes. */
 const MOST_FORM = 4096;
@@ -31,14 +31,6 @@ export async function refuseForeign(
   const sentence =
     'This form came from another site, so the daemon did nothing. Use the form of these pages.';
   return await sendPage(request, reply.code(403), faultPage('Not from here', sentence, frame));
-}
-
-/** The name of the only cookie: it shows who has logged in. */
-export const COOKIE = 'inbox-mirror';
-
-/** The value of our cookie in a header `Cookie`; an empty text if there is none. */
-export function cookieIn(header = ''): string {
-  return new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(header)?.[1] ?? '';
 }
 
 /** The name of the field that holds a form's token. */

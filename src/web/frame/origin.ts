@@ -19,6 +19,14 @@ export function isOwnForm({ headers }: FastifyRequest): boolean {
   return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
 }
 
+/** The name of the only cookie: it shows who has logged in. */
+export const COOKIE = 'inbox-mirror';
+
+/** The value of our cookie in a header `Cookie`; an empty text if there is none. */
+export function cookieIn(header = ''): string {
+  return new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(header)?.[1] ?? '';
+}
+
 /** No script, style, image or form of these pages comes from or goes to another place than this daemon. */
 export const POLICY = {
   'default-src': ["'none'"],

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { HOUR, SECOND } from '../../core/clock.ts';
-import { COOKIE, cookieIn } from '../frame/forms.ts';
+import { COOKIE, cookieIn } from '../frame/origin.ts';
 
 /** A person logs in again after this many ms. */
 const LOGGED_IN_MS = 12 * HOUR;

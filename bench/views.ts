@@ -25,12 +25,12 @@ const AIMS: Readonly<Record<string, number>> = {
   unassigned_age: 1,
   oldest_open: 1,
   tag_volume: 1,
-  backlog_daily: 5,
-  flow_daily: 5,
+  backlog_daily: 2,
+  flow_daily: 2,
 };
 
 /** The views that are also measured for the largest inbox, with their aims in seconds. */
-const OF_INBOX = { conversation_facts: 1, assignments: 1, assignee_daily: 5, tag_daily: 5 };
+const OF_INBOX = { conversation_facts: 1, assignments: 1, assignee_daily: 2, tag_daily: 2 };
 
 /** The views that are also measured for one conversation. */
 const OF_ONE = [

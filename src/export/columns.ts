@@ -35,11 +35,17 @@ export function kindOf(cells: readonly Cell[]): ValueKind {
   const present = cells.filter((cell) => cell !== null);
   if (present.length === 0) return 'text';
   if (present.every((cell) => typeof cell === 'boolean')) return 'boolean';
-  if (present.every((cell) => typeof cell === 'bigint' || Number.isSafeInteger(cell))) return 'integer';
+  if (present.every((cell) => (typeof cell === 'bigint' ? isInt64(cell) : Number.isSafeInteger(cell))))
+    return 'integer';
   if (present.every((cell) => typeof cell === 'number')) return 'number';
   const isDate = (form: RegExp): boolean =>
     present.every((cell) => typeof cell === 'string' && form.test(cell) && !Number.isNaN(Date.parse(cell)));
   return isDate(INSTANT) ? 'instant' : isDate(DAY) ? 'day' : 'text';
+}
+
+/** True if a file can hold an integer. */
+export function isInt64(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value;
 }
 
 /** A value that a column of another kind cannot hold. The database lets SQLite users store any. */

@@ -5,7 +5,7 @@ import { DAY } from '../core/clock.ts';
 import { asText } from '../query/cells.ts';
 import type { ValueKind } from '../query/reads/relation.ts';
 import { type Cell, charactersOf } from '../query/result.ts';
-import { type FileColumn, misfit } from './columns.ts';
+import { type FileColumn, isInt64, misfit } from './columns.ts';
 import type { Encoder, Sink } from './encoder.ts';
 import { type Gatherer, InstantGatherer, PlainGatherer, type Stored, TextGatherer } from './gather.ts';
 
@@ -119,8 +119,8 @@ function asBoolean(cell: Cell): boolean | null {
 
 /** SQLite computes seconds with a fraction. */
 function asInteger(cell: Cell): bigint | null {
-  if (typeof cell === 'bigint') return cell;
-  return typeof cell === 'number' && Number.isFinite(cell) ? BigInt(Math.floor(cell)) : null;
+  const integer = typeof cell === 'number' && Number.isFinite(cell) ? BigInt(Math.floor(cell)) : cell;
+  return typeof integer === 'bigint' && isInt64(integer) ? integer : null;
 }
 
 function asMilliseconds(cell: Cell): number | null {

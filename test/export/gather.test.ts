@@ -1,5 +1,8 @@
+import { zstdDecompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
+import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
+import { parquetOf } from '../../src/export/answer.ts';
 import { type Gatherer, InstantGatherer, TextGatherer } from '../../src/export/gather.ts';
 
 /** The values of a group as the writer of Parquet stores them. */
@@ -43,4 +46,12 @@ test('instants of an export are exact milliseconds, and NULL stays NULL', () => 
   for (const ms of [0, null, -1, 8.64e15]) gatherer.add(ms);
   expect(gatherer.take().data).toEqual([0n, null, -1n, 8_640_000_000_000_000n]);
   expect(gatherer.take().data).toEqual([]);
+});
+
+test('an integer of more than 64 bits is text in the file of an answer', async () => {
+  const columns = ['least', 'beyond'].map((name) => ({ name, isJson: false }));
+  const file = await parquetOf({ columns, rows: [[-(2n ** 63n), 2n ** 63n]] });
+  const compressors = { ZSTD: (input: Uint8Array) => zstdDecompressSync(input) };
+  const [row] = await parquetReadObjects({ file: new Uint8Array(file).buffer, compressors });
+  expect(row).toEqual({ least: -(2n ** 63n), beyond: '9223372036854775808' });
 });

@@ -115,6 +115,20 @@ test('a download that the person breaks off is no error of the daemon', async ()
   expect(logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40)).toEqual([]);
 });
 
+test('no question changes how the next one is answered', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  for (const sql of [
+    'PRAGMA case_sensitive_like = ON',
+    '; /* x */ pragma case_sensitive_like(1)',
+    'EXPLAIN PRAGMA case_sensitive_like = ON',
+    'explain query plan PRAGMA case_sensitive_like = ON',
+    'PRAGMA hard_heap_limit = 1',
+  ])
+    expect(words(await asked(ask, sql)), sql).toContain('A pragma is refused here');
+  expect(words(await asked(ask, `SELECT 'A' LIKE 'a' AS same`))).toContain('same 1');
+});
+
 test('a row that would fill the memory of the daemon is an error', async () => {
   const { ask, sync } = await served();
   await sync();

@@ -79,6 +79,21 @@ export function onlyReading(sql: string): string {
   return text;
 }
 
+/** These may stand before the first word of a statement. */
+const BEFORE: ReadonlySet<string> = new Set([';', 'explain', 'query', 'plan']);
+
+/**
+ * A statement for SQLite, whose connection refuses writes. A pragma would change how the connection answers
+ * other people, or stop it.
+ * @throws MirrorError `USAGE` if the statement is a pragma
+ */
+export function withoutPragma(sql: string): string {
+  const first = tokensOf(sql).find((token) => !BEFORE.has(nameOf(token)));
+  if (first !== undefined && nameOf(first) === 'pragma')
+    throw refusal('A pragma', 'The list `tables` has the tables and columns of the mirror');
+  return sql;
+}
+
 /**
  * Refuses characters that the databases and this check may read differently: a text that looks like a
  * string here must be one there.

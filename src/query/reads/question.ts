@@ -2,7 +2,7 @@ import { SECOND } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
 import { isPostgres } from '../../database/open.ts';
 import { type BoundedReader, type BoundedRows, openBounded } from './bounded.ts';
-import { onlyReading } from './guard.ts';
+import { onlyReading, withoutPragma } from './guard.ts';
 
 /** A question is at most this many characters long. */
 const MOST_SQL = 8000;
@@ -45,7 +45,7 @@ export function openQuestions(url: string, longestMs = LONGEST_MS): Questions {
   return {
     async ask(sql, mostRows, left) {
       if (sql.length > MOST_SQL) throw tooLong(sql);
-      const text = isPostgres(url) ? onlyReading(sql) : sql;
+      const text = isPostgres(url) ? onlyReading(sql) : withoutPragma(sql);
       const reader = readers.find((one) => !busy.has(one));
       if (reader === undefined) throw tooMany();
       busy.add(reader);

@@ -121,6 +121,8 @@ complete mirror, and each of their 4,750 requests a day reads conversations.
   rows of the inboxes in turn.
 - *Pages without learning*: half of the requests read the page that was read longest ago, half the growing
   ends of the inboxes in turn.
+- *Pages with known rates*: the planner's index and pace with the rates of the bound in place of learned ones.
+  It knows nothing of bursts, so that a planner can be better.
 `;
 
 const BOUND_TEXT = `## The bound
@@ -138,6 +140,10 @@ share a rate each. The other factor is the hour of the day, for working days and
 spends no request in hours without changes. The planner does: its profile is learned, no hour gets less than
 a tenth of the mean, and other lists cost requests too. On the other hand real changes come in bursts, so a
 change that was seen tells of the next one: a planner may in principle be better than the bound.
+
+The bound is exact where a page is read many times in an hour. A page that is read a few times a day would
+have to be read right after the day's last change, and so would thousands of others: the bound does not count
+that they share one request a second. *Pages with known rates* shows what an index can reach there.
 `;
 
 function commandsOf(reports: readonly Report[]): string {

@@ -11,6 +11,7 @@ import { documentOf } from './document.ts';
 import { factsOf } from './facts.ts';
 import { plotOf } from './plot.ts';
 import { SIMULATED, simulate } from './policies.ts';
+import { ratesOf } from './rates.ts';
 import { meanFacts, PLANNER, type Report, resultOf, textOf } from './report.ts';
 import { BUDGET, DAYS_AFTER, measure } from './run.ts';
 import type { Outcome } from './staleness.ts';
@@ -71,9 +72,10 @@ async function reportOf(account: Account): Promise<Report> {
     const began = performance.now();
     const trace = traceOf(account, seed);
     facts.push(factsOf(trace));
-    bounds.push(boundOf(trace, { firstDay: warm, days, budget: scheduledCap(BUDGET) }));
+    const rates = ratesOf(trace);
+    bounds.push(boundOf(rates, { firstDay: warm, days, budget: scheduledCap(BUDGET) }));
     for (const [name, policy] of Object.entries(SIMULATED))
-      add(name, simulate(policy(BUDGET), trace, measured, measured.until + DAYS_AFTER * DAY));
+      add(name, simulate(policy(BUDGET, rates), trace, measured, measured.until + DAYS_AFTER * DAY));
     const readPages = values.pages === 'auto';
     add(PLANNER, await measure({ account, trace, schedules, readPages, measured, seed }));
     const seconds = Math.round((performance.now() - began) / 1000);

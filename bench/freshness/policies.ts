@@ -1,6 +1,10 @@
-import { type Budget, scheduledCap } from '../../src/core/budget.ts';
+import { type Budget, hourlyShare, scheduledCap } from '../../src/core/budget.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import { Timeline } from '../../src/sync/planning/pages/timeline.ts';
+import { intensityOf, localTime, profileOf } from '../../src/sync/planning/profile.ts';
+import { mean } from '../figures.ts';
 import { START } from './account.ts';
+import type { KnownRates } from './rates.ts';
 import { type Measured, type Outcome, Staleness } from './staleness.ts';
 import { PAGE, type Trace } from './trace.ts';
 
@@ -24,18 +28,19 @@ interface Read {
 type Policy = (view: View, now: number) => Read;
 
 /** Makes the policies that are simulated; every request of scheduled work reads conversations. */
-export const SIMULATED: Readonly<Record<string, (budget: Budget) => Policy>> = {
+export const SIMULATED: Readonly<Record<string, (budget: Budget, rates: KnownRates) => Policy>> = {
   'whole lists, as fast as allowed': (budget) => wholeListsUnpaced(scheduledCap(budget)),
   'whole lists, paced': (budget) => wholeListsPaced(DAY / scheduledCap(budget)),
   'newest pages and a daily walk': (budget) => newestAndWalk(DAY / scheduledCap(budget)),
   'pages without learning': (budget) => pagesInTurn(DAY / scheduledCap(budget)),
+  'pages with known rates': (budget, rates) => pagesByKnownRates(hourlyShare(budget), rates),
 };
 
 /** Simulates a policy on a trace, request by request. The mirror is complete at the start. */
 export function simulate(policy: Policy, trace: Trace, measured: Measured, until: number): Outcome {
   const lengths = [...trace.sizes];
   const total = trace.sizes.reduce((sum, size) => sum + size, 0);
-  const view = { lengths, rates: ratesOf(trace) };
+  const view = { lengths, rates: dailyChanges(trace) };
   const staleness = new Staleness(measured, total);
   const unread = trace.sizes.map(() => new Map<number, Set<number>>());
   const byHour = Array.from({ length: (measured.until - measured.from) / HOUR }, () => 0);
@@ -63,7 +68,7 @@ export function simulate(policy: Policy, trace: Trace, measured: Measured, until
   return { delays, unread: staleness.unread, currentShare, byHour, violations: null };
 }
 
-function ratesOf({ sizes, changes }: Trace): number[] {
+function dailyChanges({ sizes, changes }: Trace): number[] {
   const rates = sizes.map(() => 0);
   const days = ((changes.at(-1)?.at ?? START) - START) / DAY;
   for (const { inbox } of changes) rates[inbox]! += 1 / days;
@@ -156,5 +161,40 @@ function pagesInTurn(gap: number): Policy {
     if (!isEnd) return walk(view, at);
     inbox = (inbox + 1) % view.lengths.length;
     return pageOf(at, inbox, pagesIn(view.lengths[inbox]!) - 1);
+  };
+}
+
+/**
+ * The planner's index and pace with the true rates in place of learned ones, and without what a change that
+ * was seen tells of the next one.
+ * @param requests an hour, on average
+ */
+function pagesByKnownRates(requests: number, { shares, hourly }: KnownRates): Policy {
+  const week = Array.from({ length: 7 }, (_, day) => (day < 5 ? hourly.working : hourly.weekend)).flat();
+  const activity = { changes: week.map((changes) => 4 * changes), times: week.map(() => 4) };
+  const roots = shares.flat().reduce((sum, share) => sum + Math.sqrt(share), 0);
+  const weights = profileOf(activity, roots ** 2 / (2 * requests));
+  // The floor of the profile makes the mean of a day greater than 1.
+  const pace = weights.map((weight, hour) => {
+    const day = Math.floor(hour / 24) * 24;
+    return (requests * weight) / mean(weights.slice(day, day + 24));
+  });
+  const timeline = new Timeline(START, 'UTC', intensityOf(activity));
+  const local = localTime('UTC');
+  const readAt = shares.map(() => [] as number[]);
+  return ({ lengths }, now) => {
+    const at = now + Math.max(SECOND, HOUR / pace[local(now).hourOfWeek]!);
+    let [most, inbox, page] = [-1, 0, 0];
+    for (const [nth, ofPages] of shares.entries()) {
+      const pages = pagesIn(lengths[nth]!);
+      for (let distance = 0; distance < pages; distance += 1) {
+        const before = readAt[nth]![pages - 1 - distance] ?? START;
+        const share = ofPages[distance] ?? ofPages.at(-1) ?? 0;
+        const value = share * timeline.waitingHours(before, at, at);
+        if (value > most) [most, inbox, page] = [value, nth, pages - 1 - distance];
+      }
+    }
+    readAt[inbox]![page] = at;
+    return pageOf(at, inbox, page);
   };
 }

@@ -3,6 +3,7 @@ import { ACCOUNTS, START } from '../../bench/freshness/account.ts';
 import { boundOf } from '../../bench/freshness/bound.ts';
 import { factsOf } from '../../bench/freshness/facts.ts';
 import { SIMULATED, simulate } from '../../bench/freshness/policies.ts';
+import { ratesOf } from '../../bench/freshness/rates.ts';
 import { Staleness } from '../../bench/freshness/staleness.ts';
 import { type Trace, traceOf, withPlaces } from '../../bench/freshness/trace.ts';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
@@ -39,7 +40,7 @@ describe('the trace', () => {
 
 describe('the bound', () => {
   test('is half the time between two readings where all pages change alike', () => {
-    const bound = boundOf(evenTrace(4), { firstDay: 2, days: 5, budget: 480 });
+    const bound = boundOf(ratesOf(evenTrace(4)), { firstDay: 2, days: 5, budget: 480 });
     // 4 pages of a list share 480 requests a day: one reading of each in 12 minutes.
     expect(bound).toBeCloseTo(6, 5);
   });
@@ -47,9 +48,10 @@ describe('the bound', () => {
 
 describe('a simulated policy', () => {
   const measured = { from: START + 2 * DAY, until: START + 7 * DAY };
+  const rates = ratesOf(evenTrace(198));
 
   test('that walks whole lists evenly makes a change wait for half a walk', () => {
-    const policy = SIMULATED['whole lists, paced']!(BUDGET);
+    const policy = SIMULATED['whole lists, paced']!(BUDGET, rates);
     const { delays, unread, byHour } = simulate(policy, evenTrace(198), measured, START + 9 * DAY);
     const mean = delays.reduce((sum, delay) => sum + delay, 0) / delays.length;
     expect(delays.length + unread).toBe(120);
@@ -60,11 +62,24 @@ describe('a simulated policy', () => {
   });
 
   test('that sends as fast as allowed stays within the budget of any 24 hours', () => {
-    const policy = SIMULATED['whole lists, as fast as allowed']!(BUDGET);
+    const policy = SIMULATED['whole lists, as fast as allowed']!(BUDGET, rates);
     const { byHour } = simulate(policy, evenTrace(198), measured, START + 9 * DAY);
     for (let hour = 0; hour + 24 <= byHour.length; hour += 1)
       expect(byHour.slice(hour, hour + 24).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4750);
     expect(Math.min(...byHour)).toBe(0);
+  });
+
+  test('that knows the rates of all pages comes close to the bound where they change alike', () => {
+    const trace = evenTrace(20);
+    const known = ratesOf(trace);
+    const policy = SIMULATED['pages with known rates']!(BUDGET, known);
+    const { delays, unread, byHour } = simulate(policy, trace, measured, START + 8 * DAY);
+    const mean = delays.reduce((sum, delay) => sum + delay, 0) / delays.length / MINUTE;
+    const bound = boundOf(known, { firstDay: 2, days: 5, budget: 4750 });
+    expect(unread).toBe(0);
+    expect(mean / bound).toBeGreaterThan(0.9);
+    expect(mean / bound).toBeLessThan(1.1);
+    expect(byHour.reduce((sum, count) => sum + count, 0) / 5).toBeLessThanOrEqual(4751);
   });
 });
 

@@ -2,6 +2,9 @@ import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Client } from '../../sync/deps.ts';
+import { meanDelay } from '../../sync/planning/pages/delay.ts';
+import { PagePlan } from '../../sync/planning/pages/plan.ts';
+import { Rates } from '../../sync/planning/pages/rates.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
 import { missedUntil, mostCredit, paceOf, supplyOf } from '../../sync/planning/pace.ts';
 import {
@@ -21,7 +24,7 @@ const READ_EVERY_MS = MINUTE;
 const LEARN_EVERY_MS = DAY;
 
 export interface PacerDeps {
-  readonly mirror: Pick<Writer, 'activity' | 'budget' | 'credit' | 'saveCredit'>;
+  readonly mirror: Pick<Writer, 'activity' | 'bookmarks' | 'budget' | 'credit' | 'rates' | 'saveCredit'>;
   readonly clock: Clock;
   readonly budget: Budget;
   /** The time zone whose hours of the week the profile learns. */
@@ -153,12 +156,16 @@ export class Pacer {
   }
 
   async #learn(): Promise<void> {
-    const { mirror, clock, timezone } = this.#deps;
+    const { mirror, clock, budget, timezone } = this.#deps;
     if (clock.monotonic() < this.#learnAt) return;
-    const activity = await learnActivity(mirror, { now: clock.now(), timezone });
-    this.#profile = profileOf(activity);
+    const now = clock.now();
+    const activity = await learnActivity(mirror, { now, timezone });
     this.#intensity = intensityOf(activity);
     this.#timeline = null;
+    const plan = new PagePlan();
+    plan.load(await mirror.bookmarks.all());
+    const moment = { rates: new Rates(await mirror.rates()), timeline: this.timeline(), now };
+    this.#profile = profileOf(activity, meanDelay(plan.all(), moment, hourlyShare(budget)) ?? 0);
     this.#learnAt = clock.monotonic() + LEARN_EVERY_MS;
   }
 }

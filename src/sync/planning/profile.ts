@@ -38,18 +38,35 @@ export interface Activity {
   readonly times: readonly number[];
 }
 
+/** The requests follow the activity by this many times the mean delay of a change. */
+const LAG = 2;
+
+/** They follow it by at most this many hours. */
+const MOST_LAG = 3;
+
 /**
  * The profile for an account: the square root of its activity, divided by the mean of the 24 hours around,
- * because the budget cannot move from one day to another.
+ * because the budget cannot move from one day to another. Where changes wait for hours, the requests follow
+ * the activity later: those of a day's last hours must not wait until the morning.
+ * @param delay hours that a change waits on average, see `pages/delay.ts`
  */
-export function profileOf(activity: Activity): Profile {
-  const roots = smoothed(activity).map(Math.sqrt);
+export function profileOf(activity: Activity, delay: number): Profile {
+  const roots = lagged(smoothed(activity), Math.min(MOST_LAG, LAG * delay)).map(Math.sqrt);
   return roots.map((root, hour) => {
     let sum = 0;
     for (let near = hour - HOURS_A_DAY / 2; near < hour + HOURS_A_DAY / 2; near += 1)
       sum += roots[(near + HOURS_A_WEEK) % HOURS_A_WEEK] ?? 0;
     return Math.max(LEAST_WEIGHT, (root * HOURS_A_DAY) / sum);
   });
+}
+
+/** Each hour of the week as a mean of itself and those before it, which count less by e each `lag` hours. */
+function lagged(hours: readonly number[], lag: number): number[] {
+  const kept = Math.exp(-1 / lag);
+  let mean = 0;
+  // The week is a circle: the second round begins with the end of the first.
+  const rounds = [...hours, ...hours].map((hour) => (mean = kept * mean + (1 - kept) * hour));
+  return rounds.slice(hours.length);
 }
 
 /** No hour has less than this share of the mean activity. */

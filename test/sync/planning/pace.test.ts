@@ -113,15 +113,18 @@ describe('the profile', () => {
   const office = (hour: number): number => (hour % 24 >= 8 && hour % 24 < 18 ? 50 : 0);
 
   test('is flat before anything is learned', () => {
-    const profile = profileOf(activityOf([], { since: MONDAY, now: MONDAY + HOUR, timezone: 'UTC' }));
+    const profile = profileOf(activityOf([], { since: MONDAY, now: MONDAY + HOUR, timezone: 'UTC' }), 0);
     expect(profile).toEqual(FLAT);
   });
 
   test('follows the square root of the activity, also on a weekday that it has not seen yet', () => {
-    const profile = profileOf(seen(office, 2));
+    const profile = profileOf(seen(office, 2), 0);
     // The profile has a floor: no hour gets less than a tenth of the mean.
     expect(profile[4 * 24 + 12]! / profile[4 * 24 + 3]!).toBeGreaterThan(10);
-    const month = profileOf(seen((hour) => (hour % 24 < 12 ? 100 : 25), 28));
+    const month = profileOf(
+      seen((hour) => (hour % 24 < 12 ? 100 : 25), 28),
+      0,
+    );
     expect(month[30]! / month[40]!).toBeCloseTo(2, 1);
   });
 
@@ -132,7 +135,7 @@ describe('the profile', () => {
       changes: 500,
     }));
     const options = { since: MONDAY, now: MONDAY + 12 * HOUR, timezone: 'UTC' };
-    const profile = profileOf(activityOf(morning, options));
+    const profile = profileOf(activityOf(morning, options), 0);
     expect(profile[10]! / profile[15]!).toBeLessThan(1.2);
   });
 
@@ -140,8 +143,12 @@ describe('the profile', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 10_000 }), { minLength: 24, maxLength: 24 }),
-        (byHour) => {
-          const profile = profileOf(seen((hour) => byHour[hour % 24]!, 14));
+        fc.double({ min: 0, max: 24, noNaN: true }),
+        (byHour, delay) => {
+          const profile = profileOf(
+            seen((hour) => byHour[hour % 24]!, 14),
+            delay,
+          );
           expect(Math.min(...profile)).toBeGreaterThanOrEqual(0.1);
           const mean = profile.slice(24, 48).reduce((sum, weight) => sum + weight, 0) / 24;
           expect(mean).toBeGreaterThan(0.99);
@@ -149,6 +156,18 @@ describe('the profile', () => {
         },
       ),
     );
+  });
+
+  test('follows the activity later where changes wait for hours', () => {
+    const [noon, evening] = [12, 18].map(
+      (hour) => (delay: number) => profileOf(seen(office, 14), delay)[3 * 24 + hour]!,
+    );
+    expect(evening!(0)).toBeLessThan(0.2);
+    expect(evening!(0.03)).toBe(evening!(0));
+    // Half an hour: of the activity of the last busy hour, e^-1 counts in the hour after it.
+    expect(evening!(0.5) / noon!(0.5)).toBeCloseTo(Math.exp(-0.5), 1);
+    expect(evening!(0.5)).toBeLessThan(evening!(1.5));
+    expect(evening!(1.5), 'three hours later at most').toBe(evening!(20));
   });
 
   test('counts a change evenly for the hours between its two sightings, and ignores a gap of days', () => {

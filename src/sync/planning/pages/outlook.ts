@@ -1,13 +1,14 @@
-import { type Budget, scheduledCap } from '../../../core/budget.ts';
+import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts';
 import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import { type Cron, slotsPerDay } from '../cron.ts';
 import { missedUntil, paceOf, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
+import { meanDelay } from './delay.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
-import { expectedChanges, expectedRows, type Moment } from './value.ts';
+import { expectedRows, type Moment } from './value.ts';
 
 /** At most this many readings are planned ahead, unless the caller wants fewer. */
 const MOST_AHEAD = 1000;
@@ -74,14 +75,14 @@ export async function readOutlook(
   const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
   const slots = slotsPerDay(cron, now);
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
-  const profile = profileOf(activity);
+  const moment = { rates, timeline, now };
+  const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);
   const anHour = paceOf(supply, weightsAt(profile, timezone, now));
   const credit = await mirror.credit();
   const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   const missed = Math.max(0, Math.min(due, supply.left));
   const inSpan = (from: number, to: number): number =>
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
-  const moment = { rates, timeline, now };
   const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
   const changed = pages.reduce((sum, page) => sum + expectedRows(page, moment), 0);
   return {
@@ -153,21 +154,14 @@ function nextReadings(
   return readings;
 }
 
-/**
- * The mean delays at an even pace: each page is read in proportion to the root of its rate, which ends most
- * waiting. With rates l an hour and B requests an hour, less those of the schedule, it is (sum of the roots
- * of l)² / (2 B · sum of l).
- */
+/** The mean delays with multiples of the budget, less the requests of the schedule. */
 function delaysOf(
   pages: readonly PlannedPage[],
   moment: Moment,
   { budget, coverADay }: { budget: Budget; coverADay: number },
 ): Outlook['delays'] {
-  const perHour = pages.map((page) => expectedChanges({ ...page, readAt: moment.now - HOUR }, moment));
-  const [roots, sum] = perHour.reduce(([a, b], rate) => [a + Math.sqrt(rate), b + rate], [0, 0]);
   return FACTORS.map((factor) => {
-    const requests = (factor * scheduledCap(budget) - coverADay) / 24;
-    const ms = sum <= 0 || requests <= 0 ? null : (HOUR * roots ** 2) / (2 * requests * sum);
-    return { factor, ms };
+    const hours = meanDelay(pages, moment, factor * hourlyShare(budget) - coverADay / 24);
+    return { factor, ms: hours === null ? null : hours * HOUR };
   });
 }

@@ -49,7 +49,8 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
     password: PASSWORD,
     persistent: true,
     createPostgresUser: process.geteuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    // One round of the password's hash instead of 4,096: each connection would cost the server 2 ms more.
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set', 'scram_iterations=1'],
     postgresFlags: [
       '-h',
       '127.0.0.1',

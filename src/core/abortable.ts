@@ -8,18 +8,17 @@ export async function unlessAborted<Result>(
   isTooLate: () => boolean = () => false,
 ): Promise<Result> {
   if (signal === undefined) return await work;
-  const done = new AbortController();
-  const aborted = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => {
-      if (!isTooLate()) reject(signal.reason as Error);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { signal: done.signal });
-  });
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => {
+    if (!isTooLate()) reject(signal.reason as Error);
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort);
   try {
     return await Promise.race([aborted, work]);
   } finally {
-    done.abort();
+    // Not by a second signal: to abort one makes an exception with its stack, for every request.
+    signal.removeEventListener('abort', onAbort);
     work.catch(() => undefined);
   }
 }

@@ -33,8 +33,7 @@ interface CreatedViews {
  * that of the existing ones, and writes the comments. If they are up to date, this costs one query.
  */
 export async function ensureViews(database: Database): Promise<void> {
-  const statements = viewStatements(database.dialect, null);
-  const hash = hashOf(database.dialect, statements);
+  const hash = hashOf(database.dialect);
   if ((await readCreated(database))?.hash === hash) return;
   await database.transaction(async (tx) => {
     // Two processes may start at once: the second waits at this write, then finds the views up to date.
@@ -46,7 +45,7 @@ export async function ensureViews(database: Database): Promise<void> {
     const before = await readCreated(tx);
     if (before?.hash === hash) return;
     await drop(tx, before?.names ?? []);
-    await create(tx, database.dialect, statements);
+    await create(tx, database.dialect, viewStatements(database.dialect, null));
     const comments = database.dialect.comments?.(readCatalogue(database.dialect));
     if (comments !== undefined) await tx.execute(comments);
     await recordCreated(tx, { hash, names: VIEW_NAMES });
@@ -65,24 +64,37 @@ export async function dropViews(database: Database): Promise<void> {
 }
 
 /**
- * Creates the views with their clock stopped at an instant (ISO 8601), for benchmarks and tests whose data
- * has fixed times. The next process that opens the mirror replaces them.
+ * Stops the clock of the views at an instant (ISO 8601), for benchmarks and tests whose data has fixed times.
+ * Null lets it run again, and so does the next process that opens the mirror.
  */
-export async function stopViewsAt(database: Database, now: string): Promise<void> {
-  await dropViews(database);
-  await create(database, database.dialect, viewStatements(database.dialect, now));
-  await database.execute(
-    `INSERT INTO settings (name, value) VALUES ($1, $2)`,
-    SETTING,
-    JSON.stringify({ hash: `stopped at ${now}`, names: VIEW_NAMES }),
-  );
+export async function stopViewsAt(database: Database, now: string | null): Promise<void> {
+  const { dialect } = database;
+  const usual = viewStatements(dialect, null);
+  const stopped = viewStatements(dialect, now ?? 'an instant');
+  const reading = (now === null ? usual : stopped).filter((_view, nth) => usual[nth] !== stopped[nth]);
+  const names = reading.map((view) => view.split(' ')[2] ?? '');
+  // PostgreSQL drops no view that another one reads.
+  const replaces = dialect.provider === 'postgresql';
+  const made = replaces ? reading.map((view) => view.replace('CREATE', '$& OR REPLACE')) : reading;
+  await database.transaction(async (tx) => {
+    if (!replaces) await drop(tx, names);
+    await create(tx, dialect, made);
+    await recordCreated(tx, { hash: now ?? hashOf(dialect), names: VIEW_NAMES });
+  });
 }
 
+/** The hash of each database's views: computed once in a process, because it takes 5 ms. */
+const hashes = new Map<Dialect, string>();
+
 /** Differs between two releases whose views, declared types or comments differ. */
-function hashOf(dialect: Dialect, statements: readonly string[]): string {
+function hashOf(dialect: Dialect): string {
+  const known = hashes.get(dialect);
+  if (known !== undefined) return known;
   const declared = VALUE_KINDS.map((kind) => dialect.declared?.('', kind, ''));
-  const parts = JSON.stringify([statements, declared, catalogueText(dialect)]);
-  return createHash('sha256').update(parts).digest('hex');
+  const parts = JSON.stringify([viewStatements(dialect, null), declared, catalogueText(dialect)]);
+  const hash = createHash('sha256').update(parts).digest('hex');
+  hashes.set(dialect, hash);
+  return hash;
 }
 
 async function readCreated(sql: Sql): Promise<CreatedViews | null> {
@@ -110,9 +122,8 @@ async function create(sql: Sql, dialect: Dialect, statements: readonly string[])
       return `${dialect.declared?.(`body."${column}"`, kind, type)} AS "${column}"`;
     });
     await sql.execute(`DROP VIEW ${name}`);
-    await sql.execute(
-      `${head}SELECT ${declared.join(', ')}\nFROM (\n${statement.slice(head.length)}) AS body`,
-    );
+    const body = `(\n${statement.slice(head.length)}) AS body`;
+    await sql.execute(`${head}SELECT ${declared.join(', ')}\nFROM ${body}`);
   }
 }
 
@@ -149,8 +160,8 @@ export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope)
 function viewStatements(dialect: Dialect, now: string | null): string[] {
   const indexes = readSql(dialect, 'indexes')
     .replaceAll(/^--.*$/gm, '')
-    .split(';')
-    .map((statement) => statement.trim())
+    .trim()
+    .split(/\s*;\s*/)
     .filter((statement) => statement !== '');
   return [...indexes, ...VIEW_NAMES.map((name) => expand(readSql(dialect, name), dialect, now))];
 }

@@ -1,4 +1,4 @@
-import stringWidth from 'string-width';
+import { cellsOf } from '../core/humanize.ts';
 
 /** At most 72 terminal cells of a line are shown: with the indentation, they fit a narrow terminal. */
 const MOST_CELLS = 72;
@@ -19,12 +19,12 @@ export function excerptOf(sql: string, at: number): string {
   let to = column;
   for (let left = MOST_CELLS; left > 0 && (from > 0 || to < characters.length);) {
     // Both sides get the same share; one side gets the cells that the other does not need.
-    if (from > 0) left -= stringWidth(characters[--from] ?? '');
-    if (to < characters.length) left -= stringWidth(characters[to++] ?? '');
+    if (from > 0) left -= cellsOf(characters[--from] ?? '');
+    if (to < characters.length) left -= cellsOf(characters[to++] ?? '');
   }
   const lead = (from > 0 ? '…' : '') + characters.slice(from, column).join('');
   const rest = characters.slice(column, to).join('') + (to < characters.length ? '…' : '');
-  const indent = ' '.repeat(stringWidth(lead));
+  const indent = ' '.repeat(cellsOf(lead));
   const number = before.split('\n').length;
   return `  line ${number}, column ${column + 1}:\n  ${lead}${rest}\n  ${indent}^`;
 }

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
-import stringWidth from 'string-width';
-import wrapAnsi from 'wrap-ansi';
-import { CONTROLS, inClockTimes } from '../core/humanize.ts';
+import { cellsOf, CONTROLS, inClockTimes, wrapToCells } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -141,7 +139,7 @@ export function wrapped(output: Output, text: string, hanging = 0): string {
   if (width < hanging + LEAST_COLUMNS) return text;
   return text
     .split('\n')
-    .map((line) => (stringWidth(line) > width ? wrapLine(line, width, hanging) : line))
+    .map((line) => (cellsOf(line) > width ? wrapLine(line, width, hanging) : line))
     .join('\n');
 }
 
@@ -149,9 +147,9 @@ function wrapLine(line: string, width: number, hanging: number): string {
   const label = Math.max(hanging, line.length - line.trimStart().length);
   // Colour codes are characters without width.
   let begin = label;
-  while (begin < line.length && stringWidth(line.slice(0, begin)) < label) begin += 1;
+  while (begin < line.length && cellsOf(line.slice(0, begin)) < label) begin += 1;
   const rest = line.slice(begin).replaceAll(/`[^`]+`/g, (command) => command.replaceAll(' ', HELD_SPACE));
-  const lines = wrapAnsi(rest, width - label)
+  const lines = wrapToCells(rest, width - label)
     .replaceAll(HELD_SPACE, ' ')
     .split('\n');
   return line.slice(0, begin) + lines.join(`\n${' '.repeat(hanging)}`);

@@ -4,7 +4,7 @@ import { type IPty, spawn } from '@lydell/node-pty';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { SECOND } from '../../src/core/clock.ts';
-import { mirrorFile, testProgram } from '../support/program.ts';
+import { mirrorFile, newProgram } from '../support/program.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
@@ -14,7 +14,7 @@ test.each([
 ])(
   'a daemon in a terminal reads its key file at SIGHUP, and stops when that is closed%s',
   async (_what, line) => {
-    const program = await testProgram({ inboxes: 1 }, { READ_PAGES: 'off', HTTP_PORT: '0' });
+    const program = await newProgram({ inboxes: 1 }, { READ_PAGES: 'off', HTTP_PORT: '0' });
     const terminal = spawn('sh', ['-c', `exec "$NODE" "$BIN" ${line}`], {
       cwd: program.folder,
       cols: 100,

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/program.ts';
 import { outlineOf } from '../../src/cli/reference/outline.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
-import { SECRET, type TestProgram, mirrorFile, testProgram } from '../support/program.ts';
+import { mirrorFile, newProgram, SECRET, type TestProgram, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
 import { renderOnTerminal } from '../support/terminal.ts';
 
@@ -83,7 +83,7 @@ test('no line of any help is wider than 80 columns', async () => {
 });
 
 test('sync mirrors every list and prints its cost, and query reads the rows in every format', async () => {
-  const program = await testProgram(SMALL);
+  const program = await newProgram(SMALL);
   const sync = await program.run('sync');
   expect(sync.exitCode).toBe(0);
   expect(sync.stderr).toContain(`7 of 7 lists complete: ${SMALL_REQUESTS} requests`);
@@ -154,7 +154,7 @@ test('query refuses two JSON fields of one name and prints all rows as CSV', asy
 });
 
 test('query and status without a mirror exit 2 and name the command that makes one', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   for (const argv of [['query', 'SELECT 1'], ['status']]) {
     expect(await program.run(...argv)).toMatchObject({
       exitCode: 2,
@@ -165,7 +165,7 @@ test('query and status without a mirror exit 2 and name the command that makes o
 });
 
 test('sync with a refused key exits 3 after exactly one request, at each run', async () => {
-  const program = await testProgram(SMALL, { INBOX_API_KEY: 'wrong-key' });
+  const program = await newProgram(SMALL, { INBOX_API_KEY: 'wrong-key' });
   expect(await program.run('sync')).toMatchObject({
     exitCode: 3,
     stderr: expect.stringContaining('refused the API key') as string,
@@ -355,7 +355,7 @@ test('lookup finds a user by e-mail and a tag by name', async () => {
 });
 
 test('doctor without a mirror checks the rest, and creates nothing', async () => {
-  const program = await testProgram(SMALL);
+  const program = await newProgram(SMALL);
   const { exitCode, stdout } = await program.run('doctor');
   expect(exitCode).toBe(0);
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
@@ -432,14 +432,14 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
 });
 
 test('no file of the mirror contains the key', async () => {
-  const program = await testProgram(SMALL);
+  const program = await newProgram(SMALL);
   await program.run('sync');
   for (const name of readdirSync(program.folder))
     expect(readFileSync(join(program.folder, name)).includes(SECRET), name).toBe(false);
 });
 
 test('demo mirrors, queries, changes, syncs again and keeps its file, in under 20 seconds', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   for (const name of Object.keys(program.env)) delete program.env[name];
   const startedAt = performance.now();
   const { exitCode, stdout } = await program.run('demo');
@@ -457,7 +457,7 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
 });
 
 test('demo overwrites no database that is not from a demo', async () => {
-  const program = await testProgram(SMALL);
+  const program = await newProgram(SMALL);
   await program.run('sync');
   expect(await program.run('demo', '--database', 'mirror.db')).toMatchObject({
     exitCode: 2,
@@ -493,4 +493,22 @@ test('the launcher exits 2 and reports a Node.js that is too old', async () => {
     stderr:
       'inbox-mirror needs Node.js 22.18 or newer, but this is 18.19.1. Install a newer one from https://nodejs.org.\n',
   });
+});
+
+test('a query off a terminal does not load the tables of emoji', async () => {
+  const program = await testProgram();
+  const plant = join(program.folder, 'plant.cjs');
+  // The library of the tables makes a Segmenter as it is loaded.
+  writeFileSync(
+    plant,
+    `Intl.Segmenter = class extends Intl.Segmenter { constructor() { super(); console.error('loaded'); } };`,
+  );
+  const launcher = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
+  const asked = async (text: string): Promise<string> => {
+    const words = ['--require', plant, launcher, 'query', `SELECT '${text}' AS text`];
+    const env = { ...program.env, PATH: process.env['PATH'] };
+    return (await promisify(execFile)(process.execPath, words, { cwd: program.folder, env })).stderr;
+  };
+  expect(await asked('naïve …')).not.toContain('loaded');
+  expect(await asked('中')).toContain('loaded');
 });

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { type Display, type Session, withSession } from '../../src/session/session.ts';
 import type { Io } from '../../src/session/terminal.ts';
-import { testProgram } from '../support/program.ts';
+import { newProgram } from '../support/program.ts';
 
 /** The world of a command whose stderr is kept in `lines`. */
 async function commandIo(): Promise<{ io: Io; lines: string[] }> {
-  const { env, folder } = await testProgram();
+  const { env, folder } = await newProgram();
   const lines: string[] = [];
   const stderr = { write: (line: string) => lines.push(line) };
   const signal = new AbortController().signal;

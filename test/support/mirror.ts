@@ -102,6 +102,8 @@ export interface MirrorOptions {
   /** INBOX_API_URL as the check of the account sees it; by default the sandbox's. */
   readonly address?: () => string;
   readonly wrapHttp?: (http: Http) => Http;
+  /** False: without disk syncs, which only a power cut needs. */
+  readonly durable?: boolean;
 }
 
 /** A mirror of a sandbox. All parts are real except the clock. */
@@ -112,7 +114,10 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     url,
     http: plain,
   } = options.service ?? (await listeningService(options.sandbox ?? {}, clock));
-  const database = heldDatabase(clock, await temporaryDatabase(options.path));
+  const opened = await temporaryDatabase(options.path);
+  if (options.durable === false && opened.dialect.provider === 'sqlite')
+    await opened.execute('PRAGMA synchronous = OFF');
+  const database = heldDatabase(clock, opened);
   const lease = await acquireLease(database, {
     host: clock.boot().host,
     pid: process.pid,

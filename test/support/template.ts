@@ -15,8 +15,5 @@ export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
 
 /** Like `mirrorOf`, but from the template and without disk syncs. Not for tests of a power cut. */
 export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirror> {
-  const mirror = await mirrorOf({ path: await freshMirrorFile(), ...options });
-  if (mirror.database.dialect.provider === 'sqlite')
-    await mirror.database.execute('PRAGMA synchronous = OFF');
-  return mirror;
+  return await mirrorOf({ durable: false, ...options, path: options.path ?? (await freshMirrorFile()) });
 }

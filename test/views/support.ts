@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
@@ -5,6 +6,7 @@ import { stopViewsAt } from '../../src/database/views.ts';
 import type { OfficeHours } from '../../src/mirror/settings/office.ts';
 import { keepViewSettings, type ViewSettings } from '../../src/mirror/settings/views.ts';
 import type { TestMirror } from '../support/mirror.ts';
+import { ON_SQLITE } from '../support/provider.ts';
 
 const stoppedAt = new WeakMap<Database, string>();
 
@@ -39,6 +41,9 @@ export async function ask(
     clock.now(),
   );
   const now = new Date(clock.now()).toISOString();
+  // The next test reuses a server's mirror, and would create all views again.
+  if (!ON_SQLITE && !stoppedAt.has(database))
+    onTestFinished(() => stopViewsAt(database, null).catch(() => undefined));
   if (stoppedAt.get(database) !== now) await stopViewsAt(database, now);
   stoppedAt.set(database, now);
   const rows = await database.query<Record<string, unknown>>(sql);

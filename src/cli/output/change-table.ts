@@ -1,5 +1,4 @@
-import cliTruncate from 'cli-truncate';
-import stringWidth from 'string-width';
+import { cellsOf, cutToCells } from '../../core/humanize.ts';
 import { changedFields, PRESENCE } from '../../core/diff.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
 import { asCell, linked, type Output, paint } from '../../session/terminal.ts';
@@ -44,7 +43,7 @@ export class ChangeTable {
   constructor(output: Output, inboxes: readonly { id: string; name: string | null }[] | null) {
     this.#output = output;
     if (inboxes === null) return;
-    const inbox = Math.max(5, ...inboxes.map(({ id, name }) => stringWidth(named(name, id))));
+    const inbox = Math.max(5, ...inboxes.map(({ id, name }) => cellsOf(named(name, id))));
     const field = Math.max(...changedFields().map((name) => name.length));
     this.#layOut([LEAST.id, LEAST.seen, inbox, LEAST.item, field, LEAST.change]);
   }
@@ -55,7 +54,7 @@ export class ChangeTable {
     if (this.#widths === null)
       this.#layOut(
         TITLES.map((title, index) =>
-          Math.max(title.length, ...rows.map(({ cells }) => stringWidth(cells[index] ?? ''))),
+          Math.max(title.length, ...rows.map(({ cells }) => cellsOf(cells[index] ?? ''))),
         ),
       );
     const head = this.#lines({ cells: TITLES, shortInbox: 'inbox', permalink: null }, true);
@@ -80,8 +79,7 @@ export class ChangeTable {
     const isSameItem = isSameTime && above?.[2] === row.cells[2] && above[3] === row.cells[3];
     if (output.isTTY === true) this.#above = row;
     if (!this.#isNarrow) {
-      const blank = (cell: string, isSame: boolean): string =>
-        isSame ? ' '.repeat(stringWidth(cell)) : cell;
+      const blank = (cell: string, isSame: boolean): string => (isSame ? ' '.repeat(cellsOf(cell)) : cell);
       const [at, where] = [blank(seen ?? '', isSameTime), blank(inbox ?? '', isSameItem)];
       const what = isSameItem ? this.#pad('', 3) : item;
       return bold([id, at, where, what, field, change].join(GAP).trimEnd());
@@ -89,9 +87,9 @@ export class ChangeTable {
     const below = `${GAP}${id}${GAP}${row.cells[4]}${GAP}${row.cells[5]}`;
     if (isSameItem) return below;
     const before = `${seen}${GAP}`;
-    const room = (output.columns ?? 0) - stringWidth(before) - GAP.length - stringWidth(row.cells[3]);
-    const shown = stringWidth(row.cells[2]) <= room ? row.cells[2] : row.shortInbox;
-    const fitted = shown === '' || room < 1 ? '' : `${cliTruncate(shown, room)}${GAP}`;
+    const room = (output.columns ?? 0) - cellsOf(before) - GAP.length - cellsOf(row.cells[3]);
+    const shown = cellsOf(row.cells[2]) <= room ? row.cells[2] : row.shortInbox;
+    const fitted = shown === '' || room < 1 ? '' : `${cutToCells(shown, room)}${GAP}`;
     const dim = isHead ? before : paint(output, 'dim', before);
     return bold(`${dim}${fitted}${item.trimEnd()}\n${below}`);
   }
@@ -105,8 +103,8 @@ export class ChangeTable {
   /** Fills a cell up to its column's width, which it may widen. Ids are at the right. */
   #pad(cell: string, index: number): string {
     const widths = this.#widths ?? [];
-    widths[index] = Math.max(widths[index] ?? 0, stringWidth(cell));
-    const space = ' '.repeat((widths[index] ?? 0) - stringWidth(cell));
+    widths[index] = Math.max(widths[index] ?? 0, cellsOf(cell));
+    const space = ' '.repeat((widths[index] ?? 0) - cellsOf(cell));
     return index === 0 ? space + cell : cell + space;
   }
 }

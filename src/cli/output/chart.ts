@@ -1,7 +1,5 @@
-import cliTruncate from 'cli-truncate';
-import stringWidth from 'string-width';
 import { MirrorError } from '../../core/errors.ts';
-import { plural, thousands } from '../../core/humanize.ts';
+import { cellsOf, cutToCells, plural, thousands } from '../../core/humanize.ts';
 import { asText } from '../../query/cells.ts';
 import type { Cell, QueryResult } from '../../query/result.ts';
 import { asCell, type Output, paint, printLine } from '../../session/terminal.ts';
@@ -94,7 +92,7 @@ function barLines(output: Output, { labels, series: [series] }: Content, width: 
     const number = numbers[index] ?? '';
     const right = ' '.repeat(widest(numbers) - number.length) + number;
     const bar = length === 0 ? '' : paint(output, 'cyan', '█'.repeat(length));
-    return `${padded(cliTruncate(label, labelWidth), labelWidth)}  ${right}  ${bar}`.trimEnd();
+    return `${padded(cutToCells(label, labelWidth), labelWidth)}  ${right}  ${bar}`.trimEnd();
   });
 }
 
@@ -110,9 +108,9 @@ function sparkLines({ labels, series }: Content): string[] {
 }
 
 function widest(texts: readonly string[]): number {
-  return Math.max(0, ...texts.map((text) => stringWidth(text)));
+  return Math.max(0, ...texts.map((text) => cellsOf(text)));
 }
 
 function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - stringWidth(text)));
+  return text + ' '.repeat(Math.max(0, width - cellsOf(text)));
 }

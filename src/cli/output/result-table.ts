@@ -1,6 +1,4 @@
-import cliTruncate from 'cli-truncate';
-import stringWidth from 'string-width';
-import { plural } from '../../core/humanize.ts';
+import { cellsOf, cutToCells, plural } from '../../core/humanize.ts';
 import { asText } from '../../query/cells.ts';
 import type { QueryResult } from '../../query/result.ts';
 import { asCell, type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
@@ -104,7 +102,7 @@ function layOut(output: Output, content: Content): Layout {
 
 /** The titles and the cells, cut to the widths of their columns. */
 function cutTo(widths: readonly number[], { titles, isNumeric, texts }: Content): Content {
-  const fit = (text: string, index: number): string => cliTruncate(text, widths[index] ?? 0);
+  const fit = (text: string, index: number): string => cutToCells(text, widths[index] ?? 0);
   return { titles: titles.map(fit), isNumeric, texts: texts.map((row) => row.map(fit)) };
 }
 
@@ -128,14 +126,14 @@ function* asPieces(
 
 /** Each row as a block, with a line for each column. */
 function asBlocks(output: Output, { titles, texts }: Content, width: number): Layout {
-  const indent = Math.min(Math.max(...titles.map((text) => stringWidth(text))), Math.floor(width / 2));
+  const indent = Math.min(Math.max(...titles.map((text) => cellsOf(text))), Math.floor(width / 2));
   let isCut = false;
   const blocks = texts.map((row, index) => {
     const lines = row.map((cell, column) => {
-      const title = cliTruncate(titles[column] ?? '', indent);
-      const shown = cliTruncate(cell, width - indent - 2);
+      const title = cutToCells(titles[column] ?? '', indent);
+      const shown = cutToCells(cell, width - indent - 2);
       isCut ||= shown !== cell;
-      return `${paint(output, 'bold', title)}${' '.repeat(indent - stringWidth(title))}  ${shown}`.trimEnd();
+      return `${paint(output, 'bold', title)}${' '.repeat(indent - cellsOf(title))}  ${shown}`.trimEnd();
     });
     return [
       paint(
@@ -173,6 +171,6 @@ function fitColumns(
 /** The width that each column needs to show all its text. */
 function neededCells(titles: readonly string[], rows: readonly (readonly string[])[]): number[] {
   return titles.map((title, index) =>
-    rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(title)),
+    rows.reduce((most, row) => Math.max(most, cellsOf(row[index] ?? '')), cellsOf(title)),
   );
 }

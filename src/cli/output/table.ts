@@ -1,7 +1,5 @@
+import { cellsOf, cutToCells, wrapToCells } from '../../core/humanize.ts';
 import Table from 'cli-table3';
-import cliTruncate from 'cli-truncate';
-import stringWidth from 'string-width';
-import wrapAnsi from 'wrap-ansi';
 import { type Output, paint } from '../../session/terminal.ts';
 
 export interface Column {
@@ -53,7 +51,7 @@ export function renderTable(
   const text = aligned(output, columns, rows).join('\n');
   const width = output.isTTY === true ? (output.columns ?? 0) : 0;
   const isLeft = (columns.at(-1)?.align ?? 'left') === 'left';
-  const isWide = text.split('\n').some((line) => stringWidth(line) > width);
+  const isWide = text.split('\n').some((line) => cellsOf(line) > width);
   return width > LEAST_ROOM && isLeft && columns.length > 1 && isWide
     ? withWrappedTexts(output, columns, rows, width)
     : text;
@@ -71,7 +69,7 @@ function withWrappedTexts(
   const isBeside = room >= LEAST_ROOM;
   const texts = rows.map((row) => {
     const text = row.at(-1)?.replaceAll(/\r?\n/g, '⏎') ?? '';
-    return wrapAnsi(text, isBeside ? room : width - BELOW.length, { hard: true }).split('\n');
+    return wrapToCells(text, isBeside ? room : width - BELOW.length, true).split('\n');
   });
   const firsts = cut.map((row, index) => (isBeside ? [...row, texts[index]?.[0] ?? ''] : row));
   const last = { title: lastTitle, width: Math.min(lastWidth, room) };
@@ -92,7 +90,7 @@ function narrowed(
   width: number,
 ): [width: number, rows: string[][]] {
   const widths = columns.map(({ title, width: least = 0 }, index) =>
-    Math.max(least, stringWidth(title), ...rows.map((row) => stringWidth(row[index] ?? ''))),
+    Math.max(least, cellsOf(title), ...rows.map((row) => cellsOf(row[index] ?? ''))),
   );
   const whole = widths.reduce((sum, cells) => sum + cells, GAP * (columns.length - 1));
   const over = whole - width;
@@ -104,7 +102,7 @@ function narrowed(
   const most = Math.max(LEAST_WIDTH, (widths[widest] ?? 0) - over);
   const cut = rows.map((row) =>
     columns.map((_, index) =>
-      index === widest && over > 0 ? cliTruncate(row[index] ?? '', most) : (row[index] ?? ''),
+      index === widest && over > 0 ? cutToCells(row[index] ?? '', most) : (row[index] ?? ''),
     ),
   );
   return [over > 0 ? whole - (widths[widest] ?? 0) + most : whole, cut];
@@ -114,7 +112,7 @@ function narrowed(
 function aligned(output: Output, columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const table = new Table({
     head: columns.map(({ title, align, width = 0 }) => {
-      const room = ' '.repeat(Math.max(0, width - stringWidth(title)));
+      const room = ' '.repeat(Math.max(0, width - cellsOf(title)));
       const shown = paint(output, 'bold', title);
       return align === 'right' ? room + shown : shown + room;
     }),

@@ -1,9 +1,6 @@
-import cliTruncate from 'cli-truncate';
-import stringWidth from 'string-width';
-import wrapAnsi from 'wrap-ansi';
 import { type Budget, pagesFor } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
-import { thousands, duration, plural } from '../../core/humanize.ts';
+import { cellsOf, cutToCells, duration, plural, thousands, wrapToCells } from '../../core/humanize.ts';
 import { describeList, listId, type ListKey } from '../../core/lists.ts';
 import { asCell } from '../../session/terminal.ts';
 import type { PassEvent } from '../../sync/events.ts';
@@ -88,7 +85,7 @@ export class Bars {
     const active = lists.filter(({ state }) => state === 'walking' || state === 'asking').slice(0, MOST_BARS);
     const lines = [...this.#bars(active, room), ...fitParts(this.#summary(lists, now), room)];
     const note = withTimeLeft(this.#note, now);
-    if (note !== '') lines.push(...wrapAnsi(note, room, { hard: true }).split('\n'));
+    if (note !== '') lines.push(...wrapToCells(note, room, true).split('\n'));
     return lines.join('\n');
   }
 
@@ -102,16 +99,16 @@ export class Bars {
   /** A line for each list: its name, a bar as wide as the room allows, and its figures. */
   #bars(active: readonly ListState[], room: number): string[] {
     const figures = active.map(figuresOf);
-    const widest = Math.max(0, ...figures.map((text) => stringWidth(text)));
+    const widest = Math.max(0, ...figures.map((text) => cellsOf(text)));
     const mostName = Math.max(LEAST_NAME, room - widest - 1);
     const names = active.map(({ key }) => this.#nameOf(key, mostName));
-    const nameWidth = Math.max(0, ...names.map((name) => stringWidth(name)));
+    const nameWidth = Math.max(0, ...names.map((name) => cellsOf(name)));
     const barWidth = Math.min(WIDEST_BAR, room - nameWidth - widest - 2);
     return active.map((list, index) => {
       const name = names[index] ?? '';
       const bar = barWidth < NARROWEST_BAR ? '' : `${barOf(list, barWidth)} `;
-      const padded = name + ' '.repeat(nameWidth - stringWidth(name));
-      return cliTruncate(`${padded} ${bar}${figures[index]}`, room);
+      const padded = name + ' '.repeat(nameWidth - cellsOf(name));
+      return cutToCells(`${padded} ${bar}${figures[index]}`, room);
     });
   }
 
@@ -119,8 +116,8 @@ export class Bars {
   #nameOf({ list, inboxId }: ListKey, most: number): string {
     const inbox = inboxId === null ? null : this.#inboxName(inboxId);
     const whole = describeList({ list, inboxId }, inbox);
-    if (stringWidth(whole) <= most || inbox === null) return cliTruncate(whole, most);
-    return cliTruncate(`${list} of ${inbox}`, most);
+    if (cellsOf(whole) <= most || inbox === null) return cutToCells(whole, most);
+    return cutToCells(`${list} of ${inbox}`, most);
   }
 
   #summary(lists: readonly ListState[], now: number): string[] {
@@ -177,8 +174,8 @@ function fitParts(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {
     const longer = `${lines.at(-1)} · ${part}`;
-    if (lines.length > 0 && stringWidth(longer) <= room) lines[lines.length - 1] = longer;
-    else lines.push(cliTruncate(part, room));
+    if (lines.length > 0 && cellsOf(longer) <= room) lines[lines.length - 1] = longer;
+    else lines.push(cutToCells(part, room));
   }
   return lines;
 }

@@ -22,16 +22,37 @@ const OF_TYPE: Partial<Record<ValueKind, string>> = {
   json: 'item_values FROM changes',
 };
 
+interface Uses {
+  readonly text: string;
+  /** For each `?` the index of its parameter. */
+  readonly uses: readonly number[];
+}
+
+/** At most 300 texts: a program runs few different statements, each of them often. */
+const MOST_TEXTS = 300;
+
+const texts = new Map<string, Uses>();
+
+/** The driver treats `$1` as a named parameter. Each use becomes `?`, with its value in order. */
+function usesIn(sql: string): Uses {
+  const known = texts.get(sql);
+  if (known !== undefined) return known;
+  const uses: number[] = [];
+  const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
+    uses.push(Number(number) - 1);
+    return '?';
+  });
+  if (texts.size >= MOST_TEXTS) texts.clear();
+  const found = { text, uses };
+  texts.set(sql, found);
+  return found;
+}
+
 export const sqlite: Dialect = {
   provider: 'sqlite',
   bind: (sql, parameters) => {
-    const values: unknown[] = [];
-    // The driver treats `$1` as a named parameter. Each use becomes `?`, with its value in order.
-    const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
-      values.push(parameters[Number(number) - 1]);
-      return '?';
-    });
-    return { sql: text, values };
+    const { text, uses } = usesIn(sql);
+    return { sql: text, values: uses.map((index) => parameters[index]) };
   },
   tableNames: `SELECT name FROM sqlite_master WHERE type = 'table'`,
   records: (parameter, columns, alias) => {

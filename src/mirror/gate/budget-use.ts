@@ -25,10 +25,10 @@ export const IS_SCHEDULED = `reason IN (${SCHEDULED_REASONS.map((reason) => `'${
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
 /**
- * Counts the hours one by one, which the index answers. `$1` is the window's start, each further parameter an
- * hour later.
+ * Counts the hours one by one, which the index answers, and the requests of a later time: a clock may be set
+ * back. `$1` is the window's start, each further parameter an hour later.
  */
-const WINDOW_BY_HOUR = `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1) AS sent, ${HOURS.map(
+const WINDOW_BY_HOUR = `SELECT (SELECT count(*) FROM requests WHERE sent_at > $25) AS later, ${HOURS.map(
   (hour) => `(SELECT count(*) FROM requests
     WHERE sent_at > $${hour + 1} AND sent_at <= $${hour + 2}) AS hour_${hour}`,
 ).join(', ')}`;
@@ -62,7 +62,8 @@ export class BudgetReader {
       WINDOW_BY_HOUR,
       ...[...HOURS, HOURS.length].map((hour) => iso(start + hour * HOUR)),
     );
-    return { sent: row?.['sent'] ?? 0, leaving: HOURS.map((hour) => row?.[`hour_${hour}`] ?? 0) };
+    const leaving = HOURS.map((hour) => row?.[`hour_${hour}`] ?? 0);
+    return { sent: leaving.reduce((sum, requests) => sum + requests, row?.['later'] ?? 0), leaving };
   }
 
   /** Requests that scheduled work has sent since an instant, epoch ms. */

@@ -13,13 +13,22 @@ const LIBRARY = 'bottleneck/light.js';
  * that hour. It therefore gets a `Date` and a `setTimeout` of the clock's monotonic time.
  */
 export function bottleneckOn(clock: Clock): typeof Bottleneck {
-  const path = createRequire(import.meta.url).resolve(LIBRARY);
-  const load = compileFunction(readFileSync(path, 'utf8'), ['module', 'exports', 'Date', 'setTimeout'], {
-    filename: path,
-  }) as (module: object, exports: object, date: object, setTimeout: SetTimeout) => void;
+  const load = (compiled ??= compile());
   const module = { exports: {} };
   load(module, module.exports, { now: clock.monotonic }, timerOn(clock));
   return module.exports as typeof Bottleneck;
+}
+
+type Load = (module: object, exports: object, date: object, setTimeout: SetTimeout) => void;
+
+/** Compiled once: each call makes another library, with its own time. */
+let compiled: Load | undefined;
+
+function compile(): Load {
+  const path = createRequire(import.meta.url).resolve(LIBRARY);
+  return compileFunction(readFileSync(path, 'utf8'), ['module', 'exports', 'Date', 'setTimeout'], {
+    filename: path,
+  }) as Load;
 }
 
 type SetTimeout = (run: () => void, ms: number) => void;

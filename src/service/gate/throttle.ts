@@ -135,7 +135,8 @@ export class Throttle {
     const either = signal === undefined ? wake.signal : AbortSignal.any([signal, wake.signal]);
     const asleep = this.#clock.sleep(ms, either).catch(() => signal?.throwIfAborted());
     await Promise.race([asleep, this.#nextEnd.promise]);
-    wake.abort();
+    // With a reason: without one, an exception would be made with its stack.
+    wake.abort('a request has ended');
     await asleep;
   }
 }

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
+import { mirrorFile, newProgram, type TestProgram, testProgram } from '../../support/program.ts';
 import { parseLines } from '../../support/rows.ts';
 import { runOnTerminal } from '../../support/terminal.ts';
 
@@ -149,7 +149,7 @@ test('doctor --new-epoch makes the changes command refuse the cursors of later c
 });
 
 test('before the first sync the changes command exits 2 and reports that there is no mirror', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   const { exitCode, stderr } = await program.run('changes');
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('no mirror')]);
 });

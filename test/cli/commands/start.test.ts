@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { iso } from '../../../src/database/instants.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
-import { mirrorFile, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
+import { mirrorFile, newProgram, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
 
 /** Reads rows of the mirror while the daemon runs. */
 function read(program: TestProgram, sql: string): unknown[] {
@@ -33,7 +33,7 @@ function holding(program: TestProgram): { hold(): Promise<void> } {
 
 describe('start', () => {
   test('prints its plan, reads every list, serves HTTP, and on SIGTERM frees the lease', async () => {
-    const program = await testProgram({ inboxes: 2, conversations: 30 });
+    const program = await newProgram({ inboxes: 2, conversations: 30 });
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
     await expect
@@ -309,7 +309,7 @@ test('sync beside a daemon places an order, prints the usual report and exits 0'
 });
 
 test('start with a faulty .env exits 2 and creates no database', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   delete program.env['INBOX_API_URL'];
   appendFileSync(join(program.folder, '.env'), 'INBOX_API_URL=not-an-address\n');
   const { exitCode } = await program.run('start');

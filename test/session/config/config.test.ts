@@ -6,7 +6,7 @@ import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { readNetwork } from '../../../src/session/config/network.ts';
 import { AUTHORITY } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
-import { SECRET, testProgram } from '../../support/program.ts';
+import { newProgram, SECRET } from '../../support/program.ts';
 
 const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
 
@@ -45,7 +45,7 @@ test.each(['10', '-1m', '7.1d', '2 weeks'])('GONE_AFTER=%s is refused, with the 
 });
 
 test('sync exits 2 on a bad .env and names every bad variable at once', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   writeFileSync(
     join(program.folder, '.env'),
     [
@@ -123,7 +123,7 @@ test.each([
   ['big-endian', Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from(UTF_16).swap16()])],
   ['without a mark', UTF_16],
 ])('a .env in UTF-16 (%s) is refused with the way to save it as UTF-8', async (_what, bytes) => {
-  const program = await testProgram();
+  const program = await newProgram();
   const file = join(program.folder, '.env');
   writeFileSync(file, bytes);
   for (const command of ['sync', 'status', 'doctor']) {
@@ -166,7 +166,7 @@ test('sync, status and doctor warn about a misspelt variable name without printi
     expect.stringMatching(/^INBOX_API_TOKEN .*\.env\.example/),
   ]);
   expect(warnings.join('\n')).not.toContain(SECRET);
-  const program = await testProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
+  const program = await newProgram({ inboxes: 1 }, { LOG_LEVELS: 'silent' });
   expect((await program.run('sync', 'inboxes')).stderr).toContain('LOG_LEVELS is set');
   expect((await program.run('status')).stderr).toMatch(/^warning: LOG_LEVELS is set/);
   const { exitCode, stdout } = await program.run('doctor');
@@ -334,7 +334,7 @@ test.each([
 });
 
 test('a command that sends a key of the environment to an address of .env warns and names both', async () => {
-  const program = await testProgram({ inboxes: 1 });
+  const program = await newProgram({ inboxes: 1 });
   const url = program.env['INBOX_API_URL'] ?? '';
   writeFileSync(join(program.folder, '.env'), `INBOX_API_URL=${url}\nINBOX_API_KEY=unused\nNO_PROXY=\n`);
   const warning = new RegExp(
@@ -357,7 +357,7 @@ test('a command that sends a key of the environment to an address of .env warns 
 });
 
 test('no command warns if key and address both come from .env', async () => {
-  const program = await testProgram({ inboxes: 1 });
+  const program = await newProgram({ inboxes: 1 });
   const { INBOX_API_URL: url = '', INBOX_API_KEY: key = '' } = program.env;
   writeFileSync(join(program.folder, '.env'), `INBOX_API_URL=${url}\nINBOX_API_KEY=${key}\n`);
   delete program.env['INBOX_API_URL'];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
-import { mirrorFile, SECRET, testProgram } from '../../support/program.ts';
+import { mirrorFile, newProgram, SECRET } from '../../support/program.ts';
 
 const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
 const TOKEN = 't0ken.of~endpoints';
@@ -54,7 +54,7 @@ test('HTTP_TOKEN_FILE names a file that holds the token; an empty or missing one
 });
 
 test('start on an address of the network without a token exits 2 and creates no mirror', async () => {
-  const program = await testProgram({}, { HTTP_HOST: '0.0.0.0', HTTP_PORT: '0' });
+  const program = await newProgram({}, { HTTP_HOST: '0.0.0.0', HTTP_PORT: '0' });
   const { exitCode, stderr } = await program.run('start');
   expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/HTTP_HOST: .*HTTP_TOKEN_FILE/)]);
   expect(existsSync(mirrorFile(program))).toBe(false);

@@ -2,12 +2,12 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startDaemon } from '../../support/daemon-process.ts';
-import { mirrorFile, SECRET, testProgram } from '../../support/program.ts';
+import { mirrorFile, newProgram, SECRET } from '../../support/program.ts';
 
 test.skipIf(process.platform === 'win32')(
   'start and doctor warn once about a key or mirror that every user may read',
   async () => {
-    const program = await testProgram({ inboxes: 1 });
+    const program = await newProgram({ inboxes: 1 });
     const keyFile = join(program.folder, 'key');
     writeFileSync(keyFile, SECRET, { mode: 0o640 });
     delete program.env['INBOX_API_KEY'];
@@ -30,7 +30,7 @@ test.skipIf(process.platform === 'win32')(
 );
 
 test.skipIf(process.platform === 'win32')('a new mirror can be read by its owner only', async () => {
-  const program = await testProgram({ inboxes: 1 });
+  const program = await newProgram({ inboxes: 1 });
   await program.run('sync', 'inboxes');
   expect(statSync(mirrorFile(program)).mode & 0o777).toBe(0o600);
 });

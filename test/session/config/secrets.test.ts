@@ -7,7 +7,7 @@ import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { readSettingsFile } from '../../../src/session/config/files.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
-import { SECRET, testProgram } from '../../support/program.ts';
+import { newProgram, SECRET } from '../../support/program.ts';
 import { runOnTerminal } from '../../support/terminal.ts';
 
 const OTHER = 'hv_live_Qx7pLm2';
@@ -28,7 +28,7 @@ test.each([
   ['WEBHOOK_SECRET_FILE', `whsec_${OTHER}`],
   ['INBOX_API_CA_FILE', OTHER],
 ])('doctor, sync and status refuse %s=%s and show no part of it', async (name, value) => {
-  const program = await testProgram({ inboxes: 1 }, { [name]: value });
+  const program = await newProgram({ inboxes: 1 }, { [name]: value });
   if (name === 'INBOX_API_KEY_FILE') delete program.env['INBOX_API_KEY'];
   // `status` reads no certificate.
   const commands = [['doctor'], ['doctor', '--json'], ['sync'], ['start']];
@@ -98,7 +98,7 @@ test.runIf(process.platform !== 'win32')(
 test.each(['environment', '.env', 'file'])(
   'doctor, sync and status mask a key (from: %s) that an address contains',
   async (from) => {
-    const program = await testProgram({ inboxes: 1 }, { ALLOW_HTTP: 'true' });
+    const program = await newProgram({ inboxes: 1 }, { ALLOW_HTTP: 'true' });
     // The sandbox answers 404 at once, and repeats the path.
     const { origin } = new URL(program.env['INBOX_API_URL']!);
     const address = `${origin}/${SECRET}/v1`;

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { testProgram } from '../../../support/program.ts';
+import { newProgram } from '../../../support/program.ts';
 
 const WEBHOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
@@ -24,7 +24,7 @@ async function receiver(status: number): Promise<{ url: string; taken: unknown[]
 
 test('doctor --webhook sends one signed delivery without changes, and moves no place in the feed', async () => {
   const { url, taken } = await receiver(204);
-  const program = await testProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
+  const program = await newProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
   await program.run('sync');
   const { exitCode, stdout } = await program.run('doctor', '--webhook');
   expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/ok +webhook +accepts .*\(HTTP 204/)]);
@@ -38,7 +38,7 @@ test('doctor --webhook sends one signed delivery without changes, and moves no p
 
 test('doctor --webhook fails for a receiver that refuses, and where there is none', async () => {
   const { url } = await receiver(401);
-  const program = await testProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
+  const program = await newProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
   const refused = await program.run('doctor', '--webhook');
   expect([refused.exitCode, refused.stdout]).toEqual([
     1,
@@ -52,7 +52,7 @@ test('doctor --webhook fails for a receiver that refuses, and where there is non
 });
 
 test('doctor counts every variable that its configuration error lists', async () => {
-  const program = await testProgram({}, { REQUEST_PER_DAY: '10', LOG_LEVEL: 'loud', HTTP_PORT: 'x' });
+  const program = await newProgram({}, { REQUEST_PER_DAY: '10', LOG_LEVEL: 'loud', HTTP_PORT: 'x' });
   const { exitCode, stdout } = await program.run('doctor');
   const [, count, listed = ''] = /has (\d+) problems:\n([^]*?)\n +Set the variables/.exec(stdout) ?? [];
   expect([exitCode, Number(count)]).toEqual([2, 3]);
@@ -60,7 +60,7 @@ test('doctor counts every variable that its configuration error lists', async ()
 });
 
 test('doctor says that the gate is open only when status would', async () => {
-  const program = await testProgram({ inboxes: 1 });
+  const program = await newProgram({ inboxes: 1 });
   await program.run('sync');
   program.env['INBOX_API_KEY'] = 'another-key';
   const { exitCode, stdout } = await program.run('doctor');

@@ -4,12 +4,12 @@ import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
 import { writeSettings } from '../../../../src/cli/commands/setup/env-file.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
-import { SECRET, type TestProgram, testProgram } from '../../../support/program.ts';
+import { newProgram, SECRET, type TestProgram } from '../../../support/program.ts';
 import { answering } from '../../../support/terminal.ts';
 
 /** A program whose environment has neither address nor key. */
 async function fresh(): Promise<{ program: TestProgram; url: string; path: string }> {
-  const program = await testProgram({ inboxes: 3, conversations: 1 });
+  const program = await newProgram({ inboxes: 3, conversations: 1 });
   const url = program.env['INBOX_API_URL'] ?? '';
   delete program.env['INBOX_API_URL'];
   delete program.env['INBOX_API_KEY'];

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { readersOf } from '../../../../src/cli/commands/setup/readers.ts';
 import { freshMirrorFile } from '../../../support/template.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
-import { testProgram } from '../../../support/program.ts';
+import { newProgram } from '../../../support/program.ts';
 
 /** A mirror's file in a folder, with these modes. */
 function fileWith(folderMode: number, fileMode: number): string {
@@ -34,7 +34,7 @@ test.each([
 });
 
 test('doctor names the only account that may read the file of a new mirror', async () => {
-  const program = await testProgram({ conversations: [2] });
+  const program = await newProgram({ conversations: [2] });
   await program.run('sync');
   expect(statSync(join(program.folder, 'mirror.db')).mode & 0o777).toBe(0o600);
   const { stdout } = await program.run('doctor');

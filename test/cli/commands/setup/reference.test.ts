@@ -6,14 +6,14 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { outlineOf } from '../../../../src/cli/reference/outline.ts';
 import { addCommands } from '../../../../src/cli/program.ts';
-import { testProgram } from '../../../support/program.ts';
+import { newProgram } from '../../../support/program.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 
 const OUTLINE = outlineOf(addCommands(new Command('inbox-mirror'), async () => undefined));
 
 test('help prints a command and a subcommand with its examples, and refuses an unknown one', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   expect((await program.run('help', 'sync')).stdout).toMatch(/Usage: inbox-mirror sync[^]*Examples:/);
   const user = await program.run('help', 'lookup', 'user');
   expect([user.exitCode, user.stdout]).toEqual([0, expect.stringContaining('lookup user [options]')]);
@@ -23,7 +23,7 @@ test('help prints a command and a subcommand with its examples, and refuses an u
 });
 
 test('the manual page has every command and option', async () => {
-  const { stdout } = await (await testProgram()).run('help', '--man');
+  const { stdout } = await (await newProgram()).run('help', '--man');
   for (const { name, options } of OUTLINE) {
     expect(stdout).toMatch(new RegExp(`^\\.SS ${name}\\b`, 'm'));
     for (const { flags } of options) expect(stdout).toContain(`.B ${flags.replaceAll('-', '\\-')}`);
@@ -40,7 +40,7 @@ test('docs/commands.md names every command and option', () => {
 });
 
 test('bash completes commands, subcommands, options and the values of an option', async () => {
-  const program = await testProgram();
+  const program = await newProgram();
   const script = join(program.folder, 'completion.bash');
   writeFileSync(script, (await program.run('completion', 'bash')).stdout);
   const completed = async (...words: string[]): Promise<string[]> => {
@@ -57,14 +57,14 @@ test('bash completes commands, subcommands, options and the values of an option'
 });
 
 test('the completion for zsh leaves `words` alone: zsh keeps the line that is completed there', async () => {
-  const { stdout } = await (await testProgram()).run('completion', 'zsh');
+  const { stdout } = await (await newProgram()).run('completion', 'zsh');
   // A blank in a pattern without quotes would be a syntax error.
   expect(stdout).toContain("    'query --format') offered=(table json ndjson csv) ;;\n");
   expect(stdout).not.toMatch(/^ *(?:local|typeset)\b.*\bwords(?:[ =]|$)|(?<!\$)\bwords=/m);
 });
 
 test.each(['zsh', 'fish'])('the completion for %s has every command and option', async (shell) => {
-  const { stdout } = await (await testProgram()).run('completion', shell);
+  const { stdout } = await (await newProgram()).run('completion', shell);
   for (const { name, options } of OUTLINE) {
     expect(stdout).toContain(name.split(' ').at(-1));
     for (const { long } of options)

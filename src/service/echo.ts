@@ -1,5 +1,6 @@
 import { isExactNumber, parseExact } from '../core/json.ts';
 import { holdsKey, NO_KEY, withoutKey } from '../core/secrets.ts';
+import { MOST_VALUES } from './flaws.ts';
 import type { Answer } from './http.ts';
 
 /** A row may contain a shorter key by chance. It is no secret, and stays. */
@@ -27,7 +28,8 @@ function rowsWithoutKey(body: string, key: string): string {
   const searched = /^\d+$/.test(key) ? body.replaceAll('.', '') : body;
   if (key.length < LEAST_KEY || !holdsKey(searched, key)) return body;
   try {
-    return JSON.stringify(parseExact(body.trim()), (_name, value: unknown) => partWithoutKey(value, key));
+    const parsed = parseExact(body.trim(), MOST_VALUES);
+    return JSON.stringify(parsed, (_name, value: unknown) => partWithoutKey(value, key));
   } catch {
     return withoutKey(body, key);
   }

@@ -4,11 +4,20 @@ import { readNamedFile } from './files.ts';
 
 /** How requests reach the service and the webhook. */
 export interface Network {
-  /** The proxies' variables, as an agent of Node reads them: names in lower case win. */
+  /**
+   * The proxies' variables, as an agent of Node reads them: names in lower case win. `no_proxy` also has the
+   * hosts of this machine.
+   */
   readonly proxyEnv: Readonly<Record<string, string>>;
   /** Certificates (PEM) of a further authority, whom the service's client trusts. Null: none. */
   readonly authority: string | null;
 }
+
+/**
+ * The hosts of this machine, as Node's agents read NO_PROXY. Requests to them may be in clear
+ * (`refusePlainHttp`), so that a proxy, which is usually another machine, would read the key.
+ */
+const THIS_MACHINE = 'localhost,.localhost,127.0.0.0-127.255.255.255,0.0.0.0,[::1],::1,[::],::';
 
 interface Needs {
   /** Of the service's address: `https:` or `http:`. */
@@ -35,7 +44,10 @@ export function readNetwork(env: Environment, folder: string, { protocol, versio
       );
     else proxyEnv[name] = proxy;
   }
-  for (const name of ['no_proxy', 'NO_PROXY']) if (env[name]?.trim()) proxyEnv[name] = env[name].trim();
+  if (Object.keys(proxyEnv).length > 0)
+    proxyEnv['no_proxy'] = [env['no_proxy']?.trim() || env['NO_PROXY']?.trim(), THIS_MACHINE]
+      .filter(Boolean)
+      .join(',');
   return { proxyEnv, authority: readAuthority(env, folder, faults) };
 }
 

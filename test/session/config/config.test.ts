@@ -275,7 +275,10 @@ test('a proxy without a scheme is one of http, and an invalid one is refused wit
   const read = (env: Record<string, string>) =>
     readConfig({ ...GOOD, ...env }, '/', { service: true }).network;
   expect(read({ HTTPS_PROXY: 'proxy.example:3128', no_proxy: 'a,b', http_proxy: '' })).toEqual({
-    proxyEnv: { HTTPS_PROXY: 'http://proxy.example:3128', no_proxy: 'a,b' },
+    proxyEnv: {
+      HTTPS_PROXY: 'http://proxy.example:3128',
+      no_proxy: expect.stringMatching(/^a,b,localhost,/) as string,
+    },
     authority: null,
   });
   expect(read({}).proxyEnv).toEqual({});

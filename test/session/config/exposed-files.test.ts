@@ -1,4 +1,4 @@
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
@@ -72,8 +72,25 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-test.skipIf(process.platform === 'win32')('a new mirror can be read by its owner only', async () => {
-  const program = await testProgram({ inboxes: 1 });
-  await program.run('sync', 'inboxes');
-  expect(statSync(mirrorFile(program)).mode & 0o777).toBe(0o600);
-});
+test.skipIf(process.platform === 'win32')(
+  'a new mirror can be read by its owner only, and so can an export of it',
+  async () => {
+    const program = await testProgram({ inboxes: 1 });
+    await program.run('sync', 'inboxes');
+    const modeOf = (path: string): number => statSync(path).mode & 0o777;
+    expect(modeOf(mirrorFile(program))).toBe(0o600);
+
+    const shared = join(program.folder, 'shared');
+    mkdirSync(shared);
+    chmodSync(shared, 0o755);
+    for (const folder of ['shared', 'new/lake'])
+      expect(await program.run('export', 'inboxes', '--out', folder, '--format', 'csv')).toMatchObject({
+        exitCode: 0,
+      });
+    const made = ['new', 'new/lake', 'new/lake/inboxes.csv', 'new/lake/manifest.json', 'shared/inboxes.csv'];
+    expect(made.map((path) => modeOf(join(program.folder, path)))).toEqual([
+      0o700, 0o700, 0o600, 0o600, 0o600,
+    ]);
+    expect(modeOf(shared), 'a folder that exists keeps its mode').toBe(0o755);
+  },
+);

@@ -11,13 +11,17 @@ const LEAST_KEY = 8;
  * echo the request, and a person may have pasted it into a name. Equal answers stay equal.
  */
 export function withoutEcho(answer: Answer, key: string): Answer {
-  const { status, body, location } = answer;
-  const hasRows = status >= 200 && status < 300;
+  const { body, location } = answer;
   return {
     ...answer,
-    body: hasRows ? rowsWithoutKey(body, key) : withoutKey(body, key),
+    body: hasRows(answer) ? rowsWithoutKey(body, key) : withoutKey(body, key),
     location: location === undefined ? location : withoutKey(location, key),
   };
+}
+
+/** True if the answer is a page or an item, not an error or a redirect. */
+export function hasRows({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { isUtf8 } from './database-url.ts';
 import type { Environment } from './environment.ts';
 import { readNamedFile } from './files.ts';
 
@@ -36,7 +37,8 @@ export function readNetwork(env: Environment, folder: string, { protocol, versio
     const proxy = readProxy(text);
     if (proxy === null)
       faults.push(
-        `${name}: expected http://HOST:PORT, perhaps with USER:PASSWORD@; its value is not shown here`,
+        `${name}: expected http://HOST:PORT, perhaps with USER:PASSWORD@, in which % is written as %25; ` +
+          'its value is not shown here',
       );
     else if (!canUseProxies(version) && name.toLowerCase().startsWith(protocol.replace(':', '_')))
       faults.push(
@@ -53,7 +55,9 @@ export function readNetwork(env: Environment, folder: string, { protocol, versio
 
 function readProxy(text: string): string | null {
   const url = text.includes('://') ? text : `http://${text}`;
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : null;
+  if (!URL.canParse(url)) return null;
+  const { protocol, username, password } = new URL(url);
+  return /^https?:$/.test(protocol) && isUtf8(username) && isUtf8(password) ? url : null;
 }
 
 /** True if Node's agents have the option `proxyEnv` (Node.js 22.21.0 and 24.5.0). */

@@ -303,7 +303,12 @@ test('a proxy without a scheme is one of http, and an invalid one is refused wit
     authority: null,
   });
   expect(read({}).proxyEnv).toEqual({});
-  for (const proxy of ['socks5://me:pa55w0rd@proxy', 'http://me:pa55w0rd@', 'http://me:pa55w0rd@a b']) {
+  for (const proxy of [
+    'socks5://me:pa55w0rd@proxy',
+    'http://me:pa55w0rd@',
+    'http://me:pa55w0rd@a b',
+    'http://me:pa55w0rd%@a',
+  ]) {
     expect(() => read({ HTTPS_PROXY: proxy })).toThrow(/HTTPS_PROXY: expected http:\/\//);
     expect(() => read({ HTTPS_PROXY: proxy })).not.toThrow('pa55w0rd');
   }

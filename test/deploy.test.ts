@@ -110,6 +110,21 @@ describe('deploy/', () => {
     expect(set.pod).toContain('HTTP_TOKEN_FILE');
   });
 
+  test('has a shell function in the documents that gives commands the variables of the unit', () => {
+    const [, body = ''] = /^im\(\) \{ (.*?)\}$/ms.exec(read('docs/deploy.md')) ?? [];
+    const unit = read('deploy/systemd/inbox-mirror.service');
+    const settings = Array.from(
+      unit.matchAll(/^Environment=(\w+)=(\S+)$/gm),
+      ([, name = '', value = '']) =>
+        // systemd's %S, and %d with the credential, as the function's user reaches them.
+        `${name}=${value.replace('%S', '/var/lib').replace('%d', '/etc/inbox-mirror')}`,
+    );
+    expect(settings).toHaveLength(2);
+    for (const setting of settings) expect(body.split(/\s/)).toContain(setting);
+    // The unit's file overrides INBOX_STATE_DIR, too.
+    expect(body.indexOf('INBOX_STATE_DIR=')).toBeLessThan(body.indexOf('. /etc/inbox-mirror/environment'));
+  });
+
   test('mounts the token where HTTP_TOKEN_FILE expects it', () => {
     const service = parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror'];
     expect(service?.['secrets']).toContain('http-token');

@@ -38,10 +38,11 @@ export const TOO_DEEP = `\uFDD1nested more than ${MOST_LEVELS} levels deep`;
  * a database becomes text. {@link TOO_DEEP} replaces each array or object below 100 levels. Characters that
  * PostgreSQL cannot store are replaced on every database, so that all mirrors store the same
  * ({@link storableJson}).
- * @throws SyntaxError as `JSON.parse` does.
+ * @param mostValues commas and opening brackets outside of texts, which count the values before any is made
+ * @throws SyntaxError as `JSON.parse` does; RangeError if there are more values
  */
-export function parseExact(json: string): unknown {
-  const text = withoutDepth(json);
+export function parseExact(json: string, mostValues = Infinity): unknown {
+  const text = withoutDepth(json, mostValues);
   const value = parseDigits(text);
   return MAY_BE_UNSTORABLE.test(text) ? parseDigits(storableJson(JSON.stringify(value))) : value;
 }
@@ -53,20 +54,28 @@ export function storableJson(json: string): string {
 
 // Character codes: this loop reads every page.
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const OPENING = new Set([0x5b, 0x7b]);
 const CLOSING = new Set([0x5d, 0x7d]);
 
-/** The JSON text with {@link TOO_DEEP} in place of each value below 100 levels. */
-function withoutDepth(json: string): string {
+/**
+ * The JSON text with {@link TOO_DEEP} in place of each value below 100 levels.
+ * @throws RangeError if it has more than `mostValues`
+ */
+function withoutDepth(json: string, mostValues: number): string {
   let kept = '';
   let keptTo = 0;
   let level = 0;
   let cutFrom = 0;
+  let values = 0;
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
     if (code === QUOTE) {
       at = endOfText(json, at);
+    } else if (code === COMMA) {
+      values += 1;
     } else if (OPENING.has(code)) {
+      values += 1;
       level += 1;
       if (level === MOST_LEVELS + 1) cutFrom = at;
     } else if (CLOSING.has(code)) {
@@ -76,6 +85,7 @@ function withoutDepth(json: string): string {
       }
       level -= 1;
     }
+    if (values > mostValues) throw new RangeError(`the JSON has more than ${mostValues} values`);
   }
   return keptTo === 0 ? json : kept + json.slice(keptTo);
 }

@@ -10,9 +10,15 @@ export interface PartialFile {
   readonly target: string;
 }
 
+/** Only the owner may read a file, as with the mirror: both hold names and addresses of customers. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
-  await asOutput(`The folder ${folder} cannot be made`, () => mkdir(folder, { recursive: true }));
+  await asOutput(`The folder ${folder} cannot be made`, () =>
+    mkdir(folder, { recursive: true, mode: FOLDER_MODE }),
+  );
 }
 
 /** @throws MirrorError `USAGE` if one of the files exists */
@@ -29,7 +35,7 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
 /** Opens a file under a temporary name beside its own. @throws MirrorError `OUTPUT` */
 export async function openPartial(folder: string, name: string): Promise<PartialFile> {
   const path = join(folder, `.${name}.${process.pid}.partial`);
-  const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'w'));
+  const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'w', FILE_MODE));
   return { handle, path, target: join(folder, name) };
 }
 

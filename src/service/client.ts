@@ -196,7 +196,7 @@ class HttpClient implements Client {
     const address = this.#address;
     let body: unknown;
     try {
-      body = readBody(answer.body);
+      body = inContext(path, answer, () => readBody(answer.body));
     } catch (error) {
       throw address === null ? error : address.judgeAnswer(error, path, answer);
     }

@@ -1,5 +1,6 @@
 import { isExactNumber, parseExact } from '../core/json.ts';
 import { holdsKey, NO_KEY, withoutKey } from '../core/secrets.ts';
+import { MOST_VALUES } from './flaws.ts';
 import type { Answer } from './http.ts';
 
 /** A row may contain a shorter key by chance. It is no secret, and stays. */
@@ -10,13 +11,17 @@ const LEAST_KEY = 8;
  * echo the request, and a person may have pasted it into a name. Equal answers stay equal.
  */
 export function withoutEcho(answer: Answer, key: string): Answer {
-  const { status, body, location } = answer;
-  const hasRows = status >= 200 && status < 300;
+  const { body, location } = answer;
   return {
     ...answer,
-    body: hasRows ? rowsWithoutKey(body, key) : withoutKey(body, key),
+    body: hasRows(answer) ? rowsWithoutKey(body, key) : withoutKey(body, key),
     location: location === undefined ? location : withoutKey(location, key),
   };
+}
+
+/** True if the answer is a page or an item, not an error or a redirect. */
+export function hasRows({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
 }
 
 /**
@@ -27,7 +32,8 @@ function rowsWithoutKey(body: string, key: string): string {
   const searched = /^\d+$/.test(key) ? body.replaceAll('.', '') : body;
   if (key.length < LEAST_KEY || !holdsKey(searched, key)) return body;
   try {
-    return JSON.stringify(parseExact(body.trim()), (_name, value: unknown) => partWithoutKey(value, key));
+    const parsed = parseExact(body.trim(), MOST_VALUES);
+    return JSON.stringify(parsed, (_name, value: unknown) => partWithoutKey(value, key));
   } catch {
     return withoutKey(body, key);
   }

@@ -2,6 +2,7 @@ import { MirrorError } from '../core/errors.ts';
 import { onOneLine, plural, thousands } from '../core/humanize.ts';
 import { isExactNumber, isObject, parseExact } from '../core/json.ts';
 import { NO_KEY } from '../core/secrets.ts';
+import { MOST_VALUES } from './flaws.ts';
 
 /** The rows of one list answer and the token of the next page; null on the last page. */
 export interface ListAnswer {
@@ -14,14 +15,22 @@ export class BrokenBody extends Error {
   override readonly name = 'BrokenBody';
 }
 
-/** @throws BrokenBody if the body is empty or not JSON; its message gives kind and length, no content */
+/**
+ * @throws BrokenBody if the body is empty or not JSON; its message gives kind and length, no content
+ * @throws MirrorError `BAD_ANSWER` if the body has more than {@link MOST_VALUES}
+ */
 export function readBody(body: string): unknown {
   // `trim` also removes a byte order mark.
   const text = body.trim();
   if (text === '') throw new BrokenBody('the body was empty');
   try {
-    return parseExact(text);
-  } catch {
+    return parseExact(text, MOST_VALUES);
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new MirrorError(
+        'BAD_ANSWER',
+        `the answer has more than ${thousands(MOST_VALUES)} values, and was not read`,
+      );
     const kind = text.startsWith('<')
       ? 'a page of HTML or XML'
       : /^[{[]/.test(text)
@@ -108,20 +117,21 @@ export function readObject(body: unknown): unknown {
 /** At most this many characters of the service's own words in a message. */
 const MOST_WORDS = 200;
 
-/** The title of a page is looked for in so many characters. */
+/** At most this many characters of an error body are searched for the service's words. */
 const LONGEST_HEAD = 65_536;
 
 /**
  * The service's own words in an error body: the message of form A or B (spec §7), a plain text, or the title
- * of a page. On one line, without a final full stop. Null if there are none.
+ * of a page. On one line, without a final full stop. Null if there are none, and for JSON of more than 65,536
+ * characters.
  */
 export function readErrorMessage(body: string): string | null {
-  const words = onOneLine(wordsOf(body.trim()), MOST_WORDS).replace(/\.$/, '');
+  const words = onOneLine(wordsOf(body.slice(0, LONGEST_HEAD).trim()), MOST_WORDS).replace(/\.$/, '');
   return words === '' ? null : words;
 }
 
 function wordsOf(text: string): string {
-  if (text.startsWith('<')) return /<title[^<>]*>([^<]*)/i.exec(text.slice(0, LONGEST_HEAD))?.[1] ?? '';
+  if (text.startsWith('<')) return /<title[^<>]*>([^<]*)/i.exec(text)?.[1] ?? '';
   try {
     const object = asObject(parseExact(text));
     const errors = object?.['errors'];

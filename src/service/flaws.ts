@@ -7,6 +7,12 @@ const NOT_UTF8 = '\uFDD0';
 /** U+FFFD, which a decoder also writes in place of wrong bytes: its JSON escape, and its bytes as Latin-1. */
 const REPLACEMENT = { escape: '\\ufffd', bytes: Buffer.from('\uFFFD').toString('latin1') };
 
+/**
+ * An answer has at most this many values. 16 MB of tiny values would need more than 1 GB in memory. A page
+ * has 100 rows (spec §4.2), each of which may have 2,500 values; one of 10,000 rows may have 25 in each.
+ */
+export const MOST_VALUES = 250_000;
+
 /** Decodes the bytes of a JSON answer. Bytes that are not UTF-8 become a mark, which {@link flawOf} finds. */
 export function decodeJson(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8');

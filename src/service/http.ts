@@ -6,7 +6,7 @@ import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { codeOf } from '../core/errors.ts';
 import { duration, onOneLine } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
-import { withoutEcho } from './echo.ts';
+import { hasRows, withoutEcho } from './echo.ts';
 import { decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
@@ -80,6 +80,8 @@ export function createHttp(
   { timeOuts = TIME_OUTS, userAgent = 'inbox-mirror', network }: HttpOptions = {},
 ): Http {
   const agent = createAgents(network);
+  const logins = loginsOf(network);
+  const masked = (text: string): string => logins.reduce<string>(withoutKey, text);
   const options: OptionsInit = {
     agent,
     retry: { limit: 0 },
@@ -93,14 +95,15 @@ export function createHttp(
       const secret = key();
       const headers = { ...options.headers, authorization: `Bearer ${secret}` };
       try {
-        return withoutEcho(
-          await send(`${baseUrl}${path}`, { ...options, searchParams: query, headers }),
-          secret,
-        );
+        const answer = await send(`${baseUrl}${path}`, { ...options, searchParams: query, headers });
+        return withoutEcho(hasRows(answer) ? answer : withoutLogins(answer, masked), secret);
       } catch (error) {
         throw error instanceof NoAnswer
           ? error
-          : new NoAnswer(describeFailure(error, timeOuts, secret), codeOf(error));
+          : new NoAnswer(
+              describeFailure(error, timeOuts, (text) => masked(withoutKey(text, secret))),
+              codeOf(error),
+            );
       }
     },
     close() {
@@ -117,6 +120,22 @@ function createAgents(network: HttpOptions['network']): { http: HttpAgent; https
   const ca = authority === null ? null : [...getCACertificates('default'), authority];
   const trust = ca === null ? {} : { secureContext: createSecureContext({ ca }) };
   return { http: new HttpAgent(common), https: new HttpsAgent({ ...common, ...trust }) };
+}
+
+/** The secrets that a proxy gets, and may repeat: user and password in one text, and the password. */
+function loginsOf(network: HttpOptions['network']): string[] {
+  return Object.entries(network?.proxyEnv ?? {})
+    .filter(([name, url]) => /^https?_proxy$/i.test(name) && URL.canParse(url))
+    .map(([, url]) => new URL(url))
+    .filter(({ password }) => password !== '')
+    .map(({ username, password }) => [username, password].map(decodeURIComponent))
+    .flatMap(([user, password = '']) => [`${user}:${password}`, password]);
+}
+
+/** An answer of a proxy, instead of the service's, without the proxy's password. */
+function withoutLogins(answer: Answer, masked: (text: string) => string): Answer {
+  const { body, location } = answer;
+  return { ...answer, body: masked(body), location: location === undefined ? location : masked(location) };
 }
 
 async function send(url: string, options: OptionsInit): Promise<Answer> {
@@ -145,7 +164,11 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
 /**
  * Returns only an error's code and message: got's errors also contain the request's options, with the key.
  */
-function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts, key: string): string {
+function describeFailure(
+  error: unknown,
+  { connectMs, requestMs }: TimeOuts,
+  masked: (text: string) => string,
+): string {
   if (error instanceof TimeoutError) {
     return error.event === 'connect'
       ? `no connection within ${duration(connectMs)}`
@@ -153,7 +176,7 @@ function describeFailure(error: unknown, { connectMs, requestMs }: TimeOuts, key
   }
   if (!(error instanceof Error)) return 'the request failed';
   // Before the cut: a part of the key could not be recognised.
-  const whole = withoutKey(error.message, key);
+  const whole = masked(error.message);
   if (!(error instanceof RequestError)) return whole;
   const message = onOneLine(whole, LONGEST_CAUSE);
   return error.code === 'ERR_GOT_REQUEST_ERROR' || error.code === undefined

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHttp } from '../../src/service/http.ts';
+import { readConfig } from '../../src/session/config/config.ts';
 import { AUTHORITY } from '../support/certificates.ts';
 import { startDaemon } from '../support/daemon-process.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
@@ -125,13 +127,13 @@ test('requests pass the proxies of the environment or of .env, except to the hos
   writeFileSync(join(program.folder, 'ca.pem'), AUTHORITY);
   const proxy = `http://me:pa55w0rd@127.0.0.1:${port}`;
   writeFileSync(join(program.folder, '.env'), `HTTPS_PROXY=${proxy}\nINBOX_API_CA_FILE=ca.pem\n`);
-  program.env['INBOX_API_URL'] = `https://127.0.0.1:${secure}/v1`;
+  program.env['INBOX_API_URL'] = `https://service.example:${secure}/v1`;
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
-  expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT 127.0.0.1:${secure} as me:pa55w0rd`]));
+  expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as me:pa55w0rd`]));
 
-  program.env['INBOX_API_URL'] = `https://localhost:${secure}/v1`;
-  program.env['NO_PROXY'] = 'localhost';
-  expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
+  program.env['NO_PROXY'] = 'a.example,service.example';
+  // Without the proxy, no system knows the host.
+  expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 2 });
   expect(seen).toEqual([]);
 
   program.env['INBOX_API_URL'] = 'https://denied.example/v1';
@@ -143,10 +145,40 @@ test('requests pass the proxies of the environment or of .env, except to the hos
   expect(stderr).not.toContain('pa55w0rd');
 });
 
-test('plain http passes HTTP_PROXY', async () => {
+test('plain http passes HTTP_PROXY, but never on the way to this machine', async () => {
   const program = await testProgram({ inboxes: 1 });
   const { port, seen } = await serveProxy();
   program.env['http_proxy'] = `127.0.0.1:${port}`;
+  program.env['WEBHOOK_URL'] = (program.env['INBOX_API_URL'] ?? '').replace('/v1', '/hook');
+  program.env['WEBHOOK_SECRET'] = `whsec_${Buffer.alloc(24).toString('base64')}`;
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
-  expect(seen).toEqual([`GET ${program.env['INBOX_API_URL']}/inboxes?limit=100 as `]);
+  expect((await program.run('doctor', '--webhook')).stdout).toMatch(/webhook.*HTTP 401/);
+  expect(seen).toEqual([]);
+
+  const named = (program.env['INBOX_API_URL'] ?? '').replace('127.0.0.1', 'service.example');
+  program.env['INBOX_API_URL'] = named;
+  program.env['ALLOW_HTTP'] = 'true';
+  expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
+  expect(seen).toEqual([`GET ${named}/inboxes?limit=100 as `]);
 });
+
+test.each(['127.0.0.1', '127.1.2.3', '0.0.0.0', 'localhost', 'LocalHost', 'a.localhost', '[::1]', '[::]'])(
+  'no request to %s, which may carry the key in clear, passes a proxy',
+  async (host) => {
+    const { port, seen } = await serveProxy();
+    const { proxyEnv } = readConfig(
+      {
+        INBOX_API_URL: `http://${host}:9/v1`,
+        INBOX_API_KEY: 'k',
+        HTTP_PROXY: `http://127.0.0.1:${port}`,
+        NO_PROXY: 'a.example',
+      },
+      '/',
+      { service: true },
+    ).network;
+    const http = createHttp(`http://${host}:9/v1`, () => 'k', { network: { proxyEnv, authority: null } });
+    onTestFinished(() => http.close());
+    await expect(http.get('/inboxes', {})).rejects.toThrow();
+    expect(seen).toEqual([]);
+  },
+);

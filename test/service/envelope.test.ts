@@ -50,6 +50,24 @@ test('readList rejects a page of more rows than any service sends', () => {
   );
 });
 
+test('readBody reads 250,000 values, and rejects more before it makes any of them', () => {
+  const body = (values: number): string => `{"a":"[,{","b":[${'1,'.repeat(values - 3)}1]}`;
+  expect(readBody(body(250_000))).toMatchObject({ a: '[,{' });
+  expect(() => readBody(body(250_001))).toThrow(
+    expect.objectContaining({
+      code: 'BAD_ANSWER',
+      message: 'the answer has more than 250,000 values, and was not read',
+    }),
+  );
+});
+
+test('readErrorMessage reads the first 65,536 characters only', () => {
+  const json = (padding: number): string =>
+    JSON.stringify({ Message: 'no access', padding: 'x'.repeat(padding) });
+  expect(readErrorMessage(json(65_000))).toBe('no access');
+  expect(readErrorMessage(json(66_000))).toBeNull();
+});
+
 test('readErrorMessage reads the title of any page in milliseconds', () => {
   expect(readErrorMessage('<html><title lang="en">Out of order</title></html>')).toBe('Out of order');
   const begun = performance.now();

@@ -32,7 +32,10 @@ export async function serveHttps(sandbox: Sandbox): Promise<number> {
   );
 }
 
-/** A proxy for http and https, and the requests that it has received, with the user that they name. */
+/**
+ * A proxy for http and https, and the requests that it has received, with the user that they name. It alone
+ * knows the host `service.example`, which is this machine.
+ */
 export async function serveProxy(): Promise<{ port: number; seen: string[] }> {
   const seen: string[] = [];
   const userOf = (header: string | undefined): string =>
@@ -40,9 +43,9 @@ export async function serveProxy(): Promise<{ port: number; seen: string[] }> {
   const proxy = createServer((request, response) => {
     const { authorization = '', 'proxy-authorization': user } = request.headers;
     seen.push(`${request.method} ${request.url} as ${userOf(user)}`);
-    void fetch(request.url ?? '', { headers: { authorization } }).then(async (answer) =>
-      response.writeHead(answer.status).end(await answer.text()),
-    );
+    void fetch((request.url ?? '').replace('service.example', '127.0.0.1'), {
+      headers: { authorization },
+    }).then(async (answer) => response.writeHead(answer.status).end(await answer.text()));
   });
   const sockets = new Set<Socket>();
   proxy.on('connect', (request, socket: Socket) => {
@@ -52,7 +55,7 @@ export async function serveProxy(): Promise<{ port: number; seen: string[] }> {
       socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
       return;
     }
-    const upstream = connect(Number(port), host, () => {
+    const upstream = connect(Number(port), host === 'service.example' ? '127.0.0.1' : host, () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       upstream.pipe(socket).pipe(upstream);
     });

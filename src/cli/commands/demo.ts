@@ -122,8 +122,6 @@ function demoEnvironment(path: string, url: string): Io['env'] {
     DATABASE_URL: `file:${path}`,
     REQUESTS_PER_SECOND: String(REQUESTS_PER_SECOND),
     LOG_LEVEL: 'warn',
-    // The sandbox is on this machine.
-    no_proxy: '*',
   };
 }
 

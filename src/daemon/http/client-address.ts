@@ -15,3 +15,11 @@ export function clientOf(address: string | undefined): string {
   const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
   return `${groups.slice(0, 4).join(':')}::/64`;
 }
+
+/**
+ * The client whose guesses an address counts with: {@link clientOf}, but one for all addresses of loopback,
+ * each of which any user of this machine can take.
+ */
+export function guesserOf(address: string): string {
+  return /^(?:(?:::ffff:)?127\.|::1$)/i.test(address) ? 'this machine' : clientOf(address);
+}

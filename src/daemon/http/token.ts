@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { duration } from '../../core/humanize.ts';
 import type { Log } from '../../session/log.ts';
-import { clientOf } from './client-address.ts';
+import { guesserOf } from './client-address.ts';
 
 /** After this many wrong tokens within the window, a client's tokens are no longer compared. */
 const MAX_WRONG = 20;
@@ -48,7 +48,7 @@ export function createTokenGuard({
 
   function judge(request: FastifyRequest, given: string | undefined): Verdict {
     if (expected === null) return 'accepted';
-    const client = clientOf(request.ip);
+    const client = guesserOf(request.ip);
     if (given === undefined) return 'refused';
     // The comparison would be an oracle for a client that guesses.
     if (tries.blockedMs(client) > 0) return 'blocked';
@@ -72,7 +72,7 @@ export function createTokenGuard({
       if (verdict === 'blocked')
         return await reply
           .code(429)
-          .header('retry-after', String(Math.ceil(tries.blockedMs(clientOf(request.ip)) / SECOND)))
+          .header('retry-after', String(Math.ceil(tries.blockedMs(guesserOf(request.ip)) / SECOND)))
           .send({ error: `This client has sent ${MAX_WRONG} wrong tokens; retry later.` });
       return await reply
         .code(401)

@@ -4,7 +4,7 @@ import type { ListName } from '../../core/lists.ts';
 import { withoutKey } from '../../core/secrets.ts';
 import { readDatabaseUrl, sslModeWarnings } from './database-url.ts';
 import { type Endpoints, readEndpoints } from './endpoints.ts';
-import { configError, type Environment, type Read, reader } from './environment.ts';
+import { configError, type Environment, type Read, readEnvFile, reader } from './environment.ts';
 import { exposedFileWarnings } from './exposed-files.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { type Network, readNetwork } from './network.ts';
@@ -45,8 +45,8 @@ export interface Config extends Report {
   readonly logLevel: LogLevel;
   readonly storePublicPermalink: boolean;
   /**
-   * Sentences: a variable looks misspelt or sends the key astray, a file is readable for every user, a mode
-   * of TLS does more than its name says.
+   * Sentences: a variable looks misspelt, is cut short or sends the key astray, a file is readable for every
+   * user, a mode of TLS does more than its name says.
    */
   readonly warnings: readonly string[];
 }
@@ -61,7 +61,8 @@ const CONVERSATIONS_DAILY = '0 3 * * *';
  * Reads and checks every variable.
  * @param folder the start of relative paths
  * @param needs `service`: the command calls the service, so that address and key are required;
- *   `endpoints`: the command serves HTTP; `own`: the environment without the variables of `.env`
+ *   `endpoints`: the command serves HTTP; `own`: the environment without the variables of `.env`, if they
+ *   are in `environment`
  * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
 export function readConfig(
@@ -112,16 +113,14 @@ export function readConfig(
     ),
     storePublicPermalink: readBoolean(read, 'STORE_PUBLIC_PERMALINK'),
   };
-  const misspelt = misspeltVariables(environment, known);
+  const envFile = needs.own === undefined ? null : readEnvFile(folder);
+  const slips = [...misspeltVariables(environment, known), ...(envFile?.warnings ?? [])];
   const masked = (texts: readonly string[]): string[] => texts.map((text) => withoutKey(text, config.key));
-  if (faults.length > 0) throw configError(masked(faults), misspelt);
-  const risks = needs.service
-    ? [
-        ...strayKeyWarnings(environment, needs.own ?? environment, folder),
-        ...exposedFileWarnings(environment, folder, config.databaseUrl),
-      ]
-    : [];
-  const warnings = [...misspelt, ...masked(risks), ...sslModeWarnings(config.databaseUrl)];
+  if (faults.length > 0) throw configError(masked(faults), slips);
+  const stray = () => strayKeyWarnings(environment, needs.own ?? environment, folder);
+  const exposed = () => exposedFileWarnings(environment, folder, { ...config, envFile });
+  const risks = needs.service ? [...stray(), ...exposed()] : [];
+  const warnings = [...slips, ...masked(risks), ...sslModeWarnings(config.databaseUrl)];
   return Object.freeze({ ...config, warnings });
 }
 

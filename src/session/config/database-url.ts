@@ -65,7 +65,7 @@ function unknownParameter(name: string): string {
 }
 
 /** True if every %XX sequence decodes as UTF-8. */
-function isUtf8(encoded: string): boolean {
+export function isUtf8(encoded: string): boolean {
   try {
     decodeURIComponent(encoded);
     return true;

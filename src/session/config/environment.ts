@@ -8,22 +8,49 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The variables of the `.env` file in `folder`, if it exists; those of `env` override them. */
 export function readEnvironment(env: Environment, folder: string): Environment {
-  const file = join(folder, '.env');
-  if (!existsSync(file)) return env;
+  return { ...readEnvFile(folder).variables, ...env };
+}
+
+/** The path of the `.env` file in `folder`, and what it sets: nothing if it does not exist. */
+export interface EnvFile {
+  readonly path: string;
+  readonly variables: Environment;
+  /** A sentence for each value that ends at a `#` that may belong to it. */
+  readonly warnings: readonly string[];
+}
+
+/** @throws MirrorError `CONFIG` if the file cannot be read */
+export function readEnvFile(folder: string): EnvFile {
+  const path = join(folder, '.env');
+  if (!existsSync(path)) return { path, variables: {}, warnings: [] };
   let bytes: Buffer;
   try {
-    bytes = readSettingsFile(file);
+    bytes = readSettingsFile(path);
   } catch (error) {
-    throw new MirrorError('CONFIG', `Cannot read ${file}: ${messageOf(error)}.`, { cause: error });
+    throw new MirrorError('CONFIG', `Cannot read ${path}: ${messageOf(error)}.`, { cause: error });
   }
   if (isUtf16(bytes))
     throw new MirrorError(
       'CONFIG',
-      `Cannot read ${file}: it is in UTF-16. Save it as UTF-8. ` +
+      `Cannot read ${path}: it is in UTF-16. Save it as UTF-8. ` +
         'In PowerShell: (Get-Content .env) | Set-Content -Encoding utf8 .env',
     );
   // The decoder removes a byte order mark.
-  return { ...parseEnv(new TextDecoder().decode(bytes)), ...env };
+  const text = new TextDecoder().decode(bytes);
+  const variables = parseEnv(text);
+  return { path, variables, warnings: cutValueWarnings(text, variables) };
+}
+
+/** A value without quotes, up to a `#` between other characters. Behind a space, `#` begins a comment. */
+const CUT = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*((?:[^\s'"`#][^#\n]*)?)(?<![ \t])#\S/gm;
+
+function cutValueWarnings(text: string, variables: Environment): string[] {
+  // The second condition leaves out a line inside a text of several lines.
+  return Array.from(text.matchAll(CUT))
+    .filter(([, name = '', before]) => variables[name] === before)
+    .map(
+      ([, name = '']) => `${name}: the value in .env ends at its #, where a comment begins; put it in quotes`,
+    );
 }
 
 /** True for text in UTF-16, as PowerShell 5 redirects it: with its byte order mark, or with zero bytes. */
@@ -57,8 +84,8 @@ export function reader(env: Environment, faults: string[]): Read {
   };
 }
 
-export function configError(faults: readonly string[], misspelt: readonly string[] = []): MirrorError {
-  const all = [...faults, ...misspelt];
+export function configError(faults: readonly string[], slips: readonly string[] = []): MirrorError {
+  const all = [...faults, ...slips];
   const list = all.map((fault) => `  ${fault}`).join('\n');
   return new MirrorError(
     'CONFIG',

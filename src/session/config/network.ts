@@ -1,14 +1,24 @@
 import { X509Certificate } from 'node:crypto';
+import { isUtf8 } from './database-url.ts';
 import type { Environment } from './environment.ts';
 import { readNamedFile } from './files.ts';
 
 /** How requests reach the service and the webhook. */
 export interface Network {
-  /** The proxies' variables, as an agent of Node reads them: names in lower case win. */
+  /**
+   * The proxies' variables, as an agent of Node reads them: names in lower case win. `no_proxy` also has the
+   * hosts of this machine.
+   */
   readonly proxyEnv: Readonly<Record<string, string>>;
   /** Certificates (PEM) of a further authority, whom the service's client trusts. Null: none. */
   readonly authority: string | null;
 }
+
+/**
+ * The hosts of this machine, as Node's agents read NO_PROXY. Requests to them may be in clear
+ * (`refusePlainHttp`), so that a proxy, which is usually another machine, would read the key.
+ */
+const THIS_MACHINE = 'localhost,.localhost,127.0.0.0-127.255.255.255,0.0.0.0,[::1],::1,[::],::';
 
 interface Needs {
   /** Of the service's address: `https:` or `http:`. */
@@ -27,7 +37,8 @@ export function readNetwork(env: Environment, folder: string, { protocol, versio
     const proxy = readProxy(text);
     if (proxy === null)
       faults.push(
-        `${name}: expected http://HOST:PORT, perhaps with USER:PASSWORD@; its value is not shown here`,
+        `${name}: expected http://HOST:PORT, perhaps with USER:PASSWORD@, in which % is written as %25; ` +
+          'its value is not shown here',
       );
     else if (!canUseProxies(version) && name.toLowerCase().startsWith(protocol.replace(':', '_')))
       faults.push(
@@ -35,13 +46,18 @@ export function readNetwork(env: Environment, folder: string, { protocol, versio
       );
     else proxyEnv[name] = proxy;
   }
-  for (const name of ['no_proxy', 'NO_PROXY']) if (env[name]?.trim()) proxyEnv[name] = env[name].trim();
+  if (Object.keys(proxyEnv).length > 0)
+    proxyEnv['no_proxy'] = [env['no_proxy']?.trim() || env['NO_PROXY']?.trim(), THIS_MACHINE]
+      .filter(Boolean)
+      .join(',');
   return { proxyEnv, authority: readAuthority(env, folder, faults) };
 }
 
 function readProxy(text: string): string | null {
   const url = text.includes('://') ? text : `http://${text}`;
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : null;
+  if (!URL.canParse(url)) return null;
+  const { protocol, username, password } = new URL(url);
+  return /^https?:$/.test(protocol) && isUtf8(username) && isUtf8(password) ? url : null;
 }
 
 /** True if Node's agents have the option `proxyEnv` (Node.js 22.21.0 and 24.5.0). */

@@ -1,9 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { MINUTE } from '../../../src/core/clock.ts';
 import { clientOf } from '../../../src/daemon/http/client-address.ts';
+import { createTokenGuard } from '../../../src/daemon/http/token.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
+import { testLog } from '../../support/log.ts';
 import { testProgram } from '../../support/program.ts';
 import { served } from './served.ts';
 
@@ -49,14 +52,16 @@ test('/healthz answers without the token, and /readyz then says only whether it 
   expect(await ask('/readyz')).toMatchObject({ status: 200, body: '{"ready":true}' });
 });
 
-test('after 20 wrong tokens in 10 minutes a client gets 429, and another client still passes', async () => {
+test('after 20 wrong tokens in 10 minutes a client gets 429, from whichever address of this machine it asks', async () => {
   const { ask, clock, logged } = await served({}, { token: TOKEN });
   const wrong = bearer('another-token-of-16');
   for (let tries = 0; tries < 30; tries += 1)
     expect((await ask('/metrics')).status, 'a missing token is no guess').toBe(401);
   clock.advance(MINUTE);
   for (let tries = 0; tries < 20; tries += 1)
-    expect((await ask(GUARDED[tries % 3] ?? '', wrong)).status).toBe(401);
+    expect((await ask(GUARDED[tries % 3] ?? '', { ...wrong, from: `127.0.0.${1 + tries}` })).status).toBe(
+      401,
+    );
   clock.advance(MINUTE);
   for (const guess of [wrong, bearer(TOKEN)]) {
     const { status, headers, json } = await ask('/metrics', guess);
@@ -65,12 +70,27 @@ test('after 20 wrong tokens in 10 minutes a client gets 429, and another client 
   }
   expect((await ask('/readyz', bearer(TOKEN))).body, 'no oracle either').toBe('{"ready":false}');
   expect((await ask('/healthz')).status).toBe(200);
-  expect((await ask('/metrics', { ...bearer(TOKEN), from: '127.0.0.2' })).status).toBe(200);
+  expect((await ask('/metrics', { ...bearer(TOKEN), from: '127.9.9.9' })).status).toBe(429);
   clock.advance(9 * MINUTE);
   expect((await ask('/metrics', bearer(TOKEN))).status).toBe(200);
   const refusals = logged.filter((line) => line.includes('wrong tokens'));
   expect(refusals, 'logged once').toHaveLength(1);
-  expect(refusals.join('')).toContain('127.0.0.1');
+  expect(refusals.join('')).toContain('this machine');
+});
+
+test('the wrong tokens of one client do not stop another', () => {
+  const guard = createTokenGuard({
+    token: TOKEN,
+    hasSession: () => false,
+    clock: { monotonic: () => 0 },
+    log: testLog().log,
+  });
+  const judge = (ip: string, token: string) => guard.judge({ ip } as FastifyRequest, token);
+  for (let tries = 0; tries < 20; tries += 1)
+    expect(judge(tries % 2 === 0 ? '127.0.0.1' : '::1', 'wrong')).toBe('refused');
+  for (const ip of ['127.0.0.1', '::ffff:127.3.2.1', '::1']) expect(judge(ip, TOKEN), ip).toBe('blocked');
+  for (const ip of ['10.0.0.7', '128.0.0.1', '::2', '2001:db8::7'])
+    expect(judge(ip, TOKEN), ip).toBe('accepted');
 });
 
 test('no answer, no log line and no status contains the token', async () => {

@@ -117,6 +117,27 @@ test.each([
   expect(config).toMatchObject({ budget: { pageSize: 50, perDay: 900 }, warnings: [] });
 });
 
+test('a value of .env that ends at its # is named, also beside a fault, and a comment is not', () => {
+  const folder = temporaryFolder();
+  const read = (text: string) => {
+    writeFileSync(join(folder, '.env'), text, { mode: 0o600 });
+    const { INBOX_API_KEY: _, ...env } = GOOD;
+    return readConfig(readEnvironment(env, folder), folder, { service: true, own: env });
+  };
+  expect(read('INBOX_API_KEY=pa55#w0rd').warnings).toEqual([
+    'INBOX_API_KEY: the value in .env ends at its #, where a comment begins; put it in quotes',
+  ]);
+  expect(() => read('export INBOX_API_KEY = pa55#w0rd\nPAGE_SIZE=x#1')).toThrow(
+    /PAGE_SIZE: expected[^]*INBOX_API_KEY: the value in .env ends[^]*PAGE_SIZE: the value in .env ends/,
+  );
+  expect(() => read('INBOX_API_KEY=#pa55')).toThrow(/INBOX_API_KEY: the value in .env ends/);
+  const fine = ['INBOX_API_KEY="pa55#w0rd"', "HTTP_TOKEN='0123456789abcdef0123456789#abcdef'"];
+  expect(read([...fine, 'PAGE_SIZE=50 # rows', '# A=b#c', 'PROMPT=', ''].join('\n'))).toMatchObject({
+    key: 'pa55#w0rd',
+    warnings: [],
+  });
+});
+
 const UTF_16 = Buffer.from('INBOX_API_URL=https://api.example.com/v1\r\n', 'utf16le');
 test.each([
   ['little-endian', Buffer.concat([Buffer.from([0xff, 0xfe]), UTF_16])],
@@ -275,11 +296,19 @@ test('a proxy without a scheme is one of http, and an invalid one is refused wit
   const read = (env: Record<string, string>) =>
     readConfig({ ...GOOD, ...env }, '/', { service: true }).network;
   expect(read({ HTTPS_PROXY: 'proxy.example:3128', no_proxy: 'a,b', http_proxy: '' })).toEqual({
-    proxyEnv: { HTTPS_PROXY: 'http://proxy.example:3128', no_proxy: 'a,b' },
+    proxyEnv: {
+      HTTPS_PROXY: 'http://proxy.example:3128',
+      no_proxy: expect.stringMatching(/^a,b,localhost,/) as string,
+    },
     authority: null,
   });
   expect(read({}).proxyEnv).toEqual({});
-  for (const proxy of ['socks5://me:pa55w0rd@proxy', 'http://me:pa55w0rd@', 'http://me:pa55w0rd@a b']) {
+  for (const proxy of [
+    'socks5://me:pa55w0rd@proxy',
+    'http://me:pa55w0rd@',
+    'http://me:pa55w0rd@a b',
+    'http://me:pa55w0rd%@a',
+  ]) {
     expect(() => read({ HTTPS_PROXY: proxy })).toThrow(/HTTPS_PROXY: expected http:\/\//);
     expect(() => read({ HTTPS_PROXY: proxy })).not.toThrow('pa55w0rd');
   }

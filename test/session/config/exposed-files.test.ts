@@ -1,6 +1,8 @@
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readConfig } from '../../../src/session/config/config.ts';
+import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
 import { mirrorFile, newProgram, SECRET } from '../../support/program.ts';
 
@@ -34,3 +36,67 @@ test.skipIf(process.platform === 'win32')('a new mirror can be read by its owner
   await program.run('sync', 'inboxes');
   expect(statSync(mirrorFile(program)).mode & 0o777).toBe(0o600);
 });
+
+test.skipIf(process.platform === 'win32')(
+  'a .env that every user may read causes a warning if it holds a secret',
+  async () => {
+    const program = await newProgram({ inboxes: 1 });
+    const file = join(program.folder, '.env');
+    const warnings = (text: string, mode = 0o644): readonly string[] => {
+      writeFileSync(file, text);
+      chmodSync(file, mode);
+      const env = readEnvironment(program.env, program.folder);
+      const { warnings: all } = readConfig(env, program.folder, { service: true, own: program.env });
+      return all.filter((warning) => warning.includes('every user'));
+    };
+    for (const secret of [
+      'INBOX_API_KEY=pa55w0rd',
+      'HTTP_TOKEN=pa55w0rd-pa55w0rd-pa55w0rd-pa55w0rd',
+      `WEBHOOK_URL=http://localhost/\nWEBHOOK_SECRET=whsec_${'pa55w0rd'.repeat(5)}`,
+      'DATABASE_URL=postgresql://me:pa55w0rd@localhost/mirror',
+      'DATABASE_URL=postgresql://localhost/mirror?user=me&password=pa55w0rd',
+      'HTTPS_PROXY=http://me:pa55w0rd@proxy.example',
+    ]) {
+      const name = /(\w+)=[^\n]*$/.exec(secret)?.[1] ?? '';
+      expect(warnings(secret), secret).toEqual([
+        `.env: every user of this machine may read ${file}, which has ${name}; run chmod o-rwx ${file}`,
+      ]);
+      expect(warnings(secret, 0o640), secret).toEqual([]);
+    }
+    expect(warnings('INBOX_API_KEY=\nPAGE_SIZE=50\nDATABASE_URL=postgresql://me@localhost/mirror')).toEqual(
+      [],
+    );
+    // The sandbox's key, which opens no account.
+    expect(warnings('INBOX_API_KEY=sandbox-key')).toEqual([]);
+
+    delete program.env['INBOX_API_KEY'];
+    writeFileSync(file, `INBOX_API_KEY=${SECRET}\n`);
+    chmodSync(file, 0o600);
+    expect((await program.run('sync')).stderr).not.toContain('every user');
+    chmodSync(file, 0o644);
+    expect((await program.run('sync')).stderr).toContain('.env: every user of this machine may read');
+  },
+);
+
+test.skipIf(process.platform === 'win32')(
+  'a new mirror can be read by its owner only, and so can an export of it',
+  async () => {
+    const program = await newProgram({ inboxes: 1 });
+    await program.run('sync', 'inboxes');
+    const modeOf = (path: string): number => statSync(path).mode & 0o777;
+    expect(modeOf(mirrorFile(program))).toBe(0o600);
+
+    const shared = join(program.folder, 'shared');
+    mkdirSync(shared);
+    chmodSync(shared, 0o755);
+    for (const folder of ['shared', 'new/lake'])
+      expect(await program.run('export', 'inboxes', '--out', folder, '--format', 'csv')).toMatchObject({
+        exitCode: 0,
+      });
+    const made = ['new', 'new/lake', 'new/lake/inboxes.csv', 'new/lake/manifest.json', 'shared/inboxes.csv'];
+    expect(made.map((path) => modeOf(join(program.folder, path)))).toEqual([
+      0o700, 0o700, 0o600, 0o600, 0o600,
+    ]);
+    expect(modeOf(shared), 'a folder that exists keeps its mode').toBe(0o755);
+  },
+);

@@ -6,7 +6,7 @@ import type { Access, OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import { accessId } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
-import { ACCOUNT_TEST_MS } from '../sync/account.ts';
+import { LONGEST_TEST_MS } from '../sync/account.ts';
 
 /** The reason why no sweep can begin now. */
 export interface Trouble {
@@ -51,7 +51,7 @@ export function accountTroubleOf(other: OtherAccount | null, access: Access, now
   const { cause, until } = other;
   const wait = until.getTime() - now;
   // A longer wait was written by a clock that was ahead.
-  return wait > 0 && wait <= ACCOUNT_TEST_MS ? { why: 'account', cause, until } : null;
+  return wait > 0 && wait <= LONGEST_TEST_MS ? { why: 'account', cause, until } : null;
 }
 
 /** False for a wait that was written by a clock that was ahead. Only a `Retry-After` makes a long wait. */
@@ -98,7 +98,7 @@ export class TroubleLog {
     else if (trouble.why === 'account')
       this.#log.error(
         { cause, until },
-        'the service shows another account; writing nothing and testing it once an hour',
+        'the service shows another account; writing nothing, testing it in 5 min, then less often',
       );
     else
       this.#log.warn(

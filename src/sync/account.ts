@@ -1,5 +1,5 @@
 import { unlessAborted } from '../core/abortable.ts';
-import { type Clock, HOUR } from '../core/clock.ts';
+import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { plural } from '../core/humanize.ts';
 import { INBOXES } from '../core/lists.ts';
@@ -16,8 +16,12 @@ export interface ListedInbox {
   readonly email: string | null | undefined;
 }
 
-/** After another account was found, the daemon tests the service once in this many ms. */
-export const ACCOUNT_TEST_MS = HOUR;
+/**
+ * Milliseconds until the daemon tests the service again after it showed another account, at least and at
+ * most. In between it waits for as long as the other account has shown: the first answer may be a wrong one.
+ */
+const SHORTEST_TEST_MS = 5 * MINUTE;
+export const LONGEST_TEST_MS = HOUR;
 
 /** At most this many pages of inboxes are read before the first one is applied. */
 const MOST_AHEAD = 50;
@@ -106,7 +110,9 @@ export class AccountCheck {
       const error = otherAccount(known, { listed, address: access.address });
       const now = clock.now();
       this.#proven = null;
-      await mirror.refuseAccount(access, error.message, { now, until: now + ACCOUNT_TEST_MS });
+      const lasted = now - (known.refusedSince?.getTime() ?? now);
+      const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
+      await mirror.refuseAccount(access, error.message, { now, until: now + wait });
       throw error;
     }
     await this.#record(access, known);

@@ -1,69 +1,50 @@
-import { HOUR, MINUTE } from '../core/clock.ts';
+import { MINUTE } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
-import type { ListKey, ListName } from '../core/lists.ts';
-import type { ListedExample } from '../mirror/items/suspects.ts';
+import { listId, type ListKey } from '../core/lists.ts';
+import type { ListedExample, Side } from '../mirror/items/suspects.ts';
 import type { CallOptions } from '../service/client.ts';
 import type { SweepDeps } from './deps.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
 /**
- * Whether the service returns a row by its id that its lists show. If it does not, or if its lists show no
+ * Whether the service returns a row by its id that the list shows. If it does not, or if the lists show no
  * other row, a 404 for an id says nothing.
  */
 export type Control = 'returned' | 'not-returned' | 'no-other-row';
 
-/** For how many ms an answer counts. */
-const VALID_MS = { returned: HOUR, 'not-returned': 10 * MINUTE };
+/**
+ * After `not-returned`, a list asks no control question for this many ms. A row that was returned is never
+ * remembered: the next moment the route may be broken.
+ */
+const NOT_RETURNED_MS = 10 * MINUTE;
 
-/** The answers of a mirror's service: lists are swept side by side, and one answer serves them all. */
-interface Known {
-  readonly answers: Map<ListName, { readonly control: Control; readonly until: number }>;
-  readonly underWay: Map<ListName, Promise<Control>>;
-}
-
-const KNOWN = new WeakMap<object, Known>();
-
-function knownOf({ mirror }: Pick<Deps, 'mirror'>): Known {
-  const known = KNOWN.get(mirror) ?? { answers: new Map(), underWay: new Map() };
-  KNOWN.set(mirror, known);
-  return known;
-}
-
-/** Records that the service has returned a row that it was asked for by its id. */
-export function noteReturned(deps: Pick<Deps, 'mirror' | 'clock'>, list: ListName): void {
-  const until = deps.clock.monotonic() + VALID_MS.returned;
-  knownOf(deps).answers.set(list, { control: 'returned', until });
-}
+/** For each mirror and list: until when `not-returned` is its answer, in ms of the monotonic clock. */
+const NOT_RETURNED = new WeakMap<object, Map<string, number>>();
 
 /**
- * Asks the control question, for up to three rows that the lists show, unless the answer is known.
+ * Asks the control question, for up to three rows that the list shows; if it shows none, for one of another
+ * list of the kind.
+ * @param near the id of a suspect: its neighbours are asked for, so that each suspect has other ones, which
+ *   no cache knows
+ * @param side of the neighbour that is asked for first
  * @throws MirrorError
  */
-export async function control(deps: Deps, key: ListKey, options: CallOptions): Promise<Control> {
-  const { answers, underWay } = knownOf(deps);
-  const answer = answers.get(key.list);
-  if (answer !== undefined && deps.clock.monotonic() < answer.until) return answer.control;
-  // If the other list's question fails, this list asks for itself.
-  const heard = await underWay.get(key.list)?.catch(() => null);
-  if (heard != null && heard !== 'no-other-row') return heard;
-  const question = ask(deps, key, options);
-  underWay.set(key.list, question);
-  try {
-    const found = await question;
-    if (found === 'returned') noteReturned(deps, key.list);
-    else if (found === 'not-returned')
-      answers.set(key.list, { control: found, until: deps.clock.monotonic() + VALID_MS[found] });
-    return found;
-  } finally {
-    underWay.delete(key.list);
-  }
-}
-
-async function ask({ client, mirror }: Deps, key: ListKey, options: CallOptions): Promise<Control> {
-  const examples = await mirror.suspects.listedExamples(key);
+export async function control(
+  deps: Deps,
+  key: ListKey,
+  { near, side }: { near: string; side: Side },
+  options: CallOptions,
+): Promise<Control> {
+  const { client, mirror, clock } = deps;
+  const notReturned = NOT_RETURNED.get(mirror) ?? new Map<string, number>();
+  NOT_RETURNED.set(mirror, notReturned);
+  if (clock.monotonic() < (notReturned.get(listId(key)) ?? -Infinity)) return 'not-returned';
+  const examples = await mirror.suspects.listedExamples(key, near, side);
+  if (examples.length === 0) return 'no-other-row';
   for (const example of examples) if (await isReturned(client, example, options)) return 'returned';
-  return examples.length === 0 ? 'no-other-row' : 'not-returned';
+  notReturned.set(listId(key), clock.monotonic() + NOT_RETURNED_MS);
+  return 'not-returned';
 }
 
 async function isReturned(

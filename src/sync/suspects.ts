@@ -1,10 +1,8 @@
-import { isMirrorError, type MirrorError } from '../core/errors.ts';
 import { SEARCHED_BY } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
-import { type Answer, askFor } from './ask.ts';
-import { control, type Control, noteReturned } from './control.ts';
-import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
+import type { SweepDeps, Tally } from './deps.ts';
+import { hearSuspects, type Settling, type Testimony } from './hearing.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
@@ -15,19 +13,6 @@ const SAMPLE = 5;
 /** Its multiples, without their whole part, are spread evenly between 0 and 1. */
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 
-/** Why a 404 proves nothing. */
-const NO_PROOF = {
-  'not-returned': 'the service does not return a row by its id that its list shows',
-  'no-other-row':
-    'the service lists no other row of this kind, so that nothing shows whether it returns rows by ' +
-    'their id; a resync with --accept-deletes deletes them',
-};
-
-interface Settling extends SweepOptions {
-  /** An earlier run of this sweep had already read all pages. */
-  readonly askedBefore: boolean;
-}
-
 /** The suspects of one sweep. */
 interface Case {
   readonly suspects: readonly Suspect[];
@@ -36,13 +21,6 @@ interface Case {
   readonly isBatch: boolean;
   /** A person must decide on the due ones. */
   readonly isHeld: boolean;
-}
-
-/** The service's answers for the suspects that it was asked for. */
-interface Testimony {
-  readonly answers: ReadonlyMap<string, Answer['kind']>;
-  /** True if the service was asked for all of them. */
-  readonly isWhole: boolean;
 }
 
 /**
@@ -180,8 +158,9 @@ async function hear(
   if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
   const byAnswer = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
   const mayCondemn = (suspect: Suspect): boolean => byAnswer && !isHeld && due.includes(suspect);
+  const counts = (suspect: Suspect): boolean => mayDecide && (isBatch || due.includes(suspect));
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
-    await askEach(deps, sweep, { asked, isBatch, mayCondemn }, options, tally);
+    await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);
   if (!isBatch) return await ask(suspects);
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
@@ -206,69 +185,6 @@ function spread(suspects: readonly Suspect[], many: number, sweepId: number): Su
   if (step <= 1) return [...suspects];
   const shift = ((sweepId * GOLDEN_RATIO) % 1) * step;
   return Array.from({ length: many }, (_, part) => suspects[Math.floor(part * step + shift)] ?? []).flat();
-}
-
-interface Questions {
-  readonly asked: readonly Suspect[];
-  readonly isBatch: boolean;
-  /** True if an answer that the service does not know the suspect is its second witness. */
-  readonly mayCondemn: (suspect: Suspect) => boolean;
-}
-
-/** Asks for each suspect and writes each answer at once. Of a batch, one that is still there is enough. */
-async function askEach(
-  { client, mirror, clock, onEvent, signal }: SweepDeps,
-  sweep: Sweep,
-  { asked, isBatch, mayCondemn }: Questions,
-  { reason, askedBefore }: Settling,
-  tally: Tally,
-): Promise<Testimony> {
-  const answers = new Map<string, Answer['kind']>();
-  let heard: Control | null = null;
-  onEvent({ kind: 'asking', key: sweep, suspects: asked.length });
-  try {
-    for (const suspect of asked) {
-      // A probe has priority over scheduled sweeps, but not over a command's pages.
-      const call = { reason: 'probe', scheduled: reason === 'schedule', signal } as const;
-      let answer = await askFor(client, sweep, suspect, call);
-      if (answer.kind === 'there' && byIdentity(sweep)) noteReturned({ mirror, clock }, sweep.list);
-      if (answer.kind === 'gone') {
-        const isFirst = heard === null;
-        heard ??= await control({ client, mirror, clock }, sweep, call);
-        if (heard !== 'returned')
-          answer = isFirst ? { kind: 'open', refusal: NO_PROOF[heard] } : { kind: 'open' };
-      }
-      if (answer.kind === 'open' && answer.refusal !== undefined)
-        onEvent({ kind: 'withheld', key: sweep, cause: answer.refusal });
-      const isGone = answer.kind === 'gone' && mayCondemn(suspect);
-      const found = answer.kind === 'there' ? answer.item : null;
-      const changed = await mirror.suspects.settle(sweep, suspect, { found, isGone, now: clock.now() });
-      const tombstoned = isGone ? 1 : 0;
-      tally.changed += changed;
-      tally.deleted += tombstoned;
-      onEvent({ kind: 'rows', key: sweep, rows: { changed, tombstoned } });
-      answers.set(suspect.id, answer.kind);
-      if (isBatch && found !== null) break;
-    }
-    return { answers, isWhole: true };
-  } catch (error) {
-    if (!isNoWitness(error, askedBefore)) throw error;
-    onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
-    return { answers, isWhole: false };
-  }
-}
-
-/**
- * True if the service cannot answer for a suspect; the suspects then wait for the next complete sweep.
- *
- * A request that fails pauses the sweep once, because an outage may be the cause. The second time the sweep
- * completes: an item whose requests always fail must not keep its list incomplete.
- */
-function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
-  return (
-    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
-    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
-  );
 }
 
 async function condemn(

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import type { Fault } from '../../src/sandbox/http/faults.ts';
+import type { BlindTime } from './blindness.ts';
 import { happening, type Happening } from './happenings.ts';
 import { ON_SQLITE } from './provider.ts';
 
@@ -10,6 +11,8 @@ export type Step =
   | { readonly kind: 'read-page'; readonly nth: number; readonly minutes: number }
   | { readonly kind: 'fault'; readonly fault: Fault; readonly list: number; readonly inbox: number }
   | { readonly kind: 'heal' }
+  | { readonly kind: 'blind'; readonly time: BlindTime }
+  | { readonly kind: 'slip'; readonly row: number }
   | { readonly kind: 'rename-during-walk'; readonly inbox: number; readonly row: number }
   | { readonly kind: 'other-account'; readonly moved: boolean; readonly nth: number }
   | { readonly kind: 'backup' }
@@ -20,6 +23,12 @@ export type Step =
 const minutes = fc.constantFrom(0, 1, 15, 90);
 const hours = fc.constantFrom(-25, -3, 3, 25);
 const of = <Kind extends Step['kind']>(kind: Kind): fc.Arbitrary<Kind> => fc.constant(kind);
+
+const blindTime: fc.Arbitrary<BlindTime> = fc.record({
+  edge: fc.constantFrom('begins', 'ends'),
+  requests: fc.nat(40),
+  isEmpty: fc.boolean(),
+});
 
 /** A restored backup is a matter of the server's own tools on PostgreSQL: its rows would be the same. */
 const BACKUPS = ON_SQLITE
@@ -43,6 +52,8 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: of('heal') }) },
+  { weight: 3, arbitrary: fc.record({ kind: of('slip'), row: fc.nat(9) }) },
+  { weight: 3, arbitrary: fc.record({ kind: of('blind'), time: blindTime }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: of('rename-during-walk'), inbox: fc.nat(3), row: fc.nat(97) }),

@@ -6,6 +6,7 @@ import { isMirrorError } from '../../src/core/errors.ts';
 import type { Fault } from '../../src/sandbox/http/faults.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
+import { Blindness } from './blindness.ts';
 import { TestClock } from './clock.ts';
 import { Happenings } from './happenings.ts';
 import { memoryService, temporaryFolder, type TestMirror, type TestService } from './mirror.ts';
@@ -26,12 +27,15 @@ interface Surroundings {
   readonly path: string;
   readonly ours: TestService;
   readonly others: TestService;
+  /** Faults of the answers of `ours`. */
+  readonly blindness: Blindness;
   /** The account that answers, and whether its address is another one. */
   answers: { readonly service: TestService; readonly moved: boolean };
 }
 
 async function openIn(around: Surroundings): Promise<TestMirror> {
   const { clock, cap, path, ours } = around;
+  const ourHttp = around.blindness.wrap(ours.http);
   return await quickMirror({
     path,
     clock,
@@ -40,7 +44,10 @@ async function openIn(around: Surroundings): Promise<TestMirror> {
     budget: { perDay: cap },
     address: () => (around.answers.moved ? 'http://other.example/v1' : ours.url),
     wrapHttp: (http) => ({
-      get: (...request) => clock.hold(() => around.answers.service.http.get(...request)),
+      get: (...request) => {
+        const { service } = around.answers;
+        return clock.hold(() => (service === ours ? ourHttp : service.http).get(...request));
+      },
       close: http.close,
     }),
   });
@@ -75,16 +82,18 @@ export class Trial {
     const ours = memoryService({ ...options, now }, clock);
     const others = otherAccount({ ...options, now }, clock);
     const answers = { service: ours, moved: false };
-    const around = { clock, cap, path: await freshMirrorFile(), ours, others, answers };
+    const blindness = new Blindness();
+    const around = { clock, cap, path: await freshMirrorFile(), ours, others, blindness, answers };
     const trial = new Trial(await openIn(around), around);
     await trial.#sync();
     return trial;
   }
 
   async take(one: Step): Promise<void> {
-    const { faults } = this.#ours.sandbox;
     if (one.kind === 'happen') this.#life.make(one.happening);
-    else if (one.kind === 'heal') faults.clear();
+    else if (one.kind === 'heal') this.#heal();
+    else if (one.kind === 'slip') this.#around.blindness.slip(one.row);
+    else if (one.kind === 'blind') this.#around.blindness.begin(one.time);
     else if (one.kind === 'fault') this.#setFault(one);
     else if (one.kind === 'rename-during-walk') this.#renameDuringWalk(one);
     else if (one.kind === 'other-account') await this.#readOthers(one);
@@ -112,13 +121,18 @@ export class Trial {
 
   /** The service answers rightly again, and nothing happens there for days. */
   async rest(): Promise<void> {
-    this.#ours.sandbox.faults.clear();
+    this.#heal();
     this.#ours.sandbox.script(undefined);
     // Rows that wait for a second witness may still do so after the first whole pass.
     for (let day = 0, whole = 0; day < DAYS_TO_REST && whole < 2; day += 1) {
       this.#clock.advance(25 * HOUR);
       if ((await syncSettled(this.mirror)).stopped === null) whole += 1;
     }
+  }
+
+  #heal(): void {
+    this.#ours.sandbox.faults.clear();
+    this.#around.blindness.heal();
   }
 
   async #open(): Promise<void> {

@@ -36,11 +36,11 @@ describe('a sweep with up to 20 suspects', () => {
     removeConversations(mirror, inbox.id, gone);
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
-    // The control question is for a row that the list shows.
-    const [control] = firstIds(inbox.conversations, 1);
-    expect(single(askedSince(mirror.sandbox, before)).sort()).toEqual(
-      [control!, ...gone].map((id) => `/inboxes/${inbox.id}/conversations/${id}`),
-    );
+    // The control questions are for rows that the list shows.
+    const asked = single(askedSince(mirror.sandbox, before));
+    const ofGone = gone.map((id) => `/inboxes/${inbox.id}/conversations/${id}`);
+    expect(Array.from(new Set(asked)).filter((path) => ofGone.includes(path))).toEqual(ofGone);
+    expect(asked).toHaveLength(20 + 6);
     expect(reportOn(report, 'conversations')).toMatchObject({
       outcome: 'complete',
       deleted: 20,
@@ -125,8 +125,6 @@ describe('a sweep with up to 20 suspects', () => {
         `/inboxes/${inbox.id}/tags/search?name=${tag.name}`,
         `/inboxes/${inbox.id}/users/search?email=${user.email}`,
         `/inboxes/${other.id}`,
-        // The control question.
-        `/inboxes/${inbox.id}`,
       ].sort(),
     );
     mirror.clock.advance(HOUR);
@@ -240,8 +238,12 @@ describe('a sweep with up to 20 suspects', () => {
     const before = mirror.sandbox.arrivals.length;
     const report = await mirror.sync();
     expect(report.stopped).toBeNull();
-    expect(askedSince(mirror.sandbox, before)).toEqual(
-      ids.slice(4).map((id) => `/inboxes/${inbox.id}/conversations/${id}`),
+    // The 404s before the outage lacked their second control question.
+    const asked = askedSince(mirror.sandbox, before);
+    const open = [ids[0], ids[2], ids[4], ids[5]].map((id) => `/inboxes/${inbox.id}/conversations/${id}`);
+    expect(asked).toEqual(single(asked));
+    expect(Array.from(new Set(asked)).filter((path) => path !== asked[1] && path !== asked.at(-1))).toEqual(
+      open,
     );
     await expectEqualToService(mirror);
     expect((await changesIn(mirror.database)).length).toBe(3);

@@ -26,6 +26,8 @@ export interface KnownAccount {
   readonly address: string | null;
   /** The fingerprint of the key that led to the account; null if that must be seen again. */
   readonly fingerprint: string | null;
+  /** Since when the service has shown another account; null if it does not. */
+  readonly refusedSince: Date | null;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -66,6 +68,9 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     missing_since: Date | null;
     deleted_at: Date | null;
   }>(`SELECT id, email, missing_since, deleted_at FROM inboxes ORDER BY length(id), id`);
+  const [refused] = await database.query<Pick<OtherAccountRow, 'account_since'>>(
+    `SELECT account_since FROM gate_state WHERE id = 1`,
+  );
   return {
     inboxes: rows.map(({ id, email, missing_since: since, deleted_at: deleted }) => ({
       id,
@@ -75,6 +80,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     })),
     address: await readSetting(database, ADDRESS),
     fingerprint: await readSetting(database, KEY),
+    refusedSince: refused?.account_since ?? null,
   };
 }
 

@@ -40,10 +40,10 @@ export class SuspectReader {
   }
 
   /**
-   * Up to three readable rows of the kind that are listed: the least and the greatest id of the list, and one
-   * of another inbox.
+   * Up to three readable rows that the list shows: the neighbours of the id `near` in the order of ids, first
+   * the one on `side`, and the row with the greatest id. If it shows none, one row of another inbox.
    */
-  async listedExamples({ list, inboxId }: ListKey): Promise<ListedExample[]> {
+  async listedExamples({ list, inboxId }: ListKey, near: string, side: Side): Promise<ListedExample[]> {
     const { table, scope } = itemSql(list, this.#database.dialect);
     const read = async (
       condition: string,
@@ -58,15 +58,22 @@ export class SuspectReader {
       );
       return rows.map((row) => ({ inboxId: row.inbox_id ?? null, id: row.id }));
     };
+    // An index finds the neighbours of one length; almost all ids of a service have the same.
+    const alike = `${scope} AND length(id) = ${near.length}`;
+    const before = await read(`${alike} AND id < $2`, 'ORDER BY id DESC', inboxId, near);
+    const after = await read(`${alike} AND id > $2`, 'ORDER BY id', inboxId, near);
+    const greatest = await read(scope, 'ORDER BY length(id) DESC, id DESC', inboxId);
+    const own = [...(side === 'before' ? [...before, ...after] : [...after, ...before]), ...greatest];
+    if (own.length > 0)
+      return own.filter((example, index) => own.findIndex(({ id }) => id === example.id) === index);
+    if (list === 'inboxes') return [];
     const present = `SELECT id FROM inboxes WHERE deleted_at IS NULL AND missing_since IS NULL`;
-    const examples = [
-      ...(await read(scope, 'ORDER BY length(id), id', inboxId)),
-      ...(await read(scope, 'ORDER BY length(id) DESC, id DESC', inboxId)),
-      ...(list === 'inboxes' ? [] : await read(`inbox_id <> $1 AND inbox_id IN (${present})`, '', inboxId)),
-    ];
-    return examples.filter((example, index) => examples.findIndex(({ id }) => id === example.id) === index);
+    return await read(`inbox_id <> $1 AND inbox_id IN (${present})`, '', inboxId);
   }
 }
+
+/** A side of an id in the order of ids. */
+export type Side = 'before' | 'after';
 
 /** A row that the lists show. `inboxId` is null for an inbox. */
 export interface ListedExample {

@@ -1,0 +1,167 @@
+import { isMirrorError, type MirrorError } from '../core/errors.ts';
+import type { Side, Suspect } from '../mirror/items/suspects.ts';
+import type { Sweep } from '../mirror/sweeps/sweeps.ts';
+import { type Answer, askFor } from './ask.ts';
+import { type Control, control } from './control.ts';
+import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
+
+/**
+ * At most 5 suspects between two control questions. Their 404s are written after the second one: if the day's
+ * budget ends before it, at most 5 are asked for again.
+ */
+const PART = 5;
+
+/** Why a 404 proves nothing. */
+const NO_PROOF = {
+  'not-returned': 'the service does not return a row by its id that its list shows',
+  'no-other-row':
+    'the service lists no other row of this kind, so that nothing shows whether it returns rows by ' +
+    'their id; a resync with --accept-deletes deletes them',
+  unsteady: 'the service knew no row by an id, and returned it by the same id a moment later',
+};
+
+export interface Settling extends SweepOptions {
+  /** An earlier run of this sweep had already read all pages. */
+  readonly askedBefore: boolean;
+}
+
+export interface Questions {
+  readonly asked: readonly Suspect[];
+  /** True if one suspect that is still there is enough. */
+  readonly isBatch: boolean;
+  /** True if a 404 for the suspect decides something now. Otherwise it is not put to the proof. */
+  readonly counts: (suspect: Suspect) => boolean;
+  /** True if an answer that the service does not know the suspect is its second witness. */
+  readonly mayCondemn: (suspect: Suspect) => boolean;
+}
+
+/** The service's answers for the suspects that it was asked for. */
+export interface Testimony {
+  readonly answers: ReadonlyMap<string, Answer['kind']>;
+  /** True if the service was asked for all of them. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Asks for each suspect of a sweep and writes the answers. Of a batch, one that is still there is enough.
+ *
+ * A 404 counts only between two proofs that the service returns rows by their id (docs/decisions/0010). An
+ * outage that begins or ends outside of a part's questions therefore condemns no row.
+ * @throws MirrorError
+ */
+export async function hearSuspects(
+  deps: SweepDeps,
+  sweep: Sweep,
+  questions: Questions,
+  settling: Settling,
+  tally: Tally,
+): Promise<Testimony> {
+  const hearing = new Hearing(deps, sweep, questions, settling, tally);
+  deps.onEvent({ kind: 'asking', key: sweep, suspects: questions.asked.length });
+  try {
+    await hearing.hear();
+    return { answers: hearing.answers, isWhole: true };
+  } catch (error) {
+    if (!isNoWitness(error, settling.askedBefore)) throw error;
+    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
+    return { answers: hearing.answers, isWhole: false };
+  }
+}
+
+class Hearing {
+  readonly answers = new Map<string, Answer['kind']>();
+  readonly #deps: SweepDeps;
+  readonly #sweep: Sweep;
+  readonly #questions: Questions;
+  readonly #tally: Tally;
+  /** A probe has priority over scheduled sweeps, but not over a command's pages. */
+  readonly #call;
+  /** The result of the last control question; null if a 404 needs a new one. */
+  #heard: Control | 'unsteady' | null = null;
+
+  constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, { reason }: Settling, tally: Tally) {
+    this.#deps = deps;
+    this.#sweep = sweep;
+    this.#questions = questions;
+    this.#tally = tally;
+    this.#call = { reason: 'probe', scheduled: reason === 'schedule', signal: deps.signal } as const;
+  }
+
+  async hear(): Promise<void> {
+    const { asked } = this.#questions;
+    for (let from = 0; from < asked.length; from += PART)
+      if (!(await this.#hearPart(asked.slice(from, from + PART)))) return;
+  }
+
+  /** @returns false if no further question is necessary */
+  async #hearPart(part: readonly Suspect[]): Promise<boolean> {
+    const { isBatch, counts } = this.#questions;
+    const gone: Suspect[] = [];
+    /** The suspect that was asked for before and after the first control question. */
+    let askedTwice: Suspect | null = null;
+    for (const suspect of part) {
+      let answer = await this.#ask(suspect);
+      if (answer.kind === 'gone' && counts(suspect) && this.#heard === null) {
+        await this.#control(suspect, 'after');
+        askedTwice = suspect;
+        if (this.#heard === 'returned') answer = await this.#ask(suspect);
+        if (answer.kind === 'there') this.#withhold('unsteady');
+      }
+      if (answer.kind === 'gone' && counts(suspect) && this.#heard === 'returned') gone.push(suspect);
+      else await this.#settle(suspect, answer.kind === 'gone' ? { kind: 'open' } : answer);
+      if (isBatch && answer.kind === 'there') return false;
+    }
+    const last = gone.at(-1);
+    // The second 404 for the same suspect, after the control question, needs no further one.
+    const isClosed = last !== undefined && last !== askedTwice;
+    if (isClosed) await this.#control(last, 'before');
+    for (const suspect of gone)
+      await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
+    // The last question of a part also opens the next one. An earlier one would be too old.
+    if (!isClosed && this.#heard === 'returned') this.#heard = null;
+    return true;
+  }
+
+  async #ask(suspect: Suspect): Promise<Answer> {
+    return await askFor(this.#deps.client, this.#sweep, suspect, this.#call);
+  }
+
+  async #control({ id: near }: Suspect, side: Side): Promise<void> {
+    this.#heard = await control(this.#deps, this.#sweep, { near, side }, this.#call);
+    if (this.#heard !== 'returned') this.#withhold(this.#heard);
+  }
+
+  /** No 404 counts any more. */
+  #withhold(why: keyof typeof NO_PROOF): void {
+    this.#heard = why;
+    this.#deps.onEvent({ kind: 'withheld', key: this.#sweep, cause: NO_PROOF[why] });
+  }
+
+  async #settle(suspect: Suspect, answer: Answer): Promise<void> {
+    const { mirror, clock, onEvent } = this.#deps;
+    const key = this.#sweep;
+    if (answer.kind === 'open' && answer.refusal !== undefined)
+      onEvent({ kind: 'withheld', key, cause: answer.refusal });
+    const isGone = answer.kind === 'gone' && this.#questions.mayCondemn(suspect);
+    const found = answer.kind === 'there' ? answer.item : null;
+    const changed = await mirror.suspects.settle(key, suspect, { found, isGone, now: clock.now() });
+    const tombstoned = isGone ? 1 : 0;
+    this.#tally.changed += changed;
+    this.#tally.deleted += tombstoned;
+    onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
+    this.answers.set(suspect.id, answer.kind);
+  }
+}
+
+/**
+ * True if the service cannot answer for a suspect; the suspects then wait for the next complete sweep.
+ *
+ * A request that fails pauses the sweep once, because an outage may be the cause. The second time the sweep
+ * completes: an item whose requests always fail must not keep its list incomplete.
+ */
+function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
+  return (
+    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
+    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
+  );
+}

@@ -1,0 +1,193 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import type { Http } from '../../src/service/http.ts';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import {
+  askedSince,
+  count,
+  firstIds,
+  firstInbox,
+  removeConversations,
+  single,
+  tampered,
+} from '../support/rows.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const SINGLE = /\/conversations\/\d+$/;
+const NOT_FOUND = { status: 404, body: '{"errors":[{"message":"not found"}]}' };
+
+const tombstones = async ({ database }: TestMirror, table = 'conversations'): Promise<number> =>
+  await count(database, `${table} WHERE deleted_at IS NOT NULL`);
+const suspects = async ({ database }: TestMirror): Promise<number> =>
+  await count(database, 'conversations WHERE missing_since IS NOT NULL AND deleted_at IS NULL');
+
+/** The rows that lists of conversations lack, although the service has them. */
+const hidden: { now: readonly string[] | 'all' } = { now: [] };
+
+beforeEach(() => {
+  hidden.now = [];
+});
+
+function lacking(http: Http): Http {
+  return tampered((page, path) => {
+    if (!path.endsWith('/conversations')) return;
+    page.results = page.results.filter(({ id }) => hidden.now !== 'all' && !hidden.now.includes(String(id)));
+    if (hidden.now === 'all') page.pagination.next_page = null;
+  })(http);
+}
+
+const synced = async (conversations: number[], options: MirrorOptions = {}): Promise<TestMirror> =>
+  await syncedMirror(0, { wrapHttp: lacking, ...options, sandbox: { conversations } });
+
+/** A mirror whose service has just returned a row that slipped from a list. */
+async function afterASlip(conversations: number[]): Promise<TestMirror> {
+  const mirror = await synced(conversations);
+  hidden.now = firstIds(firstInbox(mirror.sandbox).conversations, 1, 2);
+  await mirror.sync();
+  hidden.now = [];
+  return mirror;
+}
+
+/** The nth single question from now on is answered with 404 if `isOut` says so. */
+function outage({ sandbox }: TestMirror, isOut: (nth: number) => boolean): void {
+  let nth = 0;
+  sandbox.script(({ path }) => (SINGLE.test(path) && isOut(++nth) ? NOT_FOUND : undefined));
+}
+
+describe('an outage in which the service knows no id', () => {
+  test('and lists are empty deletes nothing, although the service returned a row minutes before', async () => {
+    const mirror = await afterASlip([6, 6, 6]);
+    hidden.now = 'all';
+    outage(mirror, () => true);
+    for (let nth = 0; nth < 2; nth += 1) {
+      mirror.clock.advance(5 * MINUTE);
+      await mirror.sync();
+      expect([await tombstones(mirror), await suspects(mirror)]).toEqual([0, 18]);
+    }
+  });
+
+  test('and rows slip from a list deletes nothing, although the service returned a row before', async () => {
+    const mirror = await afterASlip([30, 30]);
+    hidden.now = firstIds(firstInbox(mirror.sandbox).conversations, 3, 10);
+    outage(mirror, () => true);
+    await mirror.sync();
+    expect([await tombstones(mirror), await suspects(mirror)]).toEqual([0, 3]);
+  });
+
+  test('deletes nothing if it ends at any of the questions', async () => {
+    const mirror = await synced([30]);
+    const { conversations } = firstInbox(mirror.sandbox);
+    for (let last = 1; last <= 8; last += 1) {
+      hidden.now = firstIds(conversations, 7, 10);
+      outage(mirror, (nth) => nth <= last);
+      await mirror.sync();
+      expect(await tombstones(mirror), `after ${last} answers`).toBe(0);
+      hidden.now = [];
+      mirror.sandbox.script(undefined);
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+  });
+
+  test('deletes nothing of a later answer if it begins at any of the questions', async () => {
+    const mirror = await synced([30]);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    // The first one is gone, so that the control question precedes the outage.
+    removeConversations(mirror, id, firstIds(conversations, 1, 10));
+    for (let first = 1; first <= 8; first += 1) {
+      hidden.now = firstIds(conversations, 7, 10);
+      outage(mirror, (nth) => nth >= first);
+      await mirror.sync();
+      expect(await tombstones(mirror), `from answer ${first}`).toBeLessThanOrEqual(1);
+      hidden.now = [];
+      mirror.sandbox.script(undefined);
+      mirror.clock.advance(HOUR);
+    }
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
+
+  test('of one inbox deletes none of its conversations, although others are returned', async () => {
+    const mirror = await synced([9, 9]);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    hidden.now = firstIds(conversations, 2);
+    mirror.sandbox.script(({ path }) =>
+      SINGLE.test(path) && path.includes(`/${id}/`) ? NOT_FOUND : undefined,
+    );
+    await mirror.sync();
+    expect(await tombstones(mirror)).toBe(0);
+  });
+
+  test('deletes nothing by a page that is read singly', async () => {
+    const mirror = await afterASlip([300]);
+    const [bookmark] = [...(await mirror.writer.bookmarks.all()).values()].flat();
+    hidden.now = firstIds(firstInbox(mirror.sandbox).conversations, 3, 10);
+    outage(mirror, () => true);
+    await mirror.readPage(bookmark!);
+    expect([await tombstones(mirror), await suspects(mirror)]).toEqual([0, 3]);
+  });
+
+  test('deletes no inbox, although the service returned one minutes before', async () => {
+    const lists = { now: [] as string[] };
+    const wrapHttp = tampered((page, path) => {
+      if (path === '/inboxes')
+        page.results = page.results.filter(({ id }) => !lists.now.includes(String(id)));
+    });
+    const mirror = await synced([4, 4, 4, 4, 4], { wrapHttp });
+    const ids = [...mirror.sandbox.world.inboxes.keys()];
+    lists.now = [ids[3]!];
+    await mirror.sync();
+    lists.now = ids.slice(0, 2);
+    mirror.sandbox.script(({ path }) => (/\/inboxes\/\d+$/.test(path) ? NOT_FOUND : undefined));
+    await syncTwice(mirror);
+    expect(await tombstones(mirror, 'inboxes')).toBe(0);
+  });
+});
+
+test('one deletion costs three requests, and each further one of a list a little more than one', async () => {
+  const mirror = await synced([300]);
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  const asked = async (many: number): Promise<string[]> => {
+    const before = mirror.sandbox.arrivals.length;
+    removeConversations(mirror, id, firstIds(conversations, many, 50));
+    await mirror.sync();
+    return single(askedSince(mirror.sandbox, before));
+  };
+  const [first, control, again, ...more] = await asked(1);
+  expect(more).toEqual([]);
+  expect(again).toBe(first);
+  expect(control).not.toBe(first);
+  expect(await asked(5)).toHaveLength(5 + 3);
+  expect(await asked(14)).toHaveLength(14 + 5);
+  expect(await tombstones(mirror)).toBe(20);
+});
+
+test('control questions are for other rows each time: an answer from a cache would prove nothing', async () => {
+  const mirror = await synced([300]);
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  const before = mirror.sandbox.arrivals.length;
+  const gone = [10, 100, 200].map((from) => firstIds(conversations, 2, from));
+  for (const ids of gone) {
+    removeConversations(mirror, id, ids);
+    await mirror.sync();
+  }
+  const controls = single(askedSince(mirror.sandbox, before)).filter(
+    (path) => !gone.flat().some((one) => path.endsWith(`/${one}`)),
+  );
+  expect(controls).toHaveLength(6);
+  expect(new Set(controls).size).toBe(6);
+});
+
+test('suspects wait if the budget of the day is spent between their questions', async () => {
+  const mirror = await synced([30], { budget: { perDay: 22 } });
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  removeConversations(mirror, id, firstIds(conversations, 4, 3));
+  const sent = mirror.sandbox.arrivals.length;
+  expect(sent + 4, 'requests until the first question').toBeLessThan(22);
+  for (let nth = 0; nth < 3; nth += 1) await mirror.sync();
+  expect(mirror.sandbox.arrivals.length).toBe(22);
+  mirror.clock.advance(25 * HOUR);
+  await mirror.sync();
+  await expectEqualToService(mirror);
+});

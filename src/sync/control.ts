@@ -1,14 +1,14 @@
 import { MINUTE } from '../core/clock.ts';
 import { isMirrorError } from '../core/errors.ts';
 import { listId, type ListKey } from '../core/lists.ts';
-import type { ListedExample, Side } from '../mirror/items/suspects.ts';
+import type { Side } from '../mirror/items/suspects.ts';
 import type { CallOptions } from '../service/client.ts';
 import type { SweepDeps } from './deps.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
 /**
- * Whether the service returns a row by its id that the list shows. If it does not, or if the lists show no
+ * Whether the service returns a row by its id that the list shows. If it does not, or if the list shows no
  * other row, a 404 for an id says nothing.
  */
 export type Control = 'returned' | 'not-returned' | 'no-other-row';
@@ -23,8 +23,7 @@ const NOT_RETURNED_MS = 10 * MINUTE;
 const NOT_RETURNED = new WeakMap<object, Map<string, number>>();
 
 /**
- * Asks the control question, for up to three rows that the list shows; if it shows none, for one of another
- * list of the kind.
+ * Asks the control question, for up to three rows that the list shows.
  * @param near the id of a suspect: its neighbours are asked for, so that each suspect has other ones, which
  *   no cache knows
  * @param side of the neighbour that is asked for first
@@ -42,14 +41,15 @@ export async function control(
   if (clock.monotonic() < (notReturned.get(listId(key)) ?? -Infinity)) return 'not-returned';
   const examples = await mirror.suspects.listedExamples(key, near, side);
   if (examples.length === 0) return 'no-other-row';
-  for (const example of examples) if (await isReturned(client, example, options)) return 'returned';
+  for (const id of examples) if (await isReturned(client, key, id, options)) return 'returned';
   notReturned.set(listId(key), clock.monotonic() + NOT_RETURNED_MS);
   return 'not-returned';
 }
 
 async function isReturned(
   client: Deps['client'],
-  { inboxId, id }: ListedExample,
+  { inboxId }: ListKey,
+  id: string,
   options: CallOptions,
 ): Promise<boolean> {
   try {

@@ -15,8 +15,8 @@ const PART = 5;
 const NO_PROOF = {
   'not-returned': 'the service does not return a row by its id that its list shows',
   'no-other-row':
-    'the service lists no other row of this kind, so that nothing shows whether it returns rows by ' +
-    'their id; a resync with --accept-deletes deletes them',
+    'the list shows no other row, so that nothing proves that the service returns its rows by their ' +
+    'id; a resync with --accept-deletes deletes them',
   unsteady: 'the service knew no row by an id, and returned it by the same id a moment later',
 };
 

@@ -48,7 +48,7 @@ export async function syncSettled(mirror: TestMirror): Promise<PassReport> {
   const report = await mirror.sync({ acceptAccount: true });
   const isAlone = mirror.events
     .slice(before)
-    .some((event) => event.kind === 'withheld' && event.cause.includes('no other row of this kind'));
+    .some((event) => event.kind === 'withheld' && event.cause.includes('shows no other row'));
   if (report.stopped !== null || (!isAlone && report.lists.every(({ held }) => held === 0))) return report;
   return await mirror.sync({ kind: 'resync', acceptDeletes: true });
 }

@@ -62,7 +62,7 @@ test('another conversation than the one asked for does not show it either', asyn
   expect(await tombstones(mirror)).toBe(0);
 });
 
-test('where no row of the kind is listed any more, none is deleted, and the reason is said', async () => {
+test('where a list shows no row any more, none is deleted, and the reason is said', async () => {
   const ids: { now: readonly string[] | 'all' } = { now: [] };
   const mirror = await quickMirror({ sandbox: { conversations: [12, 8] }, wrapHttp: lacking(ids) });
   await mirror.sync();
@@ -73,10 +73,30 @@ test('where no row of the kind is listed any more, none is deleted, and the reas
     await mirror.sync();
   }
   expect(await tombstones(mirror)).toBe(0);
-  const cause = expect.stringMatching(/lists no other row of this kind.*--accept-deletes/) as unknown;
+  const cause = expect.stringMatching(/the list shows no other row.*--accept-deletes/) as unknown;
   expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'withheld', cause }));
   await mirror.sync({ acceptDeletes: true });
   expect(await tombstones(mirror)).toBe(20);
+});
+
+test('where one inbox shows no conversation any more, those of another one are no proof', async () => {
+  const empty = { path: 'none yet' };
+  const wrapHttp = tampered((page, path) => {
+    if (path.endsWith(empty.path)) Object.assign(page, { results: [] });
+  });
+  const mirror = await quickMirror({ sandbox: { conversations: [12, 8] }, wrapHttp });
+  await mirror.sync();
+  empty.path = `/inboxes/${nthInbox(mirror.sandbox, 1).id}/conversations`;
+  mirror.sandbox.script(({ path }) =>
+    SINGLE.test(path) && path.includes(empty.path) ? NOT_FOUND : undefined,
+  );
+  for (let nth = 0; nth < 3; nth += 1) {
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+  }
+  expect(await tombstones(mirror)).toBe(0);
+  await mirror.sync({ acceptDeletes: true });
+  expect(await tombstones(mirror)).toBe(8);
 });
 
 test('the only inbox is not deleted by empty lists and a 404', async () => {

@@ -40,46 +40,32 @@ export class SuspectReader {
   }
 
   /**
-   * Up to three readable rows that the list shows: the neighbours of the id `near` in the order of ids, first
-   * the one on `side`, and the row with the greatest id. If it shows none, one row of another inbox.
+   * The ids of up to three readable rows that the list shows: the neighbours of the id `near` in the order of
+   * ids, first the one on `side`, and the greatest id.
    */
-  async listedExamples({ list, inboxId }: ListKey, near: string, side: Side): Promise<ListedExample[]> {
+  async listedExamples({ list, inboxId }: ListKey, near: string, side: Side): Promise<string[]> {
     const { table, scope } = itemSql(list, this.#database.dialect);
-    const read = async (
-      condition: string,
-      order: string,
-      ...parameters: unknown[]
-    ): Promise<ListedExample[]> => {
-      const rows = await this.#database.query<{ inbox_id?: string; id: string }>(
-        `SELECT * FROM ${table} WHERE ${condition} AND deleted_at IS NULL AND missing_since IS NULL
+    const read = async (condition: string, order: string, ...parameters: unknown[]): Promise<string[]> => {
+      const rows = await this.#database.query<{ id: string }>(
+        `SELECT id FROM ${table} WHERE ${condition} AND deleted_at IS NULL AND missing_since IS NULL
            AND id NOT IN (SELECT item_id FROM rejects WHERE list = '${list}' AND item_id IS NOT NULL)
-         ${order} LIMIT 1`,
+         ORDER BY ${order} LIMIT 1`,
         ...parameters,
       );
-      return rows.map((row) => ({ inboxId: row.inbox_id ?? null, id: row.id }));
+      return rows.map(({ id }) => id);
     };
     // An index finds the neighbours of one length; almost all ids of a service have the same.
     const alike = `${scope} AND length(id) = ${near.length}`;
-    const before = await read(`${alike} AND id < $2`, 'ORDER BY id DESC', inboxId, near);
-    const after = await read(`${alike} AND id > $2`, 'ORDER BY id', inboxId, near);
-    const greatest = await read(scope, 'ORDER BY length(id) DESC, id DESC', inboxId);
-    const own = [...(side === 'before' ? [...before, ...after] : [...after, ...before]), ...greatest];
-    if (own.length > 0)
-      return own.filter((example, index) => own.findIndex(({ id }) => id === example.id) === index);
-    if (list === 'inboxes') return [];
-    const present = `SELECT id FROM inboxes WHERE deleted_at IS NULL AND missing_since IS NULL`;
-    return await read(`inbox_id <> $1 AND inbox_id IN (${present})`, '', inboxId);
+    const before = await read(`${alike} AND id < $2`, 'id DESC', inboxId, near);
+    const after = await read(`${alike} AND id > $2`, 'id', inboxId, near);
+    const greatest = await read(scope, 'length(id) DESC, id DESC', inboxId);
+    const neighbours = side === 'before' ? [...before, ...after] : [...after, ...before];
+    return [...new Set([...neighbours, ...greatest])];
   }
 }
 
 /** A side of an id in the order of ids. */
 export type Side = 'before' | 'after';
-
-/** A row that the lists show. `inboxId` is null for an inbox. */
-export interface ListedExample {
-  readonly inboxId: string | null;
-  readonly id: string;
-}
 
 /** Suspects and tombstones, for the holder of the lease. */
 export class Suspects extends SuspectReader {

@@ -26,6 +26,9 @@ export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'war
   else if (event.kind === 'clock')
     log.warn({ cause: event.cause }, 'the time before this start is not confirmed');
   else if (event.kind === 'breaker')
-    log.error({ cause: event.cause, until: event.until }, 'ALERT: repeated 429s; the breaker is open');
+    log.error(
+      { cause: event.cause, until: event.until },
+      'ALERT: repeated 429s; no request is sent before the time in `until`',
+    );
   else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
 }

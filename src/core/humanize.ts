@@ -99,21 +99,21 @@ export function onOneLine(text: string, most: number): string {
   return cut === null ? line : `${cut[0]}…`;
 }
 
-/** Characters of one cell each, alone and side by side: ASCII, Latin, dashes, quotes, arrows, lines, blocks. */
+/** Characters of one cell each, also side by side: ASCII, Latin, dashes, quotes, arrows, lines, blocks. */
 const OF_ONE_CELL = /^[ -~\u00A1-\u00AC\u00AE-\u02FF\u2010-\u2027\u2190-\u21FF\u2500-\u259F]*$/;
 
 const load = createRequire(import.meta.url);
 
 /**
- * The cells that a text fills on a terminal. Only a text of other characters loads `string-width`: its tables of
- * emoji cost 45 ms of CPU, more than a third of a short command.
+ * The cells that a text fills on a terminal. Only a text of other characters loads `string-width`: its tables
+ * of emoji cost 45 ms of CPU, more than a third of a short command.
  */
 export function cellsOf(text: string): number {
   if (OF_ONE_CELL.test(text)) return text.length;
   return (load('string-width') as typeof import('string-width')).default(text);
 }
 
-/** A text cut to `most` cells, with `…` at its end. `cli-truncate` loads `string-width`: see {@link cellsOf}. */
+/** A text cut to `most` cells, with `…` at its end. `cli-truncate` loads `string-width`: {@link cellsOf}. */
 export function cutToCells(text: string, most: number): string {
   if (OF_ONE_CELL.test(text) && text.length <= most) return text;
   return (load('cli-truncate') as typeof import('cli-truncate')).default(text, most);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { harmless, linked, wrapped } from '../../src/session/terminal.ts';
 import { testLog } from '../support/log.ts';
 import { testProgram } from '../support/program.ts';
@@ -41,15 +41,15 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   log.warn({ cause: 'HTTP 500', failure: 1, waitMs: 2227 }, 'request failed; retrying');
   log.info({ database: 'mirror.db', pid: 4711 }, 'started');
-  const soon = new Date();
-  soon.setUTCHours(14, 41);
-  log.warn({ cause: '429', until: soon }, 'pausing');
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-03-02T12:30:00Z') });
+  onTestFinished(() => void vi.useRealTimers());
+  log.warn({ cause: '429', until: new Date('2026-03-02T14:41:00Z') }, 'pausing');
   expect(lines.map((line) => line.replace(/^\[.*?\] /, ''))).toEqual([
     'INFO: tags of Support (7) complete: 8 rows, 2 inserted, 1 not listed\n',
     'ERROR: tags of Support (7): list failed (order 3): HTTP 404\n',
     'WARN: request failed; retrying (attempt 1 failed, next attempt in 2 s): HTTP 500\n',
     'INFO: started (database mirror.db)\n',
-    expect.stringMatching(/^WARN: pausing \(for .*, until 14:41 UTC\): 429\n$/),
+    'WARN: pausing (for 2 h 11 min, until 14:41 UTC): 429\n',
   ]);
 });
 

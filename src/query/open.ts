@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { isPostgres, openDatabase } from '../database/open.ts';
 import { sqlitePath } from '../database/sqlite/file.ts';
+import { noMirrorYet } from './faults.ts';
 import type { ReadOnlyMirror } from './result.ts';
 
 /**
@@ -19,6 +20,19 @@ export async function openReadOnly(
   const path = sqlitePath(url);
   if (signal !== undefined) return (await import('./sqlite/thread.ts')).openSqliteInThread(path, signal);
   return (await import('./sqlite/reader.ts')).openSqliteReadOnly(path);
+}
+
+/**
+ * Opens the mirror for a command that reads it for long. On SQLite the connection cannot write: one that can
+ * would write its old log into a file that a person puts in place of the mirror.
+ * @throws MirrorError `USAGE` if there is no mirror yet
+ */
+export async function openToRead(url: string): Promise<Database> {
+  const database = await openExisting(url);
+  if (isPostgres(url)) return database;
+  // The tables of an earlier release are migrated now.
+  await database.close();
+  return await (await import('../database/sqlite/open.ts')).openSqliteForReading(url, noMirrorYet);
 }
 
 /**

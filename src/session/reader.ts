@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import { TABLE_SENTENCES, VIEW_NAMES } from '../database/catalogue.ts';
+import type { Database } from '../database/database.ts';
 import { isPostgres } from '../database/open.ts';
 import { addressOf } from '../database/postgresql/address.ts';
 import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
-import { openExisting, openReadOnly } from '../query/open.ts';
+import { openReadOnly, openToRead } from '../query/open.ts';
 import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
@@ -27,15 +28,22 @@ export function readerConfig(io: Io): Config {
   return config;
 }
 
-/** Opens a mirror for a command that only reads. @throws MirrorError `USAGE` if the mirror does not exist */
-export async function openReader(io: Io): Promise<{
+/**
+ * Opens a mirror for a command that only reads.
+ * @param open `openExisting` for a command that also keeps the slots of the schedules
+ * @throws MirrorError `USAGE` if the mirror does not exist
+ */
+export async function openReader(
+  io: Io,
+  open: (url: string) => Promise<Database> = openToRead,
+): Promise<{
   config: Config;
   mirror: Mirror;
   /** The other mirrors with the same key. */
   others: readonly OtherMirror[];
 }> {
   const configured = readerConfig(io);
-  const mirror = openMirror(await openExisting(configured.databaseUrl));
+  const mirror = openMirror(await open(configured.databaseUrl));
   const clock = systemClock();
   const known = await mirror.account();
   const fingerprint = configured.key === null ? known.fingerprint : keyFingerprint(configured.key);

@@ -1,4 +1,4 @@
-import { isMirrorError } from '../core/errors.ts';
+import { isMirrorError, type MirrorError } from '../core/errors.ts';
 import type { Item, ListKey } from '../core/lists.ts';
 import type { Suspect } from '../mirror/items/suspects.ts';
 import type { CallOptions, Client, Found } from '../service/client.ts';
@@ -7,7 +7,12 @@ import type { CallOptions, Client, Found } from '../service/client.ts';
 export type Answer =
   | { readonly kind: 'there'; readonly item: Item }
   | { readonly kind: 'gone' }
-  | { readonly kind: 'open'; readonly refusal?: string };
+  | {
+      readonly kind: 'open';
+      readonly refusal?: string;
+      /** The answer could not be used at all: perhaps none can. */
+      readonly fault?: MirrorError;
+    };
 
 const GONE: Answer = { kind: 'gone' };
 const OPEN: Answer = { kind: 'open' };
@@ -26,9 +31,11 @@ export async function askFor(
   try {
     return await ask(client, key, suspect, options);
   } catch (error) {
-    if (!isMirrorError(error, 'LIST_FORBIDDEN')) throw error;
     // Withdrawn access is no absence.
-    return { kind: 'open', refusal: error.message };
+    if (isMirrorError(error, 'LIST_FORBIDDEN')) return { kind: 'open', refusal: error.message };
+    if (isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER'))
+      return { kind: 'open', refusal: error.message, fault: error };
+    throw error;
   }
 }
 

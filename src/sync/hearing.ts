@@ -78,6 +78,8 @@ class Hearing {
   readonly #call;
   /** The result of the last control question; null if a 404 needs a new one. */
   #heard: Control | 'unsteady' | null = null;
+  /** The last answer could not be used. */
+  #isFaulty = false;
 
   constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, { reason }: Settling, tally: Tally) {
     this.#deps = deps;
@@ -99,8 +101,13 @@ class Hearing {
     const gone: Suspect[] = [];
     /** The suspect that was asked for before and after the first control question. */
     let askedTwice: Suspect | null = null;
+    let fault: MirrorError | undefined;
     for (const suspect of part) {
       let answer = await this.#ask(suspect);
+      fault = this.#isFaulty && answer.kind === 'open' ? answer.fault : undefined;
+      // One row may be unreadable. After two in a row the others are not asked for.
+      if (fault !== undefined) break;
+      this.#isFaulty = answer.kind === 'open' && answer.fault !== undefined;
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === null) {
         await this.#control(suspect, 'after');
         askedTwice = suspect;
@@ -117,6 +124,7 @@ class Hearing {
     if (isClosed) await this.#control(last, 'before');
     for (const suspect of gone)
       await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
+    if (fault !== undefined) throw fault;
     // The last question of a part also opens the next one. An earlier one would be too old.
     if (!isClosed && this.#heard === 'returned') this.#heard = null;
     return true;

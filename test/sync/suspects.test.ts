@@ -196,13 +196,30 @@ describe('a sweep with up to 20 suspects', () => {
         deleted: 0,
         suspects: 3,
       });
-      expect(single(askedSince(mirror.sandbox, before)).length).toBe(1);
+      expect(single(askedSince(mirror.sandbox, before)).length).toBe(2);
       expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'asking-ended' }));
       mirror.sandbox.script(undefined);
       await mirror.sync();
       await expectEqualToService(mirror);
     });
   }
+
+  for (const [place, nth] of [
+    ['first', 0],
+    ['last', 3],
+  ] as const)
+    test(`deletes the others if the answer for the ${place} suspect cannot be used`, async () => {
+      const mirror = await synced();
+      const inbox = firstInbox(mirror.sandbox);
+      const ids = firstIds(inbox.conversations, 4);
+      removeConversations(mirror, inbox.id, ids);
+      mirror.sandbox.script(({ path }) =>
+        path.endsWith(`/conversations/${ids[nth]}`) ? { status: 410, body: '{}' } : undefined,
+      );
+      expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 3, suspects: 1 });
+      const told = { kind: 'withheld', cause: expect.stringContaining('410') as string };
+      expect(mirror.events).toContainEqual(expect.objectContaining(told));
+    });
 
   test('pauses once, and then completes, if one suspect breaks the service each time', async () => {
     const mirror = await synced();

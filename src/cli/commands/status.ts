@@ -73,7 +73,8 @@ async function readStatus(io: Io): Promise<WholeStatus> {
   const { openReader } = await import('../../session/reader.ts');
   const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');
   const { cronsOf } = await import('../../sync/planning/cron.ts');
-  const { config, mirror, others } = await openReader(io);
+  const { openExisting } = await import('../../query/open.ts');
+  const { config, mirror, others } = await openReader(io, openExisting);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
     const self = { ...thisProcess(), isWriter: false };

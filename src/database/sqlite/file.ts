@@ -69,6 +69,15 @@ export function rememberFiles(path: string): OpenFiles {
   };
 }
 
+/**
+ * For a connection that only reads: the path, if its file was deleted or another took its place since; else
+ * null. It deletes no side files: they may be those of the new file.
+ */
+export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
+  const opened = identity(path);
+  return { lost: () => (identity(path) === opened ? null : path) };
+}
+
 /** Differs between two files of the same name; null if there is no file. */
 function identity(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false });

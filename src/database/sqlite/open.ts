@@ -8,7 +8,14 @@ import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asSqliteError } from './errors.ts';
-import { databaseBytes, makePrivateFile, type OpenFiles, rememberFiles, sqlitePath } from './file.ts';
+import {
+  databaseBytes,
+  makePrivateFile,
+  type OpenFiles,
+  rememberFile,
+  rememberFiles,
+  sqlitePath,
+} from './file.ts';
 import { keepStatements } from './kept-statements.ts';
 
 /**
@@ -61,7 +68,24 @@ export async function openSqliteForReading(
   keepStatements(connection);
   keepDigits(connection);
   connection.getConnectionInfo = () => ({ maxBindValues: MOST_VARIABLES, supportsRelationJoins: false });
-  return serialised(connection, path, () => null);
+  const file = rememberFile(path);
+  const database = serialised(connection, path, file.lost);
+  return {
+    ...database,
+    async query(sql, ...parameters) {
+      if (file.lost() !== null) throw replacedFile(path);
+      return await database.query(sql, ...parameters);
+    },
+  };
+}
+
+/** A reader would go on with the old file, in which nothing new comes. */
+function replacedFile(path: string): MirrorError {
+  return new MirrorError(
+    'DATABASE',
+    `The file ${path} was deleted, or replaced by another one, after it was opened. Open it again: run the ` +
+      'command again, and give it the last cursor if it followed changes.',
+  );
 }
 
 async function open(factory: SqlDriverAdapterFactory, name: string): Promise<SqlDriverAdapter> {

@@ -41,7 +41,8 @@ export async function serveAssistant(options: AssistantOptions): Promise<void> {
   };
   const handle = serveStdio(factory, { onerror: onError });
   await new Promise<void>((resolve) => {
-    process.stdin.once('close', resolve).once('end', resolve);
+    // The transport pauses stdin when it closes, as it does after a line of more than 10 MB.
+    process.stdin.once('close', resolve).once('end', resolve).once('pause', resolve);
     signal.addEventListener('abort', () => resolve());
   });
   await handle.close();

@@ -89,11 +89,11 @@ function addQuery(server: McpServer, deps: ToolDeps): void {
       inputSchema: z.object({ sql: z.string().min(1).max(20_000).describe('one SELECT or WITH'), limit }),
       annotations: READS,
     },
-    ({ sql, limit: rows }) =>
+    ({ sql, limit: rows }, { mcpReq: { signal: left } }) =>
       settled(deps, async () => {
         const text = onlyReading(sql);
         const tables = new Set((await deps.describe()).map(({ name }) => name));
-        return await visit(deps, async (_read, ages, ask) => {
+        return await visit({ ...deps, left }, async (_read, ages, ask) => {
           const found = await ask(text, [], boundsOf(rows));
           const lists = listsOf(text, tables);
           const those = ages.filter(({ list }) => lists.includes(list));
@@ -166,15 +166,16 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
   );
 }
 
-/** Runs one call over the mirror, with the ages of all lists. */
+/** Runs one call over the mirror, with the ages of all lists. @param left aborted when the call is cancelled */
 async function visit(
-  { reader, limitMs }: ToolDeps,
+  { reader, limitMs, left }: ToolDeps & { readonly left?: AbortSignal },
   work: (read: BoundedRead, ages: readonly CopiedAge[], ask: BoundedRead) => Promise<string>,
 ): Promise<string> {
-  return await reader.visit(limitMs, async (read, ask) => {
+  const withAges = async (read: BoundedRead, ask: BoundedRead): Promise<string> => {
     const ages = await readCopiedAges({ query: (sql, values = []) => read(sql, values, OF_AGES) });
     return await work(read, ages, ask);
-  });
+  };
+  return await reader.visit(limitMs, withAges, left);
 }
 
 /** The text of {@link visit} as a result. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { type Answer, dataOf, startAssistant } from '../support/assistant.ts';
+import { type Answer, BIN, dataOf, startAssistant } from '../support/assistant.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';
 import { urlOf } from '../support/provider.ts';
 import { firstInbox } from '../support/rows.ts';
@@ -14,7 +14,6 @@ import { livelyMirror } from '../views/lively.ts';
 import { ask } from '../views/support.ts';
 
 const DOC = readFileSync(join(import.meta.dirname, '../../docs/assistants.md'), 'utf8');
-const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
 interface Table {
   readonly columns: string[];

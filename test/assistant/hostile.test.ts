@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { onlyReading } from '../../src/query/reads/guard.ts';
-import { dataOf, startAssistant } from '../support/assistant.ts';
+import { BIN, dataOf, startAssistant } from '../support/assistant.ts';
 import { sized } from '../support/histories.ts';
 import { temporaryFolder } from '../support/mirror.ts';
 import { SECRET } from '../support/program.ts';
@@ -117,4 +120,46 @@ test.each([
   [`SELECT 1 AS a /*/* */ " */ , set_config(1) AS b -- "`, 'A comment inside a comment'],
 ])('the check refuses %s and says why', (sql, why) => {
   expect(() => onlyReading(sql)).toThrow(why);
+});
+
+/** Never ends, and the check lets it pass. */
+const COUNTING = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
+
+test('a call that the client cancels holds up no other call', async () => {
+  const assistant = await startAssistant(urlOf(await freshMirrorFile()), '--timeout', '1min');
+  const cancelled = new AbortController();
+  const call = { name: 'query', arguments: { sql: COUNTING } };
+  const endless = [1, 2, 3].map(() => assistant.client.callTool(call, { signal: cancelled.signal }));
+  // One of them is under way.
+  await setTimeout(500);
+  cancelled.abort();
+  for (const one of await Promise.allSettled(endless)) expect(one.status).toBe('rejected');
+  expect(dataOf(await assistant.ask('query', { sql: 'SELECT 42 AS n' }))).toEqual({
+    columns: ['n'],
+    rows: [[42]],
+  });
+});
+
+test.runIf(ON_SQLITE)('a line that is too long ends the server with an error', async () => {
+  const env = { ...process.env, DATABASE_URL: urlOf(await freshMirrorFile()), INBOX_API_KEY: SECRET };
+  const server = spawn(process.execPath, [BIN, 'mcp'], { env, stdio: 'pipe' });
+  let errors = '';
+  server.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+  server.stdin.on('error', () => undefined);
+  const params = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '0' },
+  };
+  const call = { name: 'query', arguments: { sql: 'SELECT 1' } };
+  for (const [id, method, of] of [
+    [1, 'initialize', params],
+    [2, 'tools/call', call],
+  ] as const)
+    server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params: of })}\n`);
+  // The process of the reader is there now.
+  for (let lines = ''; !lines.includes('"id":2');) lines += String((await once(server.stdout, 'data'))[0]);
+  server.stdin.write('x'.repeat(12 * 1024 * 1024));
+  await once(server, 'close');
+  expect(errors).toContain('exceeded maximum size');
 });

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished } from 'vitest';
 import { SECRET } from './program.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
+export const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
 /** The official client, connected to a real `inbox-mirror mcp`. */
 export interface TestAssistant {

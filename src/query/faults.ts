@@ -41,12 +41,24 @@ export function refuseEmpty(sql: string): void {
     );
 }
 
-/** @param length characters of the row */
-export function rowTooLong(length: number, most: number): MirrorError {
+/** @param length of the row, in `unit` like `most` */
+export function rowTooLong(length: number, most: number, unit = 'characters'): MirrorError {
   return new MirrorError(
     'USAGE',
-    `A row of the answer has ${thousands(length)} characters, and at most ${thousands(most)} are allowed ` +
+    `A row of the answer has ${thousands(length)} ${unit}, and at most ${thousands(most)} are allowed ` +
       'here. Ask for fewer columns, or for substr(…) of the long one.',
+  );
+}
+
+/**
+ * The server's error or notice repeats a long value.
+ * @param length of the message, in bytes like `most`
+ */
+export function messageTooLong(length: number, most: number): MirrorError {
+  return new MirrorError(
+    'USAGE',
+    `The database answered with an error or a notice of ${thousands(length)} bytes, and at most ` +
+      `${thousands(most)} are allowed here. It repeats a value of the statement: use substr(…) of the long one.`,
   );
 }
 

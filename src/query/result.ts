@@ -11,6 +11,14 @@ export interface QueryResult {
   readonly rows: Iterable<Cell[]> | AsyncIterable<Cell[]>;
 }
 
+/** Limits that the PostgreSQL server and its driver hold. Without one, the reader waits and receives all. */
+export interface ReadLimits {
+  /** The caller aborts the statement after this many ms; the server stops it a second later. */
+  readonly ms?: number;
+  /** A message that is certainly longer than a row of this many characters ends the session. */
+  readonly charactersOfRow?: number;
+}
+
 export interface ReadOnlyMirror {
   readonly dialect: Dialect;
   /**

@@ -145,3 +145,39 @@ test('a statement that has lifted its limits does not run on after its visit', a
   await reader.close();
   await vi.waitFor(async () => expect(await running()).toBe(0));
 });
+
+/** Selects `cell`, in which `s` is a text of `length` characters: a multiple of 5,242,880. */
+function withLongText(length: number, cell: string): string {
+  const characters = 10 * 2 ** 19;
+  return `
+    WITH RECURSIVE r(n, s) AS (SELECT 1, 'xxxxxxxxxx' UNION ALL SELECT n + 1, s || s FROM r WHERE n < 20),
+      long AS (SELECT replace(s, 'x', '${'y'.repeat(length / characters)}') AS s FROM r WHERE n = 20)
+    SELECT ${cell} AS cell FROM long`;
+}
+
+test('a row longer than any string is refused before it is received, and the next question is answered', async () => {
+  const questions = openQuestions(await freshMirrorFile(), 50_000);
+  onTestFinished(() => questions.close());
+  const { signal } = new AbortController();
+  const before = process.resourceUsage().maxRSS;
+  await expect(questions.ask(withLongText(576_716_800, 's'), 10, signal)).rejects.toMatchObject({
+    code: 'USAGE',
+    message:
+      'A row of the answer has 576,716,810 bytes, and at most 16,000,000 are allowed here. ' +
+      'Ask for fewer columns, or for substr(…) of the long one.',
+  });
+  expect(process.resourceUsage().maxRSS - before).toBeLessThan(300 * 1024);
+  expect((await questions.ask('SELECT 1 AS one', 10, signal)).rows).toEqual([[1]]);
+});
+
+test('an error of the server that repeats a long value is refused, and the next question is answered', async () => {
+  const questions = openQuestions(await freshMirrorFile(), 50_000);
+  onTestFinished(() => questions.close());
+  const { signal } = new AbortController();
+  const repeated = withLongText(31_457_280, 'CAST(s AS integer)');
+  await expect(questions.ask(repeated, 10, signal)).rejects.toMatchObject({
+    code: 'USAGE',
+    message: expect.stringMatching(/^The database answered with an error or a notice of 31,457,\d\d\d bytes/),
+  });
+  expect((await questions.ask('SELECT 1 AS one', 10, signal)).rows).toEqual([[1]]);
+});

@@ -26,7 +26,7 @@ export interface Lane {
 export function openLane(url: string): Lane {
   const visits = new Visits({
     url,
-    connect: (cut, limitMs) => openReadOnly(url, cut.signal, limitMs),
+    connect: (cut, limitMs) => openReadOnly(url, cut.signal, { ms: limitMs }),
     firstRead: (mirror) => readRows(mirror, 'SELECT 1'),
     tooSlow,
   });

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import type { Readable } from 'node:stream';
 import { Client, DatabaseError, type QueryArrayResult } from 'pg';
 import Cursor from 'pg-cursor';
 import { unlessAborted } from '../../core/abortable.ts';
@@ -25,7 +26,15 @@ import {
   severalStatements,
   wrongSql,
 } from '../faults.ts';
-import { AT_ONCE, type Cell, charactersOf, type QueryResult, type ReadOnlyMirror } from '../result.ts';
+import {
+  AT_ONCE,
+  type Cell,
+  charactersOf,
+  type QueryResult,
+  type ReadLimits,
+  type ReadOnlyMirror,
+} from '../result.ts';
+import { refuseLongMessages } from './long-messages.ts';
 import { isJson, parserOf } from './values.ts';
 
 /** The first read is of 50 rows: their size is still unknown. */
@@ -59,14 +68,14 @@ interface ReadSession {
  * Opens the mirror in a separate session with a read-only transaction. No query can leave the transaction and
  * continue.
  * @param signal ends the session at any moment, and the statement in it
- * @param limitMs after which the caller aborts `signal`. A statement cannot change its own limit.
+ * @param limits that a statement cannot change
  * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it or it
  *   cannot be read
  */
 export async function openPostgresReadOnly(
   url: string,
   signal?: AbortSignal,
-  limitMs?: number,
+  limits: ReadLimits = {},
 ): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = clientOf(address);
@@ -86,7 +95,7 @@ export async function openPostgresReadOnly(
     await (signal?.aborted === true ? ended : client.end());
   };
   try {
-    onServer = await beginReading(session, address, limitMs);
+    onServer = await beginReading(session, address, limits);
   } catch (error) {
     await close();
     throw signal?.aborted === true ? signal.reason : asPostgresError(error, address.name);
@@ -109,11 +118,13 @@ export async function openPostgresReadOnly(
 async function beginReading(
   { client, name, signal }: ReadSession,
   address: PostgresAddress,
-  limitMs: number | undefined,
+  { ms, charactersOfRow }: ReadLimits,
 ): Promise<ServerSession> {
   await unlessAborted(client.connect(), signal);
+  // The server sends nothing between the login and the first statement: the next byte begins a message.
+  if (charactersOfRow !== undefined) refuseLongMessages(connectionOf(client).stream, charactersOfRow);
   await unlessAborted(refuseTransactionPooling(client, address), signal);
-  await unlessAborted(client.query(sessionOf(address, [...SESSION, ...timeoutAfter(limitMs)])), signal);
+  await unlessAborted(client.query(sessionOf(address, [...SESSION, ...timeoutAfter(ms)])), signal);
   // Otherwise the server notices a cut connection only when it sends rows. Some servers refuse the setting.
   await unlessAborted(
     client.query(`SET client_connection_check_interval = '1s'`).catch(ignoreRefusal),
@@ -176,6 +187,12 @@ function clientOf(address: PostgresAddress): Client {
   }
 }
 
+/** The driver's connection, which its types leave out. With TLS its stream is the decrypted one. */
+function connectionOf(client: Client): EventEmitter & { readonly stream: Readable } {
+  return (client as Client & { readonly connection: EventEmitter & { readonly stream: Readable } })
+    .connection;
+}
+
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof DatabaseError)) throw error;
 }
@@ -185,7 +202,7 @@ function ignoreRefusal(error: unknown): void {
  * statement: its error arrives when it is read.
  */
 async function returnsRows(client: Client, cursor: Cursor<Cell[]>): Promise<boolean> {
-  const { connection } = client as Client & { readonly connection: EventEmitter };
+  const connection = connectionOf(client);
   return await new Promise((resolve) => {
     const yes = (): void => settle(true);
     const no = (): void => settle(false);

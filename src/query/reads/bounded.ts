@@ -78,7 +78,7 @@ function asker(url: string, read: BoundedRead): BoundedRead {
 
 async function open(url: string, cut: AbortController, limitMs: number): Promise<BoundedConnection> {
   if (!isPostgres(url)) return await (await import('./child.ts')).openInChild(sqlitePath(url), cut);
-  const mirror = await openReadOnly(url, cut.signal, limitMs);
+  const mirror = await openReadOnly(url, cut.signal, { ms: limitMs, charactersOfRow: MOST_IN_ROW });
   return {
     read: (sql, values, bounds) => readBounded(mirror, sql, values, bounds),
     close: () => mirror.close(),

@@ -166,7 +166,7 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
   );
 }
 
-/** Runs one call over the mirror, with the ages of all lists. @param left aborted when the call is cancelled */
+/** Runs one call over the mirror, with the ages of all lists. @param left aborted when it is cancelled */
 async function visit(
   { reader, limitMs, left }: ToolDeps & { readonly left?: AbortSignal },
   work: (read: BoundedRead, ages: readonly CopiedAge[], ask: BoundedRead) => Promise<string>,

@@ -58,7 +58,8 @@ export function messageTooLong(length: number, most: number): MirrorError {
   return new MirrorError(
     'USAGE',
     `The database answered with an error or a notice of ${thousands(length)} bytes, and at most ` +
-      `${thousands(most)} are allowed here. It repeats a value: use substr(…) of the long one.`,
+      `${thousands(most)} are allowed here. It repeats a value of the statement: ` +
+      'use substr(…) of the long one.',
   );
 }
 

@@ -20,7 +20,11 @@ const CAUSES: [RegExp, string][] = [
       'or set DATABASE_URL to another path',
   ],
   [/SQLITE_NOTADB|not a database/i, 'is not an SQLite database. Set DATABASE_URL to another file'],
-  [/SQLITE_CORRUPT|malformed/i, 'is damaged. Move it away and run `inbox-mirror sync` for a new copy'],
+  [
+    /SQLITE_CORRUPT|malformed/i,
+    'is damaged. If it was replaced just now, run the command again. Else restore a backup, or move it ' +
+      'away and run `inbox-mirror sync` for a new copy, which has no history',
+  ],
   [
     /SQLITE_CANTOPEN|unable to open/i,
     'cannot be opened. Check that the path in DATABASE_URL exists and that you may read and write it',

@@ -62,6 +62,12 @@ export function diff(list: ListName, known: Known | undefined, item: Item): Diff
   return found;
 }
 
+/** How many things people changed: an assignee's id and type change together, and are one. */
+export function changesIn(differences: readonly Difference[]): number {
+  const fields = differences.map(({ field }) => field);
+  return fields.filter((field) => field !== 'assignee_type' || !fields.includes('assignee_id')).length;
+}
+
 /** The item as it is stored once it is written. Without the tags field, it keeps the stored tags. */
 function valuesOf(list: ListName, known: Known | undefined, item: Item): ItemValues {
   const columns = Object.keys(COLUMNS[list]).map((column) => [column, asText(item.columns[column])]);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Known, diff, presence } from '../../src/core/diff.ts';
+import { changesIn, type Known, diff, presence } from '../../src/core/diff.ts';
 import { COLUMNS, type Item, type Value } from '../../src/core/lists.ts';
 
 const BLANK = Object.fromEntries(Object.keys(COLUMNS.conversations).map((column) => [column, null]));
@@ -101,4 +101,14 @@ test('applying the changes to the old item gives the new item', () => {
       expect([...left].sort()).toEqual(tagsNow);
     }),
   );
+});
+
+test('an assignee is one change though it has an id and a type, and each tag is one', () => {
+  const before = known({ status: 'open' }, ['1']);
+  const after = item({ status: 'closed', assignee_id: '7', assignee_type: 'user' }, ['2']);
+  expect(changesIn(diff('conversations', before, after))).toBe(4);
+  expect(
+    changesIn(diff('conversations', before, item({ status: 'open', assignee_type: 'team' }, ['1']))),
+  ).toBe(1);
+  expect(changesIn(diff('conversations', before, item({ status: 'open' }, ['1'])))).toBe(0);
 });

@@ -231,6 +231,38 @@ test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely 
   expect(await finals()).toEqual([9, 2]);
 });
 
+test('a page tells how many changes each of its rows shows', async () => {
+  const mirror = await pageMirror({}, [12]);
+  const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
+  const [once, often, anew] = conversations.order as [string, string, string];
+  const { world } = mirror.sandbox;
+  world.setStatus(inboxId, once, world.conversation(inboxId, once).status === 'open' ? 'closed' : 'open');
+  const { status, tag_ids: tags } = world.conversation(inboxId, often);
+  world.setStatus(inboxId, often, status === 'open' ? 'closed' : 'open');
+  world.assign(inboxId, often, otherUser(mirror, inboxId, often));
+  const tag = world.inbox(inboxId).tags.order[0]!;
+  if (tags.includes(tag)) world.untag(inboxId, often, tag);
+  else world.tag(inboxId, often, tag);
+  world.assign(inboxId, anew, otherUser(mirror, inboxId, anew));
+
+  mirror.clock.advance(MINUTE);
+  const { page } = await mirror.readPage((await mirror.bookmarks())[0]!);
+
+  expect(page?.changes).toEqual(
+    new Map([
+      [once, 1],
+      [often, 3],
+      [anew, 1],
+    ]),
+  );
+});
+
+/** A user of the inbox to whom the conversation does not belong. */
+function otherUser({ sandbox: { world } }: TestMirror, inboxId: string, id: string): string {
+  const { assignee } = world.conversation(inboxId, id);
+  return world.inbox(inboxId).users.order.find((user) => user !== assignee?.assignee_id)!;
+}
+
 const UNFIT: readonly Partial<SandboxOptions>[] = [
   { pageTokens: 'positions' },
   { pageTokens: 'positions', listOrder: 'desc' },

@@ -184,9 +184,9 @@ export class PageReads {
   #learn(view: PlannedPage, { page, tally }: Reading): void {
     const { clock, pacer } = this.#deps;
     if (page === null || this.#rates === null) return;
-    const { before, changedIds } = page;
+    const { before, changes } = page;
     const { baselineAt } = view.bookmark;
-    const observed = { view, baselineAt, before, changedIds, inserted: tally.inserted };
+    const observed = { view, baselineAt, before, changes, inserted: tally.inserted };
     learnFrom(this.#rates, observed, { timeline: pacer.timeline(), now: clock.now() });
   }
 

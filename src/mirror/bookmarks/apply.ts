@@ -5,7 +5,7 @@ import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
 import { foundById } from '../items/sightings.ts';
 import type { Suspect } from '../items/suspects.ts';
-import { applyItems, type ItemCounts } from '../items/upsert.ts';
+import { type AppliedItems, applyItems, type ItemCounts } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './bookmark.ts';
@@ -40,8 +40,8 @@ export interface AppliedPage {
   readonly shrunk: 'rows' | 'end' | null;
   /** The page's known rows, as they were before. */
   readonly before: readonly SeenRow[];
-  /** The ids among `before` that differed. */
-  readonly changedIds: ReadonlySet<string>;
+  /** How many changes each row of `before` shows, by id; a row without one is left out. */
+  readonly changes: ReadonlyMap<string, number>;
 }
 
 /** If a page lacks more rows than this that were no suspects before, a walk must judge them. */
@@ -99,7 +99,11 @@ export async function applyBookmark(
       suspects,
       shrunk,
       before,
-      changedIds: new Set(before.flatMap((row) => (changedAt.get(row.id) === row.changedAt ? [] : row.id))),
+      changes: new Map(
+        before
+          .filter((row) => changedAt.get(row.id) !== row.changedAt)
+          .map(({ id }) => [id, Math.max(1, applied.changes.get(id) ?? 0)]),
+      ),
     };
   });
   // As after a page of a sweep: the driver frees statements only when the event loop turns.
@@ -133,7 +137,7 @@ async function applyRows(
   round: Sweep,
   page: PageToApply,
   now: number,
-): Promise<ItemCounts> {
+): Promise<AppliedItems> {
   const observedAt = iso(now);
   const { list, inboxId, id: sweepId } = round;
   const context = { list, inboxId, sweepId, baseline: false, observedAt, pageNo: null };

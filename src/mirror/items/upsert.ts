@@ -1,4 +1,4 @@
-import { diff, type Known } from '../../core/diff.ts';
+import { changesIn, diff, type Known } from '../../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
@@ -15,6 +15,12 @@ import { restoreCovered } from './tombstones.ts';
 export interface ItemCounts {
   readonly inserted: number;
   readonly changed: number;
+}
+
+/** The items that were written. */
+export interface AppliedItems extends ItemCounts {
+  /** How many changes each of them shows, by id ({@link changesIn}); empty for a baseline. */
+  readonly changes: ReadonlyMap<string, number>;
 }
 
 /** The sweep and the page that items come from. */
@@ -34,7 +40,7 @@ export async function applyItems(
   dialect: Dialect,
   context: ApplyContext,
   items: readonly Item[],
-): Promise<ItemCounts> {
+): Promise<AppliedItems> {
   const sql = itemSql(context.list, dialect);
   // A list that shifts during the walk can repeat an item on a page. The later copy is the newer.
   const latest = new Map(items.map((item) => [item.id, item]));
@@ -50,7 +56,7 @@ export async function applyItems(
     return row?.missing_since !== null && row?.deleted_at === null;
   });
   if (reappeared.length > 0) await tx.execute(sql.clear, context.inboxId, JSON.stringify(reappeared));
-  if (written.length === 0) return { inserted: 0, changed: 0 };
+  if (written.length === 0) return { inserted: 0, changed: 0, changes: new Map() };
 
   const before = await readKnown(tx, dialect, sql, context, written, knownRows);
   const seen = written.map((item) => ({ item, known: before.get(item.id) }));
@@ -59,14 +65,14 @@ export async function applyItems(
   await tx.execute(sql.upsert, context.inboxId, JSON.stringify(rows), context.observedAt);
   if (context.list === 'conversations') await writeTags(tx, dialect, context, written, before);
   if (context.list === 'inboxes') await restoreCovered(tx, knownRows);
-  const sightings = context.baseline
-    ? new Map<string, string>()
+  const { sightings, changes } = context.baseline
+    ? { sightings: new Map<string, string>(), changes: new Map<string, number>() }
     : await recordChanges(tx, dialect, context, written, before, knownRows);
   await writeIntervals(tx, dialect, context, turned, sightings);
   if (context.list === 'inboxes')
     for (const { id } of written)
       if (before.get(id)?.deleted) await beginInbox(tx, dialect, id, context.observedAt);
-  return { inserted: written.length - before.size, changed: before.size };
+  return { inserted: written.length - before.size, changed: before.size, changes };
 }
 
 /** Reads the full rows that are about to be overwritten, by id. */
@@ -100,7 +106,7 @@ function asValue(value: unknown): Value {
   return value instanceof Date ? value.toISOString() : (value as Value);
 }
 
-/** @returns when each changed item was last seen before, ISO 8601, by id */
+/** @returns by id: when each changed item was last seen before, ISO 8601, and how many changes each shows */
 async function recordChanges(
   tx: FencedSql,
   dialect: Dialect,
@@ -108,7 +114,7 @@ async function recordChanges(
   written: readonly Item[],
   before: ReadonlyMap<string, Known>,
   knownRows: ReadonlyMap<string, KnownRow>,
-): Promise<Map<string, string>> {
+): Promise<{ sightings: Map<string, string>; changes: Map<string, number> }> {
   const found = written.map((item) => ({
     id: item.id,
     known: before.get(item.id),
@@ -126,13 +132,14 @@ async function recordChanges(
     const changedAt = knownRows.get(id)?.changed_at.toISOString();
     if (changedAt !== undefined && changedAt > (seen.get(id) ?? '')) seen.set(id, changedAt);
   }
-  const changes = found.flatMap(({ id, differences }) =>
+  const rows = found.flatMap(({ id, differences }) =>
     differences.map((difference): Change => ({
       ...difference,
       itemId: id,
       previouslySeenAt: seen.get(id) ?? null,
     })),
   );
-  await writeChanges(tx, dialect, context, changes, context);
-  return seen;
+  await writeChanges(tx, dialect, context, rows, context);
+  const changes = new Map(found.map(({ id, differences }) => [id, changesIn(differences)]));
+  return { sightings: seen, changes };
 }

@@ -94,14 +94,18 @@ export interface Observed {
   readonly baselineAt: number;
   /** The page's known rows, as they were before. */
   readonly before: readonly SeenRow[];
-  readonly changedIds: ReadonlySet<string>;
+  /** How many changes each of them shows, by id; a row without one is left out. */
+  readonly changes: ReadonlyMap<string, number>;
   readonly inserted: number;
 }
 
-/** Learns from a reading: each row was watched since the one before, or since its last change. */
+/**
+ * Learns from a reading: each row was watched since the one before, or since its last change. A row that
+ * shows several changes counts for each, since all of them have waited.
+ */
 export function learnFrom(
   rates: Rates,
-  { view, baselineAt, before, changedIds, inserted }: Observed,
+  { view, baselineAt, before, changes, inserted }: Observed,
   { timeline, now }: { timeline: Timeline; now: number },
 ): void {
   const seen = new Map<number, { events: number; hours: number }>();
@@ -112,14 +116,14 @@ export function learnFrom(
   };
   for (const row of before) {
     const from = Math.max(view.readAt, row.changedAt);
-    const changed = changedIds.has(row.id);
+    const events = changes.get(row.id) ?? 0;
     // A row that changed did so somewhere in between: in the middle, on average.
-    const to = changed ? (from + now) / 2 : now;
+    const to = events > 0 ? (from + now) / 2 : now;
     const kind = kindOf(row, { at: from, baselineAt });
     const state = kind - (kind % AGES);
     for (const part of partsOf(kind % AGES, from, from - row.changedAt, to))
       at(state + part.age).hours += timeline.activeHours(part.from, part.to);
-    if (changed) at(kind % AGES === NEVER ? kind : state + ageIndex(to - row.changedAt)).events += 1;
+    if (events > 0) at(kind % AGES === NEVER ? kind : state + ageIndex(to - row.changedAt)).events += events;
   }
   for (const [kind, counts] of seen) rates.learnKind(kind, view.depth, counts, now);
   if (view.isEnd)

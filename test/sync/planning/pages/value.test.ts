@@ -120,18 +120,18 @@ describe('the rates', () => {
     return known;
   }
 
-  /** A reading an hour after the one before, in which so many of 100 old rows had changed. */
-  function observe(rates: Rates, changed: number, now: number): void {
+  /** A reading an hour after the one before: so many of 100 old rows show so many changes each. */
+  function observe(rates: Rates, changed: number, now: number, each = 1): void {
     const before = Array.from({ length: 100 }, (_, index) => ({
       id: String(index),
       isFinal: false,
       changedAt: now - 30 * DAY,
       firstSeenAt: now - 30 * DAY,
     }));
-    const changedIds = new Set(before.slice(0, changed).map(({ id }) => id));
+    const changes = new Map(before.slice(0, changed).map(({ id }) => [id, each]));
     const view = pageOf({ readAt: now - HOUR });
     const moment = { timeline: timelineAt(now), now };
-    learnFrom(rates, { view, baselineAt: now, before, changedIds, inserted: 0 }, moment);
+    learnFrom(rates, { view, baselineAt: now, before, changes, inserted: 0 }, moment);
   }
 
   test('become what was seen, whatever they were before', () => {
@@ -146,6 +146,17 @@ describe('the rates', () => {
       }),
       { numRuns: 20 },
     );
+  });
+
+  test('count each change of a row that shows several', () => {
+    const [once, thrice] = [new Rates(), new Rates()];
+    for (let hour = 0; hour < 120; hour += 1) {
+      observe(once, 5, NOW + hour * HOUR);
+      observe(thrice, 5, NOW + hour * HOUR, 3);
+    }
+    const ratio = thrice.ofKind(OPEN_NEVER, 'new') / once.ofKind(OPEN_NEVER, 'new');
+    expect(ratio).toBeGreaterThan(2.8);
+    expect(ratio).toBeLessThan(3.01);
   });
 
   test('survive a restart, and forget within weeks', () => {

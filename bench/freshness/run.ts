@@ -14,7 +14,7 @@ import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import type { Http } from '../../src/service/http.ts';
 import { createLog } from '../../src/session/log.ts';
-import { cronsOf } from '../../src/sync/planning/cron.ts';
+import { stretchedCrons } from '../../src/sync/planning/stretch.ts';
 import { TestClock } from '../../test/support/clock.ts';
 import { KillSwitch } from '../../test/support/kill-switch.ts';
 import { memoryHttp } from '../../test/support/memory-http.ts';
@@ -170,7 +170,8 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
       pretty: null,
       colour: false,
     }),
-    crons: cronsOf(schedules, 'UTC'),
+    readCrons: () =>
+      stretchedCrons(mirror, { schedules, timezone: 'UTC', stretchable: ['users', 'tags'] }, BUDGET),
     budget: BUDGET,
     pacer: new Pacer({ mirror, clock: killSwitch.pacerClock(), budget: BUDGET, timezone: 'UTC' }),
     readPages: readPages ? { stretches: true } : null,

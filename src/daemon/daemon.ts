@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
+import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access, OtherAccount } from '../mirror/gate/account.ts';
@@ -25,7 +25,8 @@ export interface DaemonDeps {
   /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
   readonly goneAfterMs: number;
   readonly log: Log;
-  readonly crons: Readonly<Record<ListName, Cron>>;
+  /** The schedules for the lists that the mirror has. */
+  readonly readCrons: () => Promise<Readonly<Record<ListName, Cron>>>;
   readonly budget: Budget;
   readonly pacer: Pacer;
   /** Single pages are read as well; null: only whole lists are. */
@@ -174,13 +175,15 @@ export class Daemon {
     this.#sweeps.replan();
   }
 
-  /** Marks lists as due once a slot has passed or the clock was set. */
+  /** Marks lists as due once a slot has passed or the clock was set, and keeps the slots for the views. */
   async #markDue(): Promise<void> {
-    const { clock, mirror, crons } = this.#deps;
+    const { clock, mirror, readCrons } = this.#deps;
     const now = clock.now();
     if (now < this.#nextSlotAt) return;
+    const crons = await readCrons();
     if (await markDue(mirror.schedules, crons, now)) this.#sweeps.replan();
-    this.#nextSlotAt = Math.min(...Object.values(crons).map((cron) => cron.next(now)));
+    await mirror.keepSlots(crons, now);
+    this.#nextSlotAt = Math.min(now + DAY, ...Object.values(crons).map((cron) => cron.next(now)));
   }
 
   #onEvent(event: PassEvent): void {

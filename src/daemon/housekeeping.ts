@@ -1,28 +1,25 @@
 import { type Clock, DAY, MINUTE } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
-import type { ListName } from '../core/lists.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { ViewSettings } from '../mirror/settings/views.ts';
 import type { Log } from '../session/log.ts';
-import type { Cron } from '../sync/planning/cron.ts';
 
 const FIRST_AFTER_MS = MINUTE;
 const EVERY_MS = DAY;
 
 /**
- * Deletes rows that are no longer needed, and adds the coming days and slots for the views: a minute after
- * the start, then once a day until the signal. Never rejects.
+ * Deletes rows that are no longer needed, and adds the coming days for the views: a minute after the start,
+ * then once a day until the signal. Never rejects.
  */
 export async function housekeepDaily(
-  mirror: Pick<Writer, 'housekeep' | 'keepSlots' | 'keepViewSettings'>,
-  { settings, crons }: { settings: ViewSettings; crons: Readonly<Record<ListName, Cron>> },
+  mirror: Pick<Writer, 'housekeep' | 'keepViewSettings'>,
+  settings: ViewSettings,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
 ): Promise<void> {
   for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
     try {
       await clock.sleep(wait, signal);
       await mirror.keepViewSettings(settings, clock.now());
-      await mirror.keepSlots(crons, clock.now());
       const deleted = await mirror.housekeep(clock.now());
       const isIdle = Object.values(deleted).every((rows) => rows === 0);
       log[isIdle ? 'debug' : 'info']({ ...deleted }, 'housekeeping done');

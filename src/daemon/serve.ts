@@ -3,8 +3,8 @@ import { logPassEvent } from '../session/pass-log.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import type { PassEvent } from '../sync/events.ts';
-import { cronsOf } from '../sync/planning/cron.ts';
-import { type Load, loadOf } from '../sync/planning/load.ts';
+import { type Load, loadOf } from '../sync/planning/load/load.ts';
+import { stretchedCrons } from '../sync/planning/stretch.ts';
 import { Daemon } from './daemon.ts';
 import { housekeepDaily } from './housekeeping.ts';
 import type { Metrics } from './http/metrics.ts';
@@ -36,9 +36,9 @@ export async function serve(
 ): Promise<void> {
   const { config, clock, log, names, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
-  const crons = cronsOf(config.schedules, config.timezone);
-  const readLoad = (): Promise<Load> =>
-    loadOf(mirror, crons, { budget, readPages: config.readPages }, clock.now());
+  const readCrons = () => stretchedCrons(mirror, config, budget);
+  const readLoad = async (): Promise<Load> =>
+    loadOf(mirror, await readCrons(), { budget, readPages: config.readPages }, clock.now());
   const plan = await readLoad();
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
@@ -56,7 +56,7 @@ export async function serve(
     clock,
     goneAfterMs,
     log,
-    crons,
+    readCrons,
     budget,
     pacer,
     readPages: config.readPages,
@@ -64,7 +64,6 @@ export async function serve(
     onEvent,
   });
   if (config.readPages?.stretches !== true) await mirror.saveCoverDays(1);
-  await mirror.keepSlots(crons, clock.now());
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
@@ -72,9 +71,9 @@ export async function serve(
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
-    void watchFit({ mirror, crons, budget, readPages: config.readPages, ...beside }, plan);
+    void watchFit({ readLoad, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
-    void housekeepDaily(mirror, { settings: config, crons }, beside);
+    void housekeepDaily(mirror, config, beside);
     const post: Post = (url, headers, body) => {
       const named = { ...headers, 'user-agent': session.userAgent };
       return postByHttp(url, named, body, cutDelivery.signal, config.network.proxyEnv);

@@ -9,9 +9,9 @@ import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import type { OtherMirror } from '../session/key/records.ts';
 import { isDaemon } from '../session/live-daemon.ts';
-import { cronsOf } from '../sync/planning/cron.ts';
 import { restsUntil } from '../sync/planning/due.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
+import { recordedCrons, type Stretch, stretchOf } from '../sync/planning/stretch.ts';
 import type { Waiting } from '../sync/planning/waiting.ts';
 import type { MeasuredDelay } from './delay.ts';
 
@@ -43,6 +43,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly gateWord: GateWord;
   /** What 429s inside the mirror's limits show of others who use the account. */
   readonly foreign: ForeignUse | null;
+  /** The schedules that are stretched; null: none. */
+  readonly stretch: Stretch | null;
   /** The other mirrors of this machine's user with the same key. */
   readonly others: readonly OtherMirror[];
   readonly leaseHeld: boolean;
@@ -87,7 +89,7 @@ export function judge(
   status: MirrorStatus,
   { now, config, databaseName, self, others = [] }: Circumstances,
 ): Judgement {
-  const crons = cronsOf(config.schedules, config.timezone);
+  const crons = recordedCrons(status.schedules, config);
   const judged = status.lists.map((list) => {
     // Pages that are read over several days have a day of grace for each day more.
     const graceMs = list.list === 'conversations' ? (status.coverDays - 1) * DAY : 0;
@@ -117,6 +119,7 @@ export function judge(
     databaseName,
     judged,
     gateWord,
+    stretch: stretchOf(status.schedules, config),
     foreign: foreignUse(status.gate, now),
     others,
     leaseHeld,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { LIST_NAMES, listId, type ListName } from '../../src/core/lists.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
-import { loadOf } from '../../src/sync/planning/load.ts';
+import { loadOf } from '../../src/sync/planning/load/load.ts';
 import { daemonHouse, LIMITS, type TestHouse } from '../support/daemon.ts';
 import { count, mostInADay } from '../support/rows.ts';
 

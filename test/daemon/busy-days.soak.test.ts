@@ -5,7 +5,7 @@ import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { promiseOf } from '../../src/sync/planning/freshness.ts';
-import { loadOf } from '../../src/sync/planning/load.ts';
+import { loadOf } from '../../src/sync/planning/load/load.ts';
 import { daemonHouse, LIMITS, type TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { expectEqualToService } from '../support/truth.ts';

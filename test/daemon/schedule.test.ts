@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import { listId, type ListName } from '../../src/core/lists.ts';
 import type { Schedule } from '../../src/mirror/schedules.ts';
 import { markDue } from '../../src/sync/planning/due.ts';
@@ -84,6 +84,29 @@ test('the daemon follows a changed schedule from its next slot on', async () => 
   await clock.sleep(2 * HOUR);
   expect(await scheduled(house, 'users')).toBe(2 * (1 + 2));
   expect(await scheduled(house, 'conversations')).toBe(2);
+});
+
+test('users and tags of many inboxes are read once a day by default, and count as fresh all day', async () => {
+  // 16 lists every 6 hours would be 64 requests a day, of which 1/20 of 600 are 30.
+  const house = await daemonHouse({
+    sandbox: { conversations: Array.from({ length: 8 }, () => 5) },
+    limits: { perDay: 600, reserved: 0 },
+    schedules: { conversations: '0 3 * * *' },
+    stretchable: ['users', 'tags'],
+  });
+  const { clock, database } = house;
+  await house.start();
+  await clock.sleep(DAY);
+  const before = [await scheduled(house, 'users'), await scheduled(house, 'tags')];
+  for (let hour = 0; hour < 48; hour += 6) {
+    await clock.sleep(6 * HOUR);
+    expect(await house.late()).toEqual([]);
+  }
+  // The view `freshness` counts with the same slots.
+  const steps = await database.query('SELECT DISTINCT list, step_seconds FROM schedule_slots ORDER BY list');
+  expect(steps).toContainEqual({ list: 'users', step_seconds: DAY / SECOND });
+  expect(await scheduled(house, 'users')).toBe(before[0]! + 2 * 8);
+  expect(await scheduled(house, 'tags')).toBe(before[1]! + 2 * 8);
 });
 
 test('the daemon reads the lists of a new inbox as soon as it knows the inbox', async () => {

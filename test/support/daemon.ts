@@ -19,7 +19,7 @@ import { createHttp } from '../../src/service/http.ts';
 import { keepLease } from '../../src/session/claim.ts';
 import { logPassEvent } from '../../src/session/pass-log.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
-import { cronsOf } from '../../src/sync/planning/cron.ts';
+import { recordedCrons, stretchedCrons } from '../../src/sync/planning/stretch.ts';
 import { promiseOf } from '../../src/sync/planning/freshness.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
@@ -46,6 +46,8 @@ export interface HouseOptions {
   readonly sandbox?: Partial<SandboxOptions>;
   readonly schedules?: Partial<Record<ListName, string>>;
   readonly timezone?: string;
+  /** The lists whose schedules may be stretched; by default none. */
+  readonly stretchable?: readonly ListName[];
   readonly limits?: Partial<typeof LIMITS>;
   readonly pollMs?: number;
   /** Single pages are read as well. */
@@ -73,6 +75,7 @@ export interface TestHouse {
   key: string;
   schedules: Record<ListName, string>;
   timezone: string;
+  stretchable: readonly ListName[];
   limits: typeof LIMITS;
   start(): Promise<RunningDaemon>;
   order(spec?: Partial<PassSpec>): Promise<number>;
@@ -142,6 +145,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     key: KEY,
     schedules: { ...SCHEDULES, ...options.schedules },
     timezone: options.timezone ?? 'UTC',
+    stretchable: options.stretchable ?? [],
     limits: { ...LIMITS, ...options.limits },
     start,
     async order(spec = {}) {
@@ -151,8 +155,8 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     status: () => readStatus(database, clock.now()),
     async late() {
       const now = clock.now();
-      const crons = cronsOf(house.schedules, house.timezone);
-      const { lists } = await readStatus(database, now);
+      const { lists, schedules } = await readStatus(database, now);
+      const crons = recordedCrons(schedules, house);
       return lists
         .filter(
           ({ list, completeAsOf }) =>
@@ -213,7 +217,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       clock: killSwitch.clock(),
       goneAfterMs: GONE_AFTER_MS,
       log,
-      crons: cronsOf(house.schedules, house.timezone),
+      readCrons: () => stretchedCrons(writer, house, house.limits),
       budget: house.limits,
       pacer: new Pacer({
         mirror: writer,
@@ -234,10 +238,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const signal = AbortSignal.any([stopped.signal, kept.lost]);
     void housekeepDaily(
       writer,
-      {
-        settings: { budget: house.limits, reportTimezone: 'UTC' },
-        crons: cronsOf(house.schedules, house.timezone),
-      },
+      { budget: house.limits, reportTimezone: 'UTC' },
       { clock: killSwitch.clock(), log, signal },
     );
     const ended = daemon.run(signal).then(

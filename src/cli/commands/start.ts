@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Session } from '../../session/session.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
-import type { Load } from '../../sync/planning/load.ts';
+import type { Load } from '../../sync/planning/load/load.ts';
 import type { Runner } from '../options.ts';
 
 export function addStart(program: Command, run: Runner): void {
@@ -34,7 +34,7 @@ async function runStart(io: Io): Promise<number> {
   const metrics = createMetrics({ version: io.version, clock: systemClock() });
   const serve = async (session: Session): Promise<number> => {
     const { config, clock } = session;
-    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config.timezone, clock.now());
+    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config, clock.now());
     const onListening = (address: string): void => {
       if (io.stdout.isTTY === true)
         printLine(io.stdout, `${paint(io.stdout, 'bold', `Open ${address} in a browser.`)}\n`);

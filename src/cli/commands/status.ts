@@ -72,7 +72,7 @@ async function readStatus(io: Io): Promise<WholeStatus> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');
-  const { cronsOf } = await import('../../sync/planning/cron.ts');
+  const { recordedCrons } = await import('../../sync/planning/stretch.ts');
   const { openExisting } = await import('../../query/open.ts');
   const { config, mirror, others } = await openReader(io, openExisting);
   try {
@@ -80,7 +80,7 @@ async function readStatus(io: Io): Promise<WholeStatus> {
     const self = { ...thisProcess(), isWriter: false };
     const judged = await readJudgedStatus(mirror, { now: clock.now(), config, self, others });
     if (!judged.daemonRuns) {
-      const crons = cronsOf(config.schedules, config.timezone);
+      const crons = recordedCrons(judged.schedules, config);
       // An account that may only read prints the status all the same: the view keeps the slots that it has.
       await mirror.keepSlots(crons, clock.now()).catch((error: unknown) => {
         if (!isMirrorError(error, 'DATABASE')) throw error;

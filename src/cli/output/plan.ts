@@ -1,15 +1,17 @@
 import { thousands, duration } from '../../core/humanize.ts';
 import { type Output, paint, printLine, wrapped } from '../../session/terminal.ts';
-import type { KindLoad, Load } from '../../sync/planning/load.ts';
+import type { KindLoad, Load } from '../../sync/planning/load/load.ts';
+import { type ScheduleSettings, type Stretch, stretchOf } from '../../sync/planning/stretch.ts';
 import { type Column, renderTable } from './table.ts';
 
 /**
  * Prints each schedule with the requests that a pass costs and its next slots: three if the terminal is wide
  * enough. Then prints whether the schedules fit the day's budget. Of a new mirror the costs are unknown: only
  * the schedules are printed.
- * @param timezone of the schedules, and of the printed slots
+ * The slots are in the time zone of the schedules.
  */
-export function printPlan(output: Output, load: Load, timezone: string, now: number): void {
+export function printPlan(output: Output, load: Load, settings: ScheduleSettings, now: number): void {
+  const { timezone } = settings;
   const costs = ['lists', 'requests per run', 'per day'].map((title) => ({ title, align: 'right' as const }));
   const columns: Column[] = [
     { title: 'list' },
@@ -34,7 +36,10 @@ export function printPlan(output: Output, load: Load, timezone: string, now: num
   // A narrow terminal has no room for three slots.
   printLine(output, [3, 2].map(tableOf).find((table) => wrapped(output, table) === table) ?? tableOf(1));
   printLine(output, '');
-  for (const line of verdict(output, load)) printLine(output, wrapped(output, line));
+  const followed = load.kinds.map(({ list, cron }) => ({ list, expression: cron.expression }));
+  const stretch = stretchOf(followed, settings);
+  const lines = [...verdict(output, load), ...(stretch === null ? [] : [`${stretchWords(stretch)}.`])];
+  for (const line of lines) printLine(output, wrapped(output, line));
 }
 
 function costsOf({ lists, requestsPerPass, passesPerDay }: KindLoad): string[] {
@@ -92,6 +97,16 @@ export function coverWords(days: number): string {
   return (
     `One reading of every page of conversations is spread over ${days} days: one a day would take ` +
     'more than half of the budget'
+  );
+}
+
+/** Why lists are read less often than by their defaults, as a sentence without its full stop. */
+export function stretchWords({ lists, hours }: Stretch): string {
+  const names =
+    lists.length === 1 && lists[0] === 'tags' ? 'Tags' : lists.length === 1 ? 'Users' : 'Users and tags';
+  return (
+    `${names} are read ${hours === 24 ? 'once a day' : `every ${hours} hours`}: every 6 hours would take ` +
+    'more than a twentieth of the budget'
   );
 }
 

@@ -1,22 +1,16 @@
-import type { Budget } from '../../core/budget.ts';
 import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import type { ListName } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
-import type { Cron } from '../../sync/planning/cron.ts';
-import { type Load, type LoadMirror, loadOf } from '../../sync/planning/load.ts';
-import type { ReadPages } from '../sweeps/pages.ts';
+import type { Load } from '../../sync/planning/load/load.ts';
 
 /** Milliseconds between two checks: until every list has been read once, and from then on. */
 const WHILE_UNKNOWN_MS = 10 * MINUTE;
 const EVERY_MS = 6 * HOUR;
 
 export interface FitDeps {
-  readonly mirror: LoadMirror;
-  readonly crons: Readonly<Record<ListName, Cron>>;
-  readonly budget: Budget;
-  readonly readPages: ReadPages | null;
+  /** Reads what the schedules cost. */
+  readonly readLoad: () => Promise<Load>;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -27,14 +21,11 @@ export interface FitDeps {
  * been read, whether they fit. Does not repeat the plan `printed` at the start. Runs until the signal; never
  * rejects.
  */
-export async function watchFit(
-  { mirror, crons, budget, readPages, clock, log, signal }: FitDeps,
-  printed: Load,
-): Promise<void> {
+export async function watchFit({ readLoad, clock, log, signal }: FitDeps, printed: Load): Promise<void> {
   for (let last = printed; ;) {
     try {
       await clock.sleep(last.complete ? EVERY_MS : WHILE_UNKNOWN_MS, signal);
-      const load = await loadOf(mirror, crons, { budget, readPages }, clock.now());
+      const load = await readLoad();
       if (fits(load) !== fits(last) || (load.complete && !last.complete)) logFit(log, load);
       last = load;
     } catch (error) {

@@ -4,7 +4,7 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import { isComplete, type ListReport, type PassEvent } from '../../sync/events.ts';
 import { type PlanningMirror, sweepableLists } from '../../sync/planning/agenda.ts';
-import type { Load } from '../../sync/planning/load.ts';
+import type { Load } from '../../sync/planning/load/load.ts';
 
 export interface FirstCopyDeps {
   readonly mirror: PlanningMirror;

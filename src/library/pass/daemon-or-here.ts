@@ -5,8 +5,8 @@ import type { Session } from '../../session/session.ts';
 import { AccountCheck } from '../../sync/account.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { runPass, type PassReport } from '../../sync/pass.ts';
-import { cronsOf } from '../../sync/planning/cron.ts';
 import { markDue } from '../../sync/planning/due.ts';
+import { stretchedCrons } from '../../sync/planning/stretch.ts';
 import { fromRecord, type PassRecord } from '../../sync/record.ts';
 import type { Followed } from './follow.ts';
 
@@ -61,7 +61,7 @@ export async function passHere(
   const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
   // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
-  const crons = cronsOf(config.schedules, config.timezone);
+  const crons = await stretchedCrons(mirror, config, config.budget);
   await markDue(mirror.schedules, crons, clock.now());
   await mirror.keepSlots(crons, clock.now());
   const startedAt = clock.now();

@@ -34,6 +34,8 @@ export interface Config extends Report {
   readonly stateFolder: string | null;
   readonly budget: Budget;
   readonly schedules: Readonly<Record<ListName, string>>;
+  /** The lists of users and tags whose schedules are not set: with many inboxes they are read less often. */
+  readonly stretchable: readonly ListName[];
   /** Single pages of conversations are read between the scheduled sweeps. Null: READ_PAGES=off. */
   readonly readPages: { readonly stretches: boolean } | null;
   readonly timezone: string;
@@ -53,6 +55,9 @@ export interface Config extends Report {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The defaults of the lists that may be stretched (`sync/planning/stretch.ts`). */
+const STRETCHABLE = { users: '20 */6 * * *', tags: '40 */6 * * *' } as const;
 
 /** The default while single pages are read: every page of conversations once a day. */
 const CONVERSATIONS_DAILY = '0 3 * * *';
@@ -76,9 +81,6 @@ export function readConfig(
   const apiUrl = readApiUrl(read, env, needs.service, faults);
   const allowsHttp = readBoolean(read, 'ALLOW_HTTP');
   if (needs.service && !allowsHttp) refusePlainHttp(apiUrl, faults);
-  const readsPages = read('READ_PAGES', true, 'auto or off', (text) => ({ auto: true, off: false })[text]);
-  const usual = readsPages ? CONVERSATIONS_DAILY : '*/15 * * * *';
-  const conversations = readSchedule(read, 'SCHEDULE_CONVERSATIONS', usual);
   const config: Omit<Config, 'warnings'> = {
     apiUrl,
     network: readNetwork(
@@ -96,13 +98,7 @@ export function readConfig(
     // Not `env`: a name like HOST is not a slip of HOME.
     stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),
     budget: readBudget(read, faults),
-    schedules: {
-      inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),
-      users: readSchedule(read, 'SCHEDULE_USERS', '20 */6 * * *'),
-      tags: readSchedule(read, 'SCHEDULE_TAGS', '40 */6 * * *'),
-      conversations,
-    },
-    readPages: readsPages ? { stretches: conversations === CONVERSATIONS_DAILY } : null,
+    ...readSchedules(read),
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     ...readReport(read, faults),
@@ -134,6 +130,22 @@ function observed(environment: Environment): { env: Environment; known: Set<stri
     },
   });
   return { env, known };
+}
+
+function readSchedules(read: Read): Pick<Config, 'schedules' | 'stretchable' | 'readPages'> {
+  const readsPages = read('READ_PAGES', true, 'auto or off', (text) => ({ auto: true, off: false })[text]);
+  const usual = readsPages ? CONVERSATIONS_DAILY : '*/15 * * * *';
+  const schedules = {
+    inboxes: readSchedule(read, 'SCHEDULE_INBOXES', '0 * * * *'),
+    users: readSchedule(read, 'SCHEDULE_USERS', STRETCHABLE.users),
+    tags: readSchedule(read, 'SCHEDULE_TAGS', STRETCHABLE.tags),
+    conversations: readSchedule(read, 'SCHEDULE_CONVERSATIONS', usual),
+  };
+  return {
+    schedules,
+    stretchable: (['users', 'tags'] as const).filter((list) => schedules[list] === STRETCHABLE[list]),
+    readPages: readsPages ? { stretches: schedules.conversations === CONVERSATIONS_DAILY } : null,
+  };
 }
 
 function readBudget(read: Read, faults: string[]): Budget {

@@ -48,7 +48,7 @@ export interface DueList {
 
 /**
  * Reads the agenda: the lists that are due at this moment and that nothing sweeps, in the order in which they
- * begin. Compare `load.ts` (all schedules, on average) and `planner.ts` (the order, without a database).
+ * begin. Compare `load/load.ts` (all schedules, on average) and `planner.ts` (the order, without a database).
  */
 export async function readAgenda(
   mirror: AgendaMirror,

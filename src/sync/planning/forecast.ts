@@ -7,7 +7,7 @@ import type { Scope } from '../../mirror/passes/scope.ts';
 
 /**
  * The forecast: requests and time of one resync, before a person starts it. It assumes that each list has as
- * many rows as in its last complete sweep. Compare `load.ts` (all schedules, day after day).
+ * many rows as in its last complete sweep. Compare `load/load.ts` (all schedules, day after day).
  */
 export interface Forecast {
   readonly lists: readonly { readonly key: ListKey; readonly requests: number; readonly known: boolean }[];

@@ -101,7 +101,7 @@ export function urgency({ key, ageHours, cost, rate }: Candidate): number {
 /**
  * The planner: the order in which candidates begin. Lists with fewer turns come first, then those with the
  * greatest index; of the overdue, the oldest.
- * Pure: `agenda.ts` calls it for the daemon, `simulation.ts` for days to come.
+ * Pure: `agenda.ts` calls it for the daemon, `load/simulation.ts` for days to come.
  */
 export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[] {
   return candidates

@@ -3,7 +3,7 @@ import { HOUR } from '../../../src/core/clock.ts';
 import { watchFit } from '../../../src/daemon/watches/budget-fit.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { cronsOf } from '../../../src/sync/planning/cron.ts';
-import { loadOf } from '../../../src/sync/planning/load.ts';
+import { loadOf } from '../../../src/sync/planning/load/load.ts';
 import { testLog } from '../../support/log.ts';
 import { nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
@@ -20,12 +20,10 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
 
-  const initial = await loadOf(writer, crons, { budget, readPages: null }, clock.now());
+  const readLoad = () => loadOf(writer, crons, { budget, readPages: null }, clock.now());
+  const initial = await readLoad();
   expect(initial.complete).toBe(false);
-  const watched = watchFit(
-    { mirror: writer, crons, budget, readPages: null, clock, log, signal: stop.signal },
-    initial,
-  );
+  const watched = watchFit({ readLoad, clock, log, signal: stop.signal }, initial);
   await mirror.sync();
   await clock.sleep(7 * HOUR);
   expect(logged()).toMatchObject([

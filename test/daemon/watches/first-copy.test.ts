@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { FirstCopyWatch } from '../../../src/daemon/watches/first-copy.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { loadOf } from '../../../src/sync/planning/load.ts';
+import { loadOf } from '../../../src/sync/planning/load/load.ts';
 import { cronsOfAll } from '../../support/crons.ts';
 import { testLog } from '../../support/log.ts';
 import { nthInbox } from '../../support/rows.ts';

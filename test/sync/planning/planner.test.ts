@@ -11,7 +11,7 @@ import {
   mayBegin,
   urgency,
 } from '../../../src/sync/planning/planner.ts';
-import { type PlannedList, worstAges } from '../../../src/sync/planning/simulation.ts';
+import { type PlannedList, worstAges } from '../../../src/sync/planning/load/simulation.ts';
 
 function candidate(of: Partial<Candidate> & { id?: string } = {}): Candidate {
   const { id = '1', ...rest } = of;

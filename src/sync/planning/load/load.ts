@@ -1,20 +1,20 @@
-import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { LIST_NAMES, listId, type ListName } from '../../core/lists.ts';
+import { type Budget, scheduledCap } from '../../../core/budget.ts';
+import { LIST_NAMES, listId, type ListName } from '../../../core/lists.ts';
 import {
   type AgendaMirror,
   observations,
   type PlanningMirror,
   remainingCost,
   sweepableLists,
-} from './agenda.ts';
-import { type Cron, slotsPerDay } from './cron.ts';
-import { daysOfCover } from './pages/plan.ts';
-import { changeRate } from './planner.ts';
+} from '../agenda.ts';
+import { type Cron, slotsPerDay } from '../cron.ts';
+import { daysOfCover } from '../pages/plan.ts';
+import { changeRate } from '../planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
 
 /**
  * The load: the requests a day that all schedules together need, against the budget. `start` prints it as its
- * plan. Compare `forecast.ts` (one resync) and `agenda.ts` (the lists to sweep now).
+ * plan. Compare `../forecast.ts` (one resync) and `../agenda.ts` (the lists to sweep now).
  */
 export interface Load {
   readonly kinds: readonly KindLoad[];

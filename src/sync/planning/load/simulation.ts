@@ -1,8 +1,8 @@
-import { type Budget, hourlyShare } from '../../core/budget.ts';
-import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
-import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
-import type { Cron } from './cron.ts';
-import { inOrder, isSmall, mayBegin } from './planner.ts';
+import { type Budget, hourlyShare } from '../../../core/budget.ts';
+import { DAY, HOUR, MINUTE } from '../../../core/clock.ts';
+import { LIST_NAMES, type ListKey, type ListName } from '../../../core/lists.ts';
+import type { Cron } from '../cron.ts';
+import { inOrder, isSmall, mayBegin } from '../planner.ts';
 
 /** A list in the simulation. `cost`: requests a sweep; `rate`: changed rows an hour. */
 export interface PlannedList {

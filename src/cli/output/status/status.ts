@@ -36,7 +36,7 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
   if (status.outlook !== null) sections.push(`pages    ${pagesWords(status.outlook, status.now)}`);
   if (status.coverDays > 1) sections.push(`cover    ${coverWords(status.coverDays)}`);
-  if (status.stretch !== null) sections.push(`lists    ${stretchWords(status.stretch)}`);
+  if (status.stretch !== null) sections.push(`slots    ${stretchWords(status.stretch)}`);
   if (status.delay !== null) sections.push(...delayLines(output, status.delay));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));

@@ -2,6 +2,7 @@ import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
+import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
 import { storeSighting } from './sightings.ts';
@@ -123,6 +124,7 @@ export class Suspects extends SuspectReader {
   ): Promise<number> {
     const { database, write } = this.#fenced;
     return await write(async (tx) => {
+      await refuseEnded(tx, sweep);
       await tx.execute(
         `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
         sweep.id,
@@ -145,6 +147,7 @@ export class Suspects extends SuspectReader {
     const { database, write } = this.#fenced;
     const ids = suspects.map(({ id }) => id);
     await write(async (tx) => {
+      await refuseEnded(tx, sweep);
       await tombstone(tx, database, sweep, ids, now);
       if (accepted) await tx.execute(`UPDATE sweeps SET accepted = $2 WHERE id = $1`, sweep.id, true);
     });

@@ -9,7 +9,7 @@ const CONTRACT = [
   'test/mirror/{activity,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{long-tokens,prisma-dates,releases,schema}.test.ts',
-  'test/sync/{crash,history,pages,trust}.test.ts',
+  'test/sync/{crash,flaws,gone-inbox,history,pages,trust}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
   'test/views/{docs,first-sights,freshness,history,lifecycle,now,property,settings,types}.test.ts',
   'test/cli/flow.test.ts',

@@ -1,5 +1,5 @@
 import { SECOND } from '../core/clock.ts';
-import { isMirrorError } from '../core/errors.ts';
+import { isMirrorError, type MirrorError } from '../core/errors.ts';
 import type { Claim } from '../session/claim.ts';
 import { DAEMON_COMMAND } from '../session/live-daemon.ts';
 import type { Log } from '../session/log.ts';
@@ -9,6 +9,8 @@ import { serve, type ServeOptions } from './serve.ts';
 
 /** A stand-by tries to claim the lease once in this many ms. */
 const STANDBY_POLL_MS = SECOND;
+
+const DATABASE_FAILS = 'the database cannot be used; retrying every second';
 
 interface StandbyOptions extends ServeOptions {
   /** Called when this process has the lease. @param hasStoodBy it had to wait for the lease */
@@ -23,6 +25,8 @@ export async function serveUntilStopped(
   session: Session,
   { onActive, onStandby, ...options }: StandbyOptions,
 ): Promise<void> {
+  const { clock, log } = session;
+  let databaseFails = false;
   while (!io.signal.aborted) {
     const claimed = await waitForLease(io.signal, session);
     if (claimed === null) return;
@@ -31,13 +35,25 @@ export async function serveUntilStopped(
       await onActive(hasStoodBy);
       await serve(io, session, claim, options);
     } catch (error) {
-      if (!isMirrorError(error, 'LEASE_LOST')) throw error;
-      session.log.warn('another process took over the mirror; standing by');
+      if (isMirrorError(error, 'LEASE_LOST')) {
+        log.warn('another process took over the mirror; standing by');
+        continue;
+      }
+      if (!isPassing(error)) throw error;
+      // It has failed before the first tick; from then on the daemon itself waits for it.
+      if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
+      databaseFails = true;
+      await clock.sleep(STANDBY_POLL_MS, io.signal).catch(() => undefined);
     } finally {
       onStandby();
       await claim.release();
     }
   }
+}
+
+/** True for a failure of the database that ends by itself, such as a server that is being restarted. */
+function isPassing(error: unknown): error is MirrorError {
+  return isMirrorError(error, 'DATABASE') && !error.isDamage;
 }
 
 /** Waits until the lease is free, and logs that once. @returns null if the daemon is stopped first */
@@ -52,10 +68,8 @@ async function waitForLease(
       if (hasStoodBy) log.info('took over the mirror');
       return { claim: claimed, hasStoodBy };
     } catch (error) {
-      if (isMirrorError(error, 'DATABASE') && !error.isDamage) {
-        // A database server that is being restarted answers again soon.
-        if (!databaseFails)
-          log.error({ cause: error.message }, 'the database cannot be used; retrying every second');
+      if (isPassing(error)) {
+        if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
         databaseFails = true;
         await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
         continue;

@@ -32,10 +32,17 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
   );
 }
 
-/** Opens a file under a temporary name beside its own. @throws MirrorError `OUTPUT` */
+/**
+ * Opens a new file under a temporary name beside its own. What has that name is removed, not written through:
+ * in a folder that others may write to, it may be a link, or a file that they may read.
+ * @throws MirrorError `OUTPUT`
+ */
 export async function openPartial(folder: string, name: string): Promise<PartialFile> {
   const path = join(folder, `.${name}.${process.pid}.partial`);
-  const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'w', FILE_MODE));
+  const handle = await asOutput(`The file ${path} cannot be made`, async () => {
+    await rm(path, { force: true });
+    return await open(path, 'wx', FILE_MODE);
+  });
   return { handle, path, target: join(folder, name) };
 }
 

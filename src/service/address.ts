@@ -63,9 +63,12 @@ export class Address {
     );
   }
 
-  /** The error for a 4xx that shows a wrong address; null for any other. */
+  /**
+   * The error for a 4xx that shows a wrong address; null for any other. Behind an address that has answered,
+   * a server on the way is at fault.
+   */
   refusal({ status, body }: Answer, path: string): MirrorError | null {
-    if (status !== 400 || !PLAIN_HTTP.test(body)) return null;
+    if (this.#isProven || status !== 400 || !PLAIN_HTTP.test(body)) return null;
     return configError(path, `was refused (HTTP ${status}). ${this.#speaksHttps()}`);
   }
 

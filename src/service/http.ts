@@ -35,10 +35,13 @@ export interface Answer {
   readonly date: string | undefined;
 }
 
-/** The service's clock in an answer; null if it has no valid date. */
+/** The end of the last year that every database can store. */
+const END_OF_TIME = Date.UTC(10_000, 0);
+
+/** The service's clock in an answer; null if it has no date, or none from 1970 to 9999. */
 export function serviceTime({ date }: Pick<Answer, 'date'>): Date | null {
   const time = Date.parse(date ?? '');
-  return Number.isNaN(time) ? null : new Date(time);
+  return time >= 0 && time < END_OF_TIME ? new Date(time) : null;
 }
 
 /** The request got no answer. `message` is the cause, without got's options, which contain the key. */

@@ -76,6 +76,26 @@ export class AccountCheck {
   }
 
   /**
+   * Sends a request to the mirror's account: proves the access before the request, and again if it has
+   * changed when the answer is there. A request may wait for long, and takes the key in use when it leaves.
+   * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
+   */
+  async proven<Answer>(
+    client: Client,
+    options: CallOptions,
+    accepts: boolean,
+    send: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const before = accessId(this.#deps.access());
+    await this.prove(client, options, accepts);
+    try {
+      return await send();
+    } finally {
+      if (accessId(this.#deps.access()) !== before) await this.prove(client, options, accepts);
+    }
+  }
+
+  /**
    * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page.
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */

@@ -76,12 +76,15 @@ class Hearing {
   readonly #tally: Tally;
   /** A probe has priority over scheduled sweeps, but not over a command's pages. */
   readonly #call;
+  readonly #acceptAccount: boolean;
   /** The result of the last control question; null if a 404 needs a new one. */
   #heard: Control | 'unsteady' | null = null;
   /** The last answer could not be used. */
   #isFaulty = false;
 
-  constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, { reason }: Settling, tally: Tally) {
+  constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, settling: Settling, tally: Tally) {
+    const { reason, acceptAccount } = settling;
+    this.#acceptAccount = acceptAccount;
     this.#deps = deps;
     this.#sweep = sweep;
     this.#questions = questions;
@@ -131,11 +134,17 @@ class Hearing {
   }
 
   async #ask(suspect: Suspect): Promise<Answer> {
-    return await askFor(this.#deps.client, this.#sweep, suspect, this.#call);
+    return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
+  }
+
+  async #proven<Result>(send: () => Promise<Result>): Promise<Result> {
+    const { account, client } = this.#deps;
+    return await account.proven(client, this.#call, this.#acceptAccount, send);
   }
 
   async #control({ id: near }: Suspect, side: Side): Promise<void> {
-    this.#heard = await control(this.#deps, this.#sweep, { near, side }, this.#call);
+    const ask = (): Promise<Control> => control(this.#deps, this.#sweep, { near, side }, this.#call);
+    this.#heard = await this.#proven(ask);
     if (this.#heard !== 'returned') this.#withhold(this.#heard);
   }
 

@@ -43,11 +43,11 @@ interface Case {
  */
 export async function settleSuspects(
   deps: SweepDeps,
-  sweep: Sweep,
+  walked: Sweep,
   options: Settling,
   tally: Tally,
 ): Promise<number> {
-  const suspects = await deps.mirror.suspects.closeWalk(sweep, deps.clock.now());
+  const { sweep, suspects } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
   if (suspects.length === 0) return 0;
   if (options.acceptDeletes) {
     await condemn(deps, sweep, { suspects, accepted: true }, tally);

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import type { MirrorError } from '../../src/core/errors.ts';
 import type { ListKey } from '../../src/core/lists.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
+import { createClient } from '../../src/service/client.ts';
+import type { Answer } from '../../src/service/http.ts';
 import { KEY, mirrorOf, type MirrorOptions, type TestMirror } from '../support/mirror.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -291,4 +293,27 @@ test.each<[string, ScriptedOutcome]>([
     sandbox.arrivals.map(({ path }) => path).join(' '),
   ];
   for (const text of shown) expect(text).not.toContain(KEY);
+});
+
+test('a refusal of plain http ends one list only, once the address has answered', async () => {
+  const { gate } = await fresh();
+  const refused = '<html><title>400 The plain HTTP request was sent to HTTPS port</title></html>';
+  let answer = { status: 400, body: refused } as Answer;
+  const http = { get: () => Promise.resolve(answer), close: () => undefined };
+  const clientOf = (isProven: boolean) =>
+    createClient({
+      http,
+      gate,
+      pageSize: 100,
+      storePublicPermalink: false,
+      address: { url: 'http://service.example/v1', isProven, onProven: () => undefined },
+    });
+  const client = clientOf(false);
+  expect(await errorOf(client.listPage(INBOXES, null, MANUAL))).toMatchObject({ code: 'CONFIG' });
+  const isOfTheList = { code: 'REQUEST_REFUSED', message: expect.stringContaining('plain HTTP') as string };
+  expect(await errorOf(clientOf(true).listPage(INBOXES, null, MANUAL))).toMatchObject(isOfTheList);
+  answer = { ...answer, status: 200, body: '{"results":[],"pagination":{"next_page":null}}' };
+  await client.listPage(INBOXES, null, MANUAL);
+  answer = { ...answer, status: 400, body: refused };
+  expect(await errorOf(client.listPage(INBOXES, null, MANUAL))).toMatchObject(isOfTheList);
 });

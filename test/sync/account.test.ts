@@ -3,8 +3,8 @@ import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import { accountCheck } from '../support/account.ts';
-import { type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
-import { changesIn, count, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import { memoryService, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
+import { changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -154,6 +154,43 @@ describe('another account behind the mirror', () => {
     const inboxId = firstInbox(mirror.sandbox).id;
     expect((await mirror.sync({ lists: ['conversations'], inboxId })).stopped).toEqual(OTHER_ACCOUNT);
     expect(mirror.sandbox.arrivals.length - before).toBe(2);
+  });
+
+  test.each([
+    ['a page', 'conversations'],
+    ['a list of users', 'users'],
+    ['a question for a suspect', 'conversations/ID'],
+  ])('writes nothing if the key changes while %s waits at the gate', async (_what, path) => {
+    const way: { wrap: NonNullable<MirrorOptions['wrapHttp']>; address: string } = {
+      wrap: (http) => http,
+      address: 'http://first.example/v1',
+    };
+    const mirror = await synced({
+      address: () => way.address,
+      wrapHttp: (http) => ({ close: http.close, get: (...call) => way.wrap(http).get(...call) }),
+    });
+    const { clock, sandbox } = mirror;
+    const other = memoryService({ ...SMALL, seed: 7 }, clock);
+    const { id, conversations } = firstInbox(sandbox);
+    expect(other.sandbox.world.inboxes.has(id), 'the accounts share the id').toBe(true);
+    const [suspect = ''] = firstIds(conversations, 1, 5);
+    const awaited = `/inboxes/${id}/${path.replace('ID', suspect)}`;
+    const hiding = tampered((page) => (page.results = page.results.filter((row) => row['id'] !== suspect)));
+    way.wrap = (http) => ({
+      close: http.close,
+      async get(asked, query) {
+        if (asked === awaited) way.address = 'http://other.example/v1';
+        return await hiding(way.address.includes('other') ? other.http : http).get(asked, query);
+      },
+    });
+    // Otherwise the suspicion would be a difference.
+    const suspicion = () =>
+      mirror.database.execute(`UPDATE conversations SET missing_since = NULL WHERE id = $1`, suspect);
+    const before = await contents(mirror);
+    const lists = [path.startsWith('users') ? 'users' : 'conversations'] as const;
+    expect((await mirror.sync({ lists, inboxId: id })).stopped).toEqual(OTHER_ACCOUNT);
+    await suspicion();
+    expect(await contents(mirror)).toEqual(before);
   });
 
   test('is accepted once with `acceptAccount`; later passes need no consent', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Http } from '../../src/service/http.ts';
 import { rawText } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 
@@ -65,3 +66,20 @@ test('an answer that is nothing but depth is one error', async () => {
     error: { code: 'BAD_ANSWER', message: expect.stringContaining('an array of 1') as string },
   });
 });
+
+test.each(['99999', 'Sat, 13 Sep 275760 00:00:00 GMT', '-271821-04-20T00:00:00Z', 'yesterday'])(
+  'an answer whose Date header is %s is read, and the ledger has no time of the service',
+  async (date) => {
+    const wrapHttp = ({ get, close }: Http): Http => ({
+      close,
+      get: async (path, query) => ({ ...(await get(path, query)), date }),
+    });
+    const mirror = await quickMirror({ wrapHttp, sandbox: { inboxes: 1, conversations: 3 } });
+    const { lists, stopped } = await mirror.sync();
+    expect(stopped).toBeNull();
+    expect(lists.map(({ outcome }) => outcome)).toEqual(Array(4).fill('complete'));
+    expect(await mirror.database.query('SELECT DISTINCT status, service_at FROM requests')).toEqual([
+      { status: 200, service_at: null },
+    ]);
+  },
+);

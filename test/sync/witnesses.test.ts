@@ -348,6 +348,27 @@ describe('an inbox that a sweep does not list', () => {
   });
 });
 
+test.each([-2, 2])(
+  'two sweeps a minute apart are no two witnesses if the clock is set by %i h',
+  async (hours) => {
+    const mirror = await synced({ pageSize: 10, sandbox: { tagsPerInbox: 14 } });
+    const inbox = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.removeTag(inbox.id, inbox.tags.order[0]!);
+    expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 0, suspects: 1 });
+    mirror.clock.advance(MINUTE);
+    let isSet = false;
+    mirror.sandbox.script(({ path }) => {
+      // The request of the second page lets the mirror follow the clock.
+      if (path.includes('/tags?') && !isSet) mirror.clock.setWall(hours * HOUR);
+      isSet ||= path.includes('/tags?');
+      return undefined;
+    });
+    expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 0, suspects: 1 });
+    mirror.clock.advance(9 * MINUTE);
+    expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 1, suspects: 0 });
+  },
+);
+
 test('with 0 for GONE_AFTER, the next complete sweep is independent, and never the same one', async () => {
   const mirror = await synced({ goneAfterMs: 0 });
   const inbox = firstInbox(mirror.sandbox);

@@ -194,6 +194,8 @@ export class PageReads {
     const { clock, log, onEvent, onError } = this.#deps;
     const key = { list: 'conversations', inboxId: page.inboxId } as const;
     const isFinal = reachIn(error, signal) === 'list';
+    // The bookmarks of a gone inbox are not read any more.
+    if (isMirrorError(error, 'INBOX_GONE')) return this.reload();
     if (isFinal && isMirrorError(error)) return await this.#doubt(page, error.message);
     if (isFinal) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;

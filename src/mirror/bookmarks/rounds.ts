@@ -1,6 +1,7 @@
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { readSetting, writeSetting } from '../settings/settings.ts';
+import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 
 /**
@@ -8,10 +9,18 @@ import type { Sweep } from '../sweeps/sweeps.ts';
  * once every page of the list has been read since the schedule's slot.
  */
 
-/** Resumes the list's round, or begins one. @returns a sweep without a next page */
+/**
+ * Resumes the list's round, or begins one.
+ * @returns a sweep without a next page
+ * @throws MirrorError `INBOX_GONE`
+ */
 export async function openRound(tx: Sql, inboxId: string, now: number): Promise<Sweep> {
-  const found = await readRound(tx, inboxId);
-  if (found !== null) return found;
+  const round = (await readRound(tx, inboxId)) ?? (await beginRound(tx, inboxId, now));
+  await refuseEnded(tx, round);
+  return round;
+}
+
+async function beginRound(tx: Sql, inboxId: string, now: number): Promise<Sweep> {
   await tx.execute(
     // Rows that an earlier sweep held still wait for a person.
     `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at, held)

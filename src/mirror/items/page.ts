@@ -2,6 +2,7 @@ import type { Item } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
+import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { itemSql, type KnownRow } from './statements.ts';
 import { applyItems, type ItemCounts } from './upsert.ts';
@@ -33,6 +34,7 @@ export async function applyPage(
   const pageNo = sweep.pages + 1;
   const observedAt = iso(now);
   const applied = await write(async (tx) => {
+    await refuseEnded(tx, sweep);
     const context = {
       list: sweep.list,
       inboxId: sweep.inboxId,

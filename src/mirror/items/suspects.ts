@@ -2,6 +2,7 @@ import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
+import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
 import { storeSighting } from './sightings.ts';
@@ -80,14 +81,16 @@ export class Suspects extends SuspectReader {
    * Closes the walk of a sweep that has every page: a live row that is on none of them becomes a suspect. A
    * second call changes nothing. After a row without a readable id, which may be any of them, the sweep
    * suspects no row.
-   * @returns the sweep's suspects
+   * @returns the sweep's suspects, and the sweep with its start by the present clock, as the suspicions are:
+   *   the ledger may have followed a clock that was set during the walk
    */
-  async closeWalk(sweep: Sweep, now: number): Promise<Suspect[]> {
-    if (sweep.withoutId > 0) return [];
+  async closeWalk(known: Sweep, now: number): Promise<{ sweep: Sweep; suspects: Suspect[] }> {
+    if (known.withoutId > 0) return { sweep: known, suspects: [] };
     const { database, write } = this.#fenced;
-    const { table, unseen, scope } = itemSql(sweep.list, database.dialect);
-    const askBy = SEARCHED_BY[sweep.list] ?? 'NULL';
+    const { table, unseen, scope } = itemSql(known.list, database.dialect);
+    const askBy = SEARCHED_BY[known.list] ?? 'NULL';
     return await write(async (tx) => {
+      const sweep = { ...known, startedAt: await readStart(tx, known) };
       const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
         `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,
         sweep.inboxId,
@@ -104,11 +107,12 @@ export class Suspects extends SuspectReader {
           iso(Math.max(now, sweep.startedAt.getTime())),
         );
       }
-      return rows.map(({ id, ask_by, missing_since }) => ({
+      const suspects = rows.map(({ id, ask_by, missing_since }) => ({
         id,
         askBy: ask_by,
         missingSince: missing_since,
       }));
+      return { sweep, suspects };
     });
   }
 
@@ -123,6 +127,7 @@ export class Suspects extends SuspectReader {
   ): Promise<number> {
     const { database, write } = this.#fenced;
     return await write(async (tx) => {
+      await refuseEnded(tx, sweep);
       await tx.execute(
         `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
         sweep.id,
@@ -145,6 +150,7 @@ export class Suspects extends SuspectReader {
     const { database, write } = this.#fenced;
     const ids = suspects.map(({ id }) => id);
     await write(async (tx) => {
+      await refuseEnded(tx, sweep);
       await tombstone(tx, database, sweep, ids, now);
       if (accepted) await tx.execute(`UPDATE sweeps SET accepted = $2 WHERE id = $1`, sweep.id, true);
     });
@@ -171,6 +177,11 @@ export class Suspects extends SuspectReader {
       tx.execute(`UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT}`, inboxId),
     );
   }
+}
+
+async function readStart(tx: FencedSql, { id, startedAt }: Sweep): Promise<Date> {
+  const [row] = await tx.query<{ started_at: Date }>(`SELECT started_at FROM sweeps WHERE id = $1`, id);
+  return row?.started_at ?? startedAt;
 }
 
 /** Writes an item that the service returned for a suspect. @returns how many rows changed, 0 or 1 */

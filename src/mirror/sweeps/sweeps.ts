@@ -7,6 +7,7 @@ import { iso } from '../../database/instants.ts';
 import { layBookmarks } from '../bookmarks/lay.ts';
 import { abandonRound } from '../bookmarks/rounds.ts';
 import type { FencedDatabase } from '../lease.ts';
+import { refuseEnded } from './ended.ts';
 import { SweepReader } from './reader.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './states.ts';
 
@@ -96,6 +97,7 @@ export class Sweeps extends SweepReader {
   /** Restarts the walk at the first page. Applied rows stay. */
   async restart(sweep: Sweep): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
+      await refuseEnded(tx, sweep);
       await tx.execute(
         `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0
          WHERE id = $1`,
@@ -213,6 +215,7 @@ async function completeSweep(
   sweep: ListKey & { readonly id: number },
   now: number,
 ): Promise<void> {
+  await refuseEnded(tx, sweep);
   if (sweep.list === 'conversations') await abandonRound(tx, sweep.inboxId, now);
   await tx.execute(
     `UPDATE sweeps SET state = 'complete', finished_at = $2, heartbeat_at = $2,

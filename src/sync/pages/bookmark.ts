@@ -35,14 +35,17 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   const key = { list: 'conversations', inboxId: bookmark.inboxId } as const;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   const unread = { page: null, refused: false, lost: null, cut: null, tally };
-  await account.prove(client, { reason: 'schedule', signal }, false);
+  const read = async (token: string | null): Promise<Page> =>
+    await account.proven(client, { reason: 'schedule', signal }, false, () =>
+      client.listPage(key, token, { reason: 'page', signal }),
+    );
   let page: Page;
   try {
-    page = await client.listPage(key, bookmark.token, { reason: 'page', signal });
+    page = await read(bookmark.token);
   } catch (error) {
     if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
     // It is the token that is refused if the service answers without one. Otherwise that page's error counts.
-    await client.listPage(key, null, { reason: 'page', signal });
+    await read(null);
     const isLost = await mirror.bookmarks.refuse(bookmark, clock.now());
     return { ...unread, refused: true, lost: isLost ? 'expiry' : null };
   }
@@ -95,11 +98,12 @@ function cutWords(rows: number): string {
 
 /** True if the service still has a row that a page lacks. */
 async function hasStill(
-  { client, signal }: SweepDeps,
+  { client, account, signal }: SweepDeps,
   { inboxId }: Bookmark,
   { id }: Suspect,
 ): Promise<boolean> {
-  const found = await client.getConversation(inboxId, id, { reason: 'probe', scheduled: true, signal });
+  const call = { reason: 'probe', scheduled: true, signal } as const;
+  const found = await account.proven(client, call, false, () => client.getConversation(inboxId, id, call));
   return found !== null;
 }
 

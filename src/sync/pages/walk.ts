@@ -31,8 +31,9 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      if (early === undefined) await account.prove(client, { reason, signal }, options.acceptAccount);
-      page = early ?? (await client.listPage(sweep, sweep.nextPage, { reason, signal }));
+      const call = { reason, signal } as const;
+      const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
+      page = early ?? (await account.proven(client, call, options.acceptAccount, send));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;

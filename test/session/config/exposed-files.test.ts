@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
@@ -98,5 +107,28 @@ test.skipIf(process.platform === 'win32')(
       0o700, 0o700, 0o600, 0o600, 0o600,
     ]);
     expect(modeOf(shared), 'a folder that exists keeps its mode').toBe(0o755);
+  },
+);
+
+test.skipIf(process.platform === 'win32')(
+  'an export writes through no file or link that another user has put in its way',
+  async () => {
+    const program = await newProgram({ inboxes: 1 });
+    await program.run('sync', 'inboxes');
+    const folder = join(program.folder, 'shared');
+    mkdirSync(folder);
+    const partial = (name: string): string => join(folder, `.${name}.${process.pid}.partial`);
+    const foreign = join(program.folder, 'foreign');
+    writeFileSync(foreign, 'as it was');
+    symlinkSync(foreign, partial('inboxes.csv'));
+    writeFileSync(partial('manifest.json'), '', { mode: 0o644 });
+    expect(await program.run('export', 'inboxes', '--out', folder, '--format', 'csv')).toMatchObject({
+      exitCode: 0,
+    });
+    expect(readFileSync(foreign, 'utf8')).toBe('as it was');
+    for (const name of ['inboxes.csv', 'manifest.json']) {
+      const { mode } = lstatSync(join(folder, name));
+      expect(mode, name).toBe(constants.S_IFREG + 0o600);
+    }
   },
 );

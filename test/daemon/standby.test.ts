@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { MirrorError } from '../../src/core/errors.ts';
+import { createMetrics } from '../../src/daemon/http/metrics.ts';
+import { serveUntilStopped } from '../../src/daemon/standby.ts';
+import { systemClock } from '../../src/session/clock.ts';
+import { type Session, withSession } from '../../src/session/session.ts';
+import { count } from '../support/rows.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
+import { testProgram } from '../support/program.ts';
+
+const DOWN = new MirrorError('DATABASE', 'The database is just starting or stopping.');
+
+test('a database that fails while a daemon begins to serve does not end it', async () => {
+  const { env, folder, sandbox } = await testProgram({ inboxes: 1, conversations: 3 });
+  const stop = new AbortController();
+  let errors = '';
+  const io = {
+    env,
+    cwd: folder,
+    version: '1',
+    stdout: { write: () => undefined },
+    stderr: { write: (text: string) => (errors += text) },
+    signal: stop.signal,
+  };
+  const roles: string[] = [];
+  const failing = (session: Session): Session => ({
+    ...session,
+    async claim(command) {
+      const claim = await session.claim(command);
+      const isDown = roles.filter((role) => role === 'active').length < 2;
+      return isDown
+        ? { ...claim, mirror: { ...claim.mirror, keepSlots: () => Promise.reject(DOWN) } }
+        : claim;
+    },
+  });
+  await withSession(io, async (session) => {
+    const serving = serveUntilStopped(io, failing(session), {
+      metrics: createMetrics({ version: '1', clock: systemClock() }),
+      onPlan: () => undefined,
+      onActive: async () => void roles.push('active'),
+      onStandby: () => roles.push('standby'),
+    });
+    await expect.poll(() => sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    stop.abort(new MirrorError('STOPPED', 'Stopped by SIGTERM.'));
+    await serving;
+  });
+  expect(roles).toEqual(['active', 'standby', 'active', 'standby', 'active', 'standby']);
+  expect(errors.match(/the database cannot be used/g)).toHaveLength(1);
+  const database = await temporaryDatabase(join(folder, 'mirror.db'));
+  expect(await count(database, `leases WHERE name = 'writer'`)).toBe(0);
+});
+
+test('a damaged database ends the daemon’s work at once', async () => {
+  const { env, folder } = await testProgram({ inboxes: 1, conversations: 3 });
+  const io = {
+    env,
+    cwd: folder,
+    version: '1',
+    stdout: { write: () => undefined },
+    stderr: { write: () => undefined },
+    signal: new AbortController().signal,
+  };
+  const damage = new MirrorError('DATABASE', 'The database is damaged.', { isDamage: true });
+  await withSession(io, async (session) => {
+    const serving = serveUntilStopped(io, session, {
+      metrics: createMetrics({ version: '1', clock: systemClock() }),
+      onPlan: () => undefined,
+      onActive: () => Promise.reject(damage),
+      onStandby: () => undefined,
+    });
+    await expect(serving).rejects.toBe(damage);
+  });
+});

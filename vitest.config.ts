@@ -1,4 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -33,6 +35,10 @@ const RULES = [
   'test/daemon/webhook/deliver.test.ts',
 ];
 const SOAK = 'test/**/*.soak.test.ts';
+
+// The compile cache of `bin/inbox-mirror.cjs`, for the workers with their threads and child processes:
+// compiling is half of a short process's work.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 const ON_SQLITE = ['test/**/*.test.ts'];
 const ON_POSTGRESQL = [...CONTRACT, 'test/postgresql/*.test.ts'];

@@ -47,6 +47,7 @@ export interface HouseOptions {
   readonly schedules?: Partial<Record<ListName, string>>;
   readonly timezone?: string;
   readonly limits?: Partial<typeof LIMITS>;
+  /** Also how often the lease is renewed and, if it is more than a minute, the pace computed. */
   readonly pollMs?: number;
   /** Single pages are read as well. */
   readonly readPages?: boolean;
@@ -220,6 +221,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         clock: killSwitch.pacerClock(),
         budget: house.limits,
         timezone: house.timezone,
+        readEveryMs: Math.max(MINUTE, options.pollMs ?? 0),
       }),
       readPages: options.readPages === true ? { stretches: true } : null,
       access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { iso } from '../../src/database/instants.ts';
 import { type Random, randomStream } from '../../src/sandbox/world/random.ts';
 import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
+import { sized } from '../support/histories.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { type TestProgram, testProgram } from '../support/program.ts';
 import { urlOf } from '../support/provider.ts';
@@ -18,7 +19,7 @@ const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
 /** At least this many changes flow; the seed decides when processes are killed. */
-const CHANGES = Number(process.env['CHANGES'] ?? 2000);
+const CHANGES = Number(process.env['CHANGES'] ?? sized(1000, 10_000));
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 

@@ -43,11 +43,15 @@ process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 const ON_SQLITE = ['test/**/*.test.ts'];
 const ON_POSTGRESQL = [...CONTRACT, 'test/postgresql/*.test.ts'];
 
-/** `npm run soak` runs the properties, with more histories, and the tests that only it runs. */
+/**
+ * `npm run soak` runs the properties, with more histories, and the tests that only it runs: `*.soak.test.ts`,
+ * and each `rule` on PostgreSQL.
+ */
 function filesOf(patterns: readonly string[], isSoak: boolean): string[] {
   if (!isSoak) return [...patterns];
   return globSync(patterns).filter(
-    (file) => file.endsWith('.soak.test.ts') || readFileSync(file, 'utf8').includes('support/histories.ts'),
+    (file) =>
+      file.endsWith('.soak.test.ts') || /support\/(histories|rule)\.ts/.test(readFileSync(file, 'utf8')),
   );
 }
 

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IN_SOAK } from './support/histories.ts';
 
 const root = join(import.meta.dirname, '..');
 const run = promisify(execFile);
@@ -60,7 +61,8 @@ describe('the packed package', () => {
     writeFileSync(join(home, 'package.json'), '{ "name": "user", "private": true, "type": "module" }\n');
     await run('npm', ['pack', '--pack-destination', folder], { cwd: root });
     tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
-    await run('npm', ['install', tarball], { cwd: home });
+    // What npm has fetched before is as good as what it could fetch now.
+    await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], { cwd: home });
     demo = (await program('demo')).stdout;
     const lock = readFileSync(join(home, 'node_modules/.package-lock.json'), 'utf8');
     installed = (JSON.parse(lock) as { packages: Record<string, Installed> }).packages;
@@ -100,13 +102,6 @@ describe('the packed package', () => {
       expect(texts, name).toMatch(new RegExp(`^${name} \\d+\\.`, 'm'));
   });
 
-  test('runs the demo, whose mirror can then be queried', async () => {
-    expect(demo).toContain('The copy is in demo.db.');
-    const sql = 'SELECT count(*) > 100 AS filled FROM conversations';
-    const { stdout: rows } = await program('query', sql, '--format', 'json');
-    expect(JSON.parse(rows)).toEqual([{ filled: 1 }]);
-  });
-
   test("has the daemon's pages, with the files that they load", async () => {
     const dist = join(home, 'node_modules/inbox-mirror/dist');
     const pages = readdirSync(join(dist, 'web'), { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -120,7 +115,8 @@ describe('the packed package', () => {
     expect((await run(process.execPath, ['pages.js'], { cwd: home })).stdout).toBe('true\n');
   });
 
-  test('has types that resolve for every kind of ESM import', async () => {
+  // In `npm test` the strict project below finds the types, as Node.js resolves them.
+  test.runIf(IN_SOAK)('has types that resolve for every kind of ESM import', async () => {
     const { stdout } = await inClone('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
     expect(stdout).toContain('🟢 (ESM)');
   });
@@ -173,7 +169,9 @@ describe('the packed package', () => {
   test.each(runtimes())(
     'works on $name as program and library, or says that it is too old',
     async ({ node, runs }) => {
-      const env = { ...process.env, DATABASE_URL: 'file:here.db' };
+      const own = node === process.execPath;
+      const file = own ? 'demo.db' : 'here.db';
+      const env = { ...process.env, DATABASE_URL: `file:${file}` };
       const inPackage = async (...words: string[]): Promise<string> =>
         (await run(node, words, { cwd: home, env })).stdout;
       const bin = 'node_modules/inbox-mirror/bin/inbox-mirror.cjs';
@@ -194,15 +192,11 @@ describe('the packed package', () => {
       await mirror.close();`;
       writeFileSync(join(home, 'library.js'), code);
 
-      expect(await inPackage(bin, 'demo', '--database', 'here.db')).toContain('The copy is in here.db.');
-      const rows = await inPackage(
-        bin,
-        'query',
-        'SELECT count(*) AS inboxes FROM inboxes',
-        '--format',
-        'json',
-      );
-      expect(JSON.parse(rows)).toEqual([{ inboxes: 3 }]);
+      const printed = own ? demo : await inPackage(bin, 'demo', '--database', file);
+      expect(printed).toContain(`The copy is in ${file}.`);
+      const sql = 'SELECT count(DISTINCT inbox_id) AS inboxes, count(*) > 100 AS filled FROM conversations';
+      const rows = await inPackage(bin, 'query', sql, '--format', 'json');
+      expect(JSON.parse(rows)).toEqual([{ inboxes: 3, filled: 1 }]);
       expect(JSON.parse(await inPackage('library.js'))).toEqual([3, true, true]);
     },
   );
@@ -231,9 +225,9 @@ describe('the packed package', () => {
           cwd: project,
           env,
         });
-      expect((await prisma('validate')).stdout).toContain('is valid');
-      if (!address.startsWith('file:')) continue;
-      await prisma('generate');
+      // To generate a client is to validate its schema.
+      if (address.startsWith('file:')) await prisma('generate');
+      else expect((await prisma('validate')).stdout).toContain('is valid');
     }
     const code = `import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
       import { PrismaClient } from './generated/inbox-mirror/client.ts';

@@ -16,7 +16,7 @@ import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ENDLESS, hostile } from './statements.ts';
 
 /** A call's limit, and what a busy machine may add to it, in ms. */
-const LIMIT_MS = 2000;
+const LIMIT_MS = 1000;
 const SLACK_MS = 8000;
 
 /** The content of every table. */

@@ -83,9 +83,10 @@ test('a web page that interrupts a pass is retried, because the address has answ
 });
 
 test('a daemon whose address never answered exits with 2', async () => {
-  const daemon = startDaemon(await programFor(NO_NAME));
-  expect(await daemon.ended).toBe(2);
-  expect(daemon.errors()).toContain('does not resolve');
+  const program = await programFor(NO_NAME, { HTTP_PORT: '0' });
+  const { exitCode, stderr } = await program.run('start');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('does not resolve');
 });
 
 /** Waits until the daemon waits for the service, then stops it. */
@@ -116,8 +117,9 @@ test('a daemon whose address has answered once waits while a web page answers, o
 test('the answers of one address do not vouch for another', async () => {
   const program = await testProgram({ inboxes: 1 });
   await program.run('sync');
-  const daemon = startDaemon(program, { SCHEDULE_INBOXES: '* * * * * *', INBOX_API_URL: NO_NAME });
-  expect(await daemon.ended).toBe(2);
+  const env = { SCHEDULE_INBOXES: '* * * * * *', INBOX_API_URL: NO_NAME, HTTP_PORT: '0' };
+  Object.assign(program.env, env, { REQUESTS_PER_DAY: '200000' });
+  expect((await program.run('start')).exitCode).toBe(2);
 });
 
 test('requests pass the proxies of the environment or of .env, except to the hosts of NO_PROXY', async () => {

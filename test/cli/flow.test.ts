@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { iso } from '../../src/database/instants.ts';
 import { type Random, randomStream } from '../../src/sandbox/world/random.ts';
 import { type DaemonProcess, startDaemon } from '../support/daemon-process.ts';
+import { sized } from '../support/histories.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { type TestProgram, testProgram } from '../support/program.ts';
 import { urlOf } from '../support/provider.ts';
@@ -18,7 +19,7 @@ const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
 /** At least this many changes flow; the seed decides when processes are killed. */
-const CHANGES = Number(process.env['CHANGES'] ?? 2000);
+const CHANGES = Number(process.env['CHANGES'] ?? sized(1000, 10_000));
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 
@@ -221,8 +222,8 @@ test(
     change();
     service = new Service(program, Math.ceil(CHANGES / 1000) + 1);
     const complete = `sweeps WHERE list = 'conversations' AND state = 'complete'`;
-    await expect.poll(() => count(database, complete), { timeout: 15_000 }).toBeGreaterThan(0);
-    await expect.poll(() => count(database, 'webhooks'), { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => count(database, complete), { timeout: 40_000 }).toBeGreaterThan(0);
+    await expect.poll(() => count(database, 'webhooks'), { timeout: 40_000 }).toBe(1);
 
     // Every row changes before the first page of each sweep. A killed daemon may request that page again, so
     // the next round waits until a later page is requested. The sweep after the last round proves that the
@@ -261,11 +262,11 @@ test(
     all.resolve(ids.length);
     for (const seen of await Promise.all(consumers)) expect(seen, `seed ${SEED}`).toEqual(ids);
     await expect
-      .poll(() => taken.at(-1)?.at(-1), { timeout: 15_000, message: `seed ${SEED}` })
+      .poll(() => taken.at(-1)?.at(-1), { timeout: 40_000, message: `seed ${SEED}` })
       .toBe(ids.at(-1));
     expect([...new Set(taken.flat())], `seed ${SEED}`).toEqual(ids);
     expect(faults).toEqual([]);
     expect(await service.stop()).toBe(0);
   },
-  30_000 + CHANGES * 20,
+  60_000 + CHANGES * 20,
 );

@@ -136,7 +136,7 @@ describe.each([
     const house = await daemonHouse({
       ...SMALL,
       limits: { pageSize: 20, perDay: 40, reserved: 8 },
-      pollMs: 5 * MINUTE,
+      pollMs: 15 * MINUTE,
     });
     const { clock, sandbox } = house;
     await house.start();
@@ -178,6 +178,7 @@ test.each([
     sandbox: { conversations: [8], usersPerInbox: 2, tagsPerInbox: 2 },
     timezone: 'Europe/Berlin',
     schedules: { users: '30 2 * * *' },
+    pollMs: 5 * MINUTE,
   });
   await house.start();
   await clock.sleep(30_000 - 1000);

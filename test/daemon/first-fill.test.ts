@@ -69,7 +69,7 @@ async function judgedList(of: TestHouse & { broken: string }) {
 
 describe('a list whose first filling never completes', () => {
   test('for a page that is always refused, costs a quarter of the days, also over restarts, and is reported', async () => {
-    const all = await house(600);
+    const all = await house(400);
     const { sandbox, broken, clock } = all;
     let page = 0;
     sandbox.script(({ path }) => {

@@ -62,7 +62,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, database } = house;
     await house.start();
-    await clock.sleep(8 * HOUR);
+    await clock.sleep(3 * HOUR);
     const ordered = new Date(clock.now() - HOUR);
     const from = house.events.length;
     const order = await house.order({ kind: 'resync', lists: ['conversations'] });
@@ -91,7 +91,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, sandbox, database } = house;
     await house.start();
-    await clock.sleep(6 * HOUR);
+    await clock.sleep(2 * HOUR);
     const [broken] = await database.query<{ token: string; after_id: string }>(
       `SELECT token, after_id FROM bookmarks WHERE token IS NOT NULL ORDER BY after_id LIMIT 1 OFFSET 8`,
     );
@@ -111,7 +111,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, sandbox } = house;
     await house.start();
-    await clock.sleep(6 * HOUR);
+    await clock.sleep(3 * HOUR);
     const walks = wholeWalks(house);
     const maintain = async (ms: number, body: string): Promise<void> => {
       sandbox.script(({ path }) => (path.includes('/conversations?') ? { status: 200, body } : undefined));
@@ -154,7 +154,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, sandbox } = house;
     await house.start();
-    await clock.sleep(6 * HOUR);
+    await clock.sleep(2 * HOUR);
     const [broken, healthy] = [...sandbox.world.inboxes.keys()];
     sandbox.faults.set(`/inboxes/${broken}/conversations`, 'forbidden');
     const from = sandbox.arrivals.length;

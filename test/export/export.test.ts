@@ -17,6 +17,7 @@ import { newPlace, temporaryFolder } from '../support/mirror.ts';
 import { type TestProgram, testProgram } from '../support/program.ts';
 import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { count, firstInbox, parseLines } from '../support/rows.ts';
+import { rule } from '../support/rule.ts';
 
 /** What a row of `day` can hold although it is no day. */
 const NO_DAY = ON_SQLITE ? '2026-13-45' : 'infinity';
@@ -111,7 +112,7 @@ test('CSV and NDJSON have the same values on both databases: instants end in Z, 
   expect(parseLines(text('changes.ndjson'))).toHaveLength(text('changes.csv').trim().split('\n').length - 1);
 });
 
-test('CSV is what csv-stringify writes, for any text', async () => {
+rule('CSV is what csv-stringify writes, for any text', async () => {
   const path = join(temporaryFolder(), 'one.csv');
   const columns = [
     { name: 'a', kind: 'text' as const },
@@ -187,46 +188,52 @@ test('changes after a cursor go into a file of their own, and the files together
   expect(upTo().split('-')[0]).toBe(String(ids.at(-1)));
 });
 
-test('a cursor of another history, a table without ids and an unknown table exit 2 and write nothing', async () => {
-  const program = await filled();
-  for (const [argv, message] of [
-    [['changes', '--since-id', '99999999'], /The mirror has no change 99999999/],
-    [['changes', '--since-id', '1-0123456789ab'], /is another one than that of the cursor/],
-    [['changes', '--since-id', 'x'], /expected a whole number or the cursor/],
-    [['inboxes', '--since-id', '1'], /inboxes has no ids of changes/],
-    [['inboxs'], /no table or view "inboxs". Perhaps you meant "inboxes"/],
-    [['inboxes; DROP TABLE inboxes'], /no table or view/],
-  ] as const) {
-    const { exitCode, stderr } = await program.run('export', ...argv, '--out', 'lake');
-    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(message) as string });
-  }
-  expect(existsSync(join(program.folder, 'lake'))).toBe(false);
-});
+rule(
+  'a cursor of another history, a table without ids and an unknown table exit 2 and write nothing',
+  async () => {
+    const program = await filled();
+    for (const [argv, message] of [
+      [['changes', '--since-id', '99999999'], /The mirror has no change 99999999/],
+      [['changes', '--since-id', '1-0123456789ab'], /is another one than that of the cursor/],
+      [['changes', '--since-id', 'x'], /expected a whole number or the cursor/],
+      [['inboxes', '--since-id', '1'], /inboxes has no ids of changes/],
+      [['inboxs'], /no table or view "inboxs". Perhaps you meant "inboxes"/],
+      [['inboxes; DROP TABLE inboxes'], /no table or view/],
+    ] as const) {
+      const { exitCode, stderr } = await program.run('export', ...argv, '--out', 'lake');
+      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(message) as string });
+    }
+    expect(existsSync(join(program.folder, 'lake'))).toBe(false);
+  },
+);
 
-test('a file that exists is replaced only with --force, and leaves the earlier export in the manifest', async () => {
-  const program = await filled();
-  await program.run('export', 'inboxes', 'inbox_tags', '--out', 'lake');
-  const before = readFileSync(join(program.folder, 'lake/inboxes.parquet'));
-  firstInbox(program.sandbox).display_name = 'Renamed';
-  await program.run('sync', 'inboxes');
-  const refused = await program.run('export', 'inboxes', 'inbox_users', '--out', 'lake');
-  expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Add --force') as string });
-  expect(readFileSync(join(program.folder, 'lake/inboxes.parquet'))).toEqual(before);
-  expect(filesIn(program, 'lake')).toEqual(['inbox_tags.parquet', 'inboxes.parquet', 'manifest.json']);
+rule(
+  'a file that exists is replaced only with --force, and leaves the earlier export in the manifest',
+  async () => {
+    const program = await filled();
+    await program.run('export', 'inboxes', 'inbox_tags', '--out', 'lake');
+    const before = readFileSync(join(program.folder, 'lake/inboxes.parquet'));
+    firstInbox(program.sandbox).display_name = 'Renamed';
+    await program.run('sync', 'inboxes');
+    const refused = await program.run('export', 'inboxes', 'inbox_users', '--out', 'lake');
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Add --force') as string });
+    expect(readFileSync(join(program.folder, 'lake/inboxes.parquet'))).toEqual(before);
+    expect(filesIn(program, 'lake')).toEqual(['inbox_tags.parquet', 'inboxes.parquet', 'manifest.json']);
 
-  expect((await program.run('export', 'inboxes', '--out', 'lake', '--force')).exitCode).toBe(0);
-  const names = (await parquetRows(program, 'lake/inboxes.parquet')).map((row) => row['display_name']);
-  expect(names).toContain('Renamed');
-  const { exports } = JSON.parse(readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8')) as {
-    exports: ExportRun[];
-  };
-  expect(exports.map(({ files }) => files.map(({ file }) => file))).toEqual([
-    ['inbox_tags.parquet'],
-    ['inboxes.parquet'],
-  ]);
-});
+    expect((await program.run('export', 'inboxes', '--out', 'lake', '--force')).exitCode).toBe(0);
+    const names = (await parquetRows(program, 'lake/inboxes.parquet')).map((row) => row['display_name']);
+    expect(names).toContain('Renamed');
+    const { exports } = JSON.parse(readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8')) as {
+      exports: ExportRun[];
+    };
+    expect(exports.map(({ files }) => files.map(({ file }) => file))).toEqual([
+      ['inbox_tags.parquet'],
+      ['inboxes.parquet'],
+    ]);
+  },
+);
 
-test('a folder whose manifest.json is of another program stays as it is', async () => {
+rule('a folder whose manifest.json is of another program stays as it is', async () => {
   const program = await filled();
   mkdirSync(join(program.folder, 'site'));
   writeFileSync(join(program.folder, 'site/manifest.json'), '{"name":"my app"}');
@@ -280,7 +287,7 @@ test('all files hold the mirror as it was at one moment, whatever is written mea
   expect(files.at(-1)).toMatchObject({ table: 'conversations', rows: before?.n });
 });
 
-test('an export that ends early changes no file and leaves none behind', async () => {
+rule('an export that ends early changes no file and leaves none behind', async () => {
   const program = await filled();
   await program.run('export', 'inboxes', 'conversations', '--format', 'ndjson', '--out', 'lake');
   const before = filesIn(program, 'lake').map((file) =>

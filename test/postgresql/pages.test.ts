@@ -9,7 +9,7 @@ test('a daemon reads single pages, learns from them, keeps that over a restart, 
   const house = await daemonHouse({
     readPages: true,
     limits: { pageSize: 10, perDay: 400, reserved: 40 },
-    pollMs: 2 * MINUTE,
+    pollMs: 5 * MINUTE,
     schedules: { conversations: '0 3 * * *' },
     sandbox: { conversations: [40, 15], perDay: 400 },
   });

@@ -1,13 +1,9 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-
-/** The compile cache of `bin/inbox-mirror.cjs`: compiling is half of a short process's work. */
-const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') };
 
 export interface Child {
   readonly process: ChildProcess;
@@ -19,7 +15,7 @@ export interface Child {
 export function startChild(...args: string[]): Child {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_OPTIONS: '', ...COMPILED },
+    env: { ...process.env, NODE_OPTIONS: '' },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = endOf(child);

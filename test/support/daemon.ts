@@ -49,6 +49,7 @@ export interface HouseOptions {
   /** The lists whose schedules may be stretched; by default none. */
   readonly stretchable?: readonly ListName[];
   readonly limits?: Partial<typeof LIMITS>;
+  /** Also how often the lease is renewed and, if it is more than a minute, the pace computed. */
   readonly pollMs?: number;
   /** Single pages are read as well. */
   readonly readPages?: boolean;
@@ -224,6 +225,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         clock: killSwitch.pacerClock(),
         budget: house.limits,
         timezone: house.timezone,
+        readEveryMs: Math.max(MINUTE, options.pollMs ?? 0),
       }),
       readPages: options.readPages === true ? { stretches: true } : null,
       access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),

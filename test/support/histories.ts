@@ -7,7 +7,7 @@ const SHRINKING_MS = 15_000;
 /** `npm run soak` runs a property this many times as often, unless the property says otherwise. */
 const SOAK_FACTOR = 10;
 
-const IN_SOAK = process.env['SOAK'] === '1';
+export const IN_SOAK = process.env['SOAK'] === '1';
 
 /** The size of a simulation: `short` in `npm test`, `long` in `npm run soak`. */
 export function sized(short: number, long: number): number {

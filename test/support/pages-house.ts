@@ -9,7 +9,7 @@ export function pagesHouse(options: HouseOptions = {}): Promise<TestHouse> {
   return daemonHouse({
     readPages: true,
     limits: LIMITS,
-    pollMs: 2 * MINUTE,
+    pollMs: 5 * MINUTE,
     ...options,
     schedules: { conversations: '0 3 * * *', ...options.schedules },
     sandbox: { conversations: [250, 80], perDay: 400, activityPerHour: 4, ...options.sandbox },

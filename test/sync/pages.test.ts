@@ -9,6 +9,7 @@ import type { Http } from '../../src/service/http.ts';
 import { TestClock } from '../support/clock.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
+import { rule } from '../support/rule.ts';
 import { GONE_AFTER_MS, memoryService, type TestMirror } from '../support/mirror.ts';
 import { firstInbox, tampered } from '../support/rows.ts';
 import { ON_SQLITE } from '../support/provider.ts';
@@ -323,7 +324,7 @@ async function livelyDays(mirror: PageMirror, days: number): Promise<{ lookups: 
   return { lookups: lookups.find(({ status }) => status === 200)?.n ?? 0, refused: refused[0]?.n ?? 0 };
 }
 
-test('tokens that are positions are noticed within 20 lookups, and the list is then read whole', async () => {
+rule('tokens that are positions are noticed within 20 lookups, and the list is then read whole', async () => {
   for (const listOrder of ['asc', 'desc'] as const) {
     const mirror = await pageMirror({ pageTokens: 'positions', listOrder }, [60]);
     const { lookups } = await livelyDays(mirror, 3);
@@ -333,7 +334,7 @@ test('tokens that are positions are noticed within 20 lookups, and the list is t
   }
 });
 
-test('tokens that expire are noticed after five refusals, and tried again after a week', async () => {
+rule('tokens that expire are noticed after five refusals, and tried again after a week', async () => {
   const mirror = await pageMirror({ tokenLifeMs: 30 * MINUTE }, [60]);
   const { refused } = await livelyDays(mirror, 3);
   expect(refused).toBe(5);
@@ -343,7 +344,7 @@ test('tokens that expire are noticed after five refusals, and tried again after 
   expect(await mirror.writer.bookmarks.lost()).toEqual([]);
 });
 
-test('a service that refuses every page of a list for a while costs it no bookmark', async () => {
+rule('a service that refuses every page of a list for a while costs it no bookmark', async () => {
   const mirror = await pageMirror({}, [60]);
   const { sandbox, clock } = mirror;
   const before = await mirror.bookmarks();
@@ -376,13 +377,13 @@ test('a sweep knows the newer sighting of a page whose neighbour lost its token'
   await expectChain(mirror);
 });
 
-test('a list whose ids are in no order gets no bookmarks', async () => {
+rule('a list whose ids are in no order gets no bookmarks', async () => {
   const mirror = await pageMirror({ listOrder: 'mixed' });
   expect(await mirror.bookmarks()).toEqual([]);
   expect((await mirror.writer.bookmarks.lost()).map(({ cause }) => cause)).toEqual(['order', 'order']);
 });
 
-test.each([
+rule.each([
   ['is empty', 0],
   ['is cut', 4],
 ])('a page that %s suspects no row and costs the list no bookmark', async (_flaw, rows) => {
@@ -411,7 +412,7 @@ test.each([
   await expectEqualToService(mirror);
 });
 
-test.each(['round', 'walk'])(
+rule.each(['round', 'walk'])(
   'a complete %s without a mistake clears the suspicion of the tokens',
   async (kind) => {
     let harmful = false;
@@ -444,35 +445,38 @@ test.each(['round', 'walk'])(
   },
 );
 
-test('a row that the list leaves out, but that the service has, costs at most two requests a day', async () => {
-  let hidden = '';
-  const hide = tampered((page, path) => {
-    if (path.endsWith('/conversations'))
-      page.results = page.results.filter(({ id }) => String(id) !== hidden);
-  });
-  const mirror = await pageMirror({}, [40], hide);
-  const { sandbox, clock, database } = mirror;
-  const [inbox] = [...sandbox.world.inboxes.values()];
-  hidden = inbox!.conversations.order[15]!;
-  const from = sandbox.arrivals.length;
-  const asked = (): number =>
-    sandbox.arrivals.slice(from).filter(({ path }) => path.endsWith(`/conversations/${hidden}`)).length;
-  for (let hour = 0; hour < 24; hour += 1) {
-    clock.advance(60 * MINUTE);
+rule(
+  'a row that the list leaves out, but that the service has, costs at most two requests a day',
+  async () => {
+    let hidden = '';
+    const hide = tampered((page, path) => {
+      if (path.endsWith('/conversations'))
+        page.results = page.results.filter(({ id }) => String(id) !== hidden);
+    });
+    const mirror = await pageMirror({}, [40], hide);
+    const { sandbox, clock, database } = mirror;
+    const [inbox] = [...sandbox.world.inboxes.values()];
+    hidden = inbox!.conversations.order[15]!;
+    const from = sandbox.arrivals.length;
+    const asked = (): number =>
+      sandbox.arrivals.slice(from).filter(({ path }) => path.endsWith(`/conversations/${hidden}`)).length;
+    for (let hour = 0; hour < 24; hour += 1) {
+      clock.advance(60 * MINUTE);
+      await mirror.readAll();
+    }
+    expect(asked()).toBeGreaterThan(0);
+    expect(asked()).toBeLessThanOrEqual(2);
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    sandbox.world.removeConversation(inbox!.id, hidden);
+    clock.advance(DAY / 2);
     await mirror.readAll();
-  }
-  expect(asked()).toBeGreaterThan(0);
-  expect(asked()).toBeLessThanOrEqual(2);
-  expect(await wrongTombstones(mirror)).toEqual([]);
-  sandbox.world.removeConversation(inbox!.id, hidden);
-  clock.advance(DAY / 2);
-  await mirror.readAll();
-  expect(await database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`)).toEqual([
-    { id: hidden },
-  ]);
-});
+    expect(await database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`)).toEqual([
+      { id: hidden },
+    ]);
+  },
+);
 
-test('a row that went before its page was joined to another is noticed when that is read', async () => {
+rule('a row that went before its page was joined to another is noticed when that is read', async () => {
   const mirror = await pageMirror({ listOrder: 'desc' }, [12]);
   const { world } = mirror.sandbox;
   const [inbox] = [...world.inboxes.values()];
@@ -549,7 +553,7 @@ test('a row that cannot be read for a while keeps its last sighting, and one rej
   await expectChain(mirror);
 });
 
-test('rows that the brake holds do not make their page be doubted again and again', async () => {
+rule('rows that the brake holds do not make their page be doubted again and again', async () => {
   const mirror = await pageMirror({}, [200]);
   const { sandbox, writer, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;
@@ -568,7 +572,7 @@ test('rows that the brake holds do not make their page be doubted again and agai
   );
 });
 
-test('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
+rule('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
   const mirror = await pageMirror({}, [120]);
   const { sandbox, database, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;
@@ -587,26 +591,29 @@ test('the brake counts a day of deletions by single pages, however long their ro
   await expectEqualToService(mirror);
 });
 
-test('pages that lack more than ten rows count as mistakes too: positions cost at most 20 lookups', async () => {
-  const mirror = await pageMirror({ pageTokens: 'positions' }, [80]);
-  const { sandbox, clock, database } = mirror;
-  const inbox = [...sandbox.world.inboxes.keys()][0]!;
-  for (let day = 0; day < 6; day += 1) {
-    const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
-    // More rows than a single page may lack move all later pages.
-    for (const id of order.slice(0, day % 2 === 0 ? 9 : 14)) sandbox.world.removeConversation(inbox, id);
-    for (let left = 0; left < 14; left += 1) sandbox.world.addConversation(inbox);
-    clock.advance(DAY / 2);
-    const bookmark = (await mirror.bookmarks()).at(3);
-    if (bookmark === undefined) await mirror.sync();
-    else await mirror.readPage(bookmark);
-  }
-  expect(await mirror.writer.bookmarks.lost()).toMatchObject([{ cause: 'positions' }]);
-  const [{ n } = { n: 99 }] = await database.query<{ n: number }>(
-    `SELECT count(*) AS n FROM requests WHERE reason = 'probe' AND status = 200`,
-  );
-  expect(n).toBeLessThanOrEqual(20);
-});
+rule(
+  'pages that lack more than ten rows count as mistakes too: positions cost at most 20 lookups',
+  async () => {
+    const mirror = await pageMirror({ pageTokens: 'positions' }, [80]);
+    const { sandbox, clock, database } = mirror;
+    const inbox = [...sandbox.world.inboxes.keys()][0]!;
+    for (let day = 0; day < 6; day += 1) {
+      const { order } = sandbox.world.inboxes.get(inbox)!.conversations;
+      // More rows than a single page may lack move all later pages.
+      for (const id of order.slice(0, day % 2 === 0 ? 9 : 14)) sandbox.world.removeConversation(inbox, id);
+      for (let left = 0; left < 14; left += 1) sandbox.world.addConversation(inbox);
+      clock.advance(DAY / 2);
+      const bookmark = (await mirror.bookmarks()).at(3);
+      if (bookmark === undefined) await mirror.sync();
+      else await mirror.readPage(bookmark);
+    }
+    expect(await mirror.writer.bookmarks.lost()).toMatchObject([{ cause: 'positions' }]);
+    const [{ n } = { n: 99 }] = await database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM requests WHERE reason = 'probe' AND status = 200`,
+    );
+    expect(n).toBeLessThanOrEqual(20);
+  },
+);
 
 test('a round is complete once every page was read since the slot, as of the oldest reading', async () => {
   const mirror = await pageMirror({}, [25]);

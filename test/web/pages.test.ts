@@ -3,6 +3,7 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
 import { firstInbox } from '../support/rows.ts';
+import { rule } from '../support/rule.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
@@ -41,7 +42,7 @@ test('the overview counts what is open, pending, unassigned and closed, and name
     expect(body).toMatch(new RegExp(`>${inbox}</bdi>[^]*<td class="n">${unassigned}</td>`));
 });
 
-test('every page forbids scripts, styles, frames and forms of other origins', async () => {
+rule('every page forbids scripts, styles, frames and forms of other origins', async () => {
   const { ask } = await served();
   const { headers } = await visit(ask, '/');
   expect(headers['content-security-policy']).toBe(
@@ -56,7 +57,7 @@ test('every page forbids scripts, styles, frames and forms of other origins', as
   });
 });
 
-test('no page has a script or a style of its own', async () => {
+rule('no page has a script or a style of its own', async () => {
   const { ask, sync } = await served();
   await sync();
   const { body } = await visit(ask, '/');
@@ -66,7 +67,7 @@ test('no page has a script or a style of its own', async () => {
   ]);
 });
 
-test('names of customers and colleagues are text, never HTML', async () => {
+rule('names of customers and colleagues are text, never HTML', async () => {
   const { ask, sync, mirror } = await served();
   await sync();
   const name = `<script>alert(1)</script> "شكاوى" 🎉`;
@@ -94,7 +95,7 @@ test('the stamp says as of when the figures are true, and turns amber when a lis
   expect((await visit(ask, '/')).body).toMatch(/class="stamp late">.*older than its schedule allows/s);
 });
 
-test('a page travels compressed to a client that accepts gzip', async () => {
+rule('a page travels compressed to a client that accepts gzip', async () => {
   const { url } = await served();
   const raw = await fetch(url, { headers: { ...BROWSER, 'accept-encoding': 'gzip' } });
   expect(raw.headers.get('content-encoding')).toBe('gzip');
@@ -106,7 +107,7 @@ test('a page travels compressed to a client that accepts gzip', async () => {
   ).toBe(null);
 });
 
-test('a page of another site can link to the pages, and cannot load them unseen', async () => {
+rule('a page of another site can link to the pages, and cannot load them unseen', async () => {
   const { ask } = await served();
   const crossSite = { 'sec-fetch-site': 'cross-site' };
   expect(
@@ -133,7 +134,7 @@ test('a mirror that cannot be read answers 503 with a sentence, and the page rec
   clock.advance(2000);
 });
 
-test('assets are kept by browsers, under addresses that change with their content', async () => {
+rule('assets are kept by browsers, under addresses that change with their content', async () => {
   const { ask } = await served();
   const { body } = await visit(ask, '/');
   const paths = [...body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
@@ -144,7 +145,7 @@ test('assets are kept by browsers, under addresses that change with their conten
   }
 });
 
-test('a person gets a page for every error, and a program JSON', async () => {
+rule('a person gets a page for every error, and a program JSON', async () => {
   const { ask, url } = await served();
   const missing = await visit(ask, '/inbxes/<b>');
   expect([missing.status, missing.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);

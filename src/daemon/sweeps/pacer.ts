@@ -17,7 +17,7 @@ import {
   weightsAt,
 } from '../../sync/planning/profile.ts';
 
-/** The ledger is read at most once in this many ms. */
+/** By default the ledger is read at most once in this many ms. */
 const READ_EVERY_MS = MINUTE;
 
 /** The profile is learned again after a day. */
@@ -29,6 +29,8 @@ export interface PacerDeps {
   readonly budget: Budget;
   /** The time zone whose hours of the week the profile learns. */
   readonly timezone: string;
+  /** The ledger is read at most once in this many ms. */
+  readonly readEveryMs?: number;
 }
 
 /**
@@ -103,7 +105,7 @@ export class Pacer {
 
   /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
   #waitFor(tokens: number): number {
-    const untilRead = Math.max(1, this.#readAt + READ_EVERY_MS - this.#deps.clock.monotonic());
+    const untilRead = Math.max(1, this.#readAt + this.#readEveryMs() - this.#deps.clock.monotonic());
     const bucket = this.#accrue();
     if (bucket === null || this.#left < tokens) return untilRead;
     if (bucket.tokens >= tokens) return 0;
@@ -128,8 +130,12 @@ export class Pacer {
     return bucket;
   }
 
+  #readEveryMs(): number {
+    return this.#deps.readEveryMs ?? READ_EVERY_MS;
+  }
+
   async #readLedger(): Promise<void> {
-    if (this.#deps.clock.monotonic() < this.#readAt + READ_EVERY_MS) return;
+    if (this.#deps.clock.monotonic() < this.#readAt + this.#readEveryMs()) return;
     this.#reading ??= this.#read().finally(() => (this.#reading = null));
     await this.#reading;
   }

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { getCompileCacheDir } from 'node:module';
 import { extname } from 'node:path';
 import { unlessAborted } from '../../core/abortable.ts';
 import { MirrorError } from '../../core/errors.ts';
@@ -33,13 +34,15 @@ export type Part =
  */
 export async function openInChild(path: string, cut: AbortController): Promise<BoundedConnection> {
   checkReadable(path);
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const { PATH } = process.env;
+  // A child does not inherit the compile cache. Without it, the child takes half as long again to start.
+  const compiled = getCompileCacheDir();
   const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
     serialization: 'advanced',
     // Nothing but the protocol may reach the parent's stdout.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [],
-    env: { PATH, NODE_COMPILE_CACHE },
+    env: { PATH, ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }) },
   });
   const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
   void ended.then(() => cut.abort(tooMuchMemory()));

@@ -1,5 +1,6 @@
 // The process of `child.ts`. SQLite runs in a thread of it, so that this thread can end the process at any
 // moment.
+import { flushCompileCache } from 'node:module';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { AT_ONCE, type ReadOnlyMirror } from '../result.ts';
 import { openSqliteInThread } from '../sqlite/thread.ts';
@@ -23,6 +24,14 @@ process.on('message', (sent: Sent) => {
   void answerTo(sent).then((parts) => parts.forEach((part) => process.send?.(part)));
 });
 
+let isCompiledKept = false;
+
+/** Node.js would keep the compiled modules at the end of the process, but this process is always killed. */
+function keepCompiled(): void {
+  if (!isCompiledKept) flushCompileCache();
+  isCompiledKept = true;
+}
+
 async function answerTo({ sql, values, bounds }: Sent): Promise<Part[]> {
   const watch = setInterval(() => {
     if (process.memoryUsage.rss() > MOST_BYTES) end();
@@ -30,6 +39,7 @@ async function answerTo({ sql, values, bounds }: Sent): Promise<Part[]> {
   try {
     kept ??= openSqliteInThread(path, signal, MOST_IN_ROW);
     const { rows, ...rest } = await readBounded(kept, sql, values, bounds);
+    keepCompiled();
     // The thread still has rows for a reader that no longer wants them.
     if (!rest.complete) {
       await kept.close();

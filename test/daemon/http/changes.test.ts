@@ -3,6 +3,7 @@ import type { Cursor } from '../../../src/mirror/history/cursor.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { firstInbox, parseLines } from '../../support/rows.ts';
 import { backUp, restore } from '../../support/restore.ts';
+import { rule } from '../../support/rule.ts';
 import { type Served, served } from './served.ts';
 
 interface Line {
@@ -61,7 +62,7 @@ describe('GET /changes with long texts', () => {
     expect(read[0]).toHaveLength(3);
   });
 
-  test('cuts a name beside an id to 200 characters, and leaves out a link of more than 2,000', async () => {
+  rule('cuts a name beside an id to 200 characters, and leaves out a link of more than 2,000', async () => {
     const all = await withHistory();
     const { database } = all.mirror;
     await database.execute(`UPDATE inboxes SET display_name = $1`, '💌'.repeat(60_000));
@@ -73,7 +74,7 @@ describe('GET /changes with long texts', () => {
     expect(change).toMatchObject({ inbox: `${'💌'.repeat(199)}…`, permalink: null });
   });
 
-  test('ends an answer after 8 MB of names', async () => {
+  rule('ends an answer after 8 MB of names', async () => {
     const all = await withHistory();
     const { database } = all.mirror;
     const { id: inboxId, tags } = firstInbox(all.mirror.sandbox);
@@ -133,7 +134,7 @@ test('GET /changes reports in x-last-id how far it searched, and searches no cha
   expect([headers['x-last-id'], headers['x-cursor']]).toEqual(['9', '9-a1b2c3d4e5f6']);
 });
 
-test('GET /changes answers 503 to a 51st waiting client, to keep room for health checks', async () => {
+rule('GET /changes answers 503 to a 51st waiting client, to keep room for health checks', async () => {
   const arrived = Promise.withResolvers<void>();
   let asked = 0;
   const changes = async (): Promise<[]> => ((asked += 1) === 60 && arrived.resolve(), []);

@@ -8,8 +8,8 @@ import { printPlan } from '../../../src/cli/output/plan.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
-import { cronsOf } from '../../../src/sync/planning/cron.ts';
-import { loadOf } from '../../../src/sync/planning/load.ts';
+import { stretchedCrons } from '../../../src/sync/planning/stretch.ts';
+import { loadOf } from '../../../src/sync/planning/load/load.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
 import { mirrorFile, newProgram, SECRET, type TestProgram, testProgram } from '../../support/program.ts';
@@ -32,9 +32,9 @@ async function planOf(program: TestProgram): Promise<string> {
   const config = readConfig(env, program.folder, { service: true });
   const mirror = openMirror(await temporaryDatabase(mirrorFile(program)));
   const now = Date.now();
-  const load = await loadOf(mirror, cronsOf(config.schedules, config.timezone), config, now);
+  const load = await loadOf(mirror, await stretchedCrons(mirror, config, config.budget), config, now);
   let printed = '';
-  printPlan({ write: (text) => (printed += text) }, load, config.timezone, now);
+  printPlan({ write: (text) => (printed += text) }, load, config, now);
   return printed;
 }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR } from '../../../src/core/clock.ts';
-import { cronOf } from '../../../src/sync/planning/cron.ts';
+import { cronOf, slotsPerDay } from '../../../src/sync/planning/cron.ts';
 
 /** Every slot from `from` (inclusive) to `until`. */
 function slots(expression: string, timezone: string, from: number, until: number): number[] {
@@ -94,4 +94,19 @@ test('next finds the slot after a weekend, a month and years, also when it is ca
   expect(leap.next(friday + DAY)).toBe(leap.next(friday));
   // The answer for one span is not used for another.
   expect(leap.next(Date.parse('2023-01-01T00:00:00Z'))).toBe(Date.parse('2024-02-29T00:00:00Z'));
+});
+
+test.each([
+  ['*/15 * * * *', 96],
+  ['0 3 * * *', 1],
+  ['0,30 9-16 * * 1-5', (16 * 5) / 7],
+  ['*/20 * * * * *', 3 * 60 * 24],
+  ['0 3 1 * *', 1 / 28],
+  ['0 3 * * 1', 1 / 7],
+])('%s has on average %d slots a day in the next four weeks', (expression, expected) => {
+  // Four weeks from 5 November contain one first of a month.
+  const now = Date.parse('2026-11-05T10:30:00Z');
+  expect(slotsPerDay(cronOf(expression, 'UTC'), now)).toBeCloseTo(expected, 10);
+  const until = now + 28 * DAY;
+  if (expected < 100) expect(slots(expression, 'UTC', now, until).length / 28).toBeCloseTo(expected, 1);
 });

@@ -29,9 +29,7 @@ test('a database that fails while a daemon begins to serve does not end it', asy
     async claim(command) {
       const claim = await session.claim(command);
       const isDown = roles.filter((role) => role === 'active').length < 2;
-      return isDown
-        ? { ...claim, mirror: { ...claim.mirror, keepSlots: () => Promise.reject(DOWN) } }
-        : claim;
+      return isDown ? { ...claim, mirror: { ...claim.mirror, inboxes: () => Promise.reject(DOWN) } } : claim;
     },
   });
   await withSession(io, async (session) => {

@@ -116,7 +116,8 @@ export class AccountCheck {
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;
       });
-      if (accessId(accessInUse()) !== accessId(access)) return await this.readInboxes(client, options, accepts);
+      if (accessId(accessInUse()) !== accessId(access))
+        return await this.readInboxes(client, options, accepts);
       if (page === null) break;
       pages.set(token, page);
       listed.push(...inboxesOf(page));

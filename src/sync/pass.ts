@@ -130,7 +130,7 @@ class PassRun {
         return;
       }
       if (this.#spec.kind === 'resync' || this.#spec.acceptAccount)
-        await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
+        await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
           reason: this.#reason(),
@@ -158,10 +158,15 @@ class PassRun {
     return this.#spec.kind === 'resync' ? 'resync' : 'manual';
   }
 
+  /**
+   * True if the list was complete since the pass began. Another pass may have read it: then rows can still
+   * wait for the consent that this pass carries.
+   */
   async #alreadyDone(key: ListKey): Promise<boolean> {
-    if (!this.#pass.resumed) return false;
-    const last = await this.#deps.mirror.sweeps.lastComplete(key);
-    return last !== null && last.finishedAt >= this.#pass.startedAt;
+    const { sweeps, suspects } = this.#deps.mirror;
+    const { kind, acceptDeletes } = this.#spec;
+    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, kind === 'resync'))) return false;
+    return !acceptDeletes || (await suspects.count(key)) === 0;
   }
 
   /** A pass that stops again still reports the lists that it had completed before. */

@@ -39,7 +39,7 @@ async function behindAnother(
 
 /** Every mirrored row and the number of changes. */
 async function contents({ database }: TestMirror): Promise<unknown> {
-  const rows = await Promise.all(TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY id`)));
+  const rows = await Promise.all(TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)));
   return { rows, changes: await count(database, 'changes') };
 }
 

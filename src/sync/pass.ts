@@ -129,8 +129,7 @@ class PassRun {
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
-      if (this.#spec.kind === 'resync' || this.#spec.acceptAccount)
-        await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
+      if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
           reason: this.#reason(),
@@ -154,6 +153,11 @@ class PassRun {
     this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...NO_FIGURES, error });
   }
 
+  /** True if the pass reads each list from its first page. */
+  #isWhole(): boolean {
+    return this.#spec.kind === 'resync' || this.#spec.acceptAccount;
+  }
+
   #reason(): Reason {
     return this.#spec.kind === 'resync' ? 'resync' : 'manual';
   }
@@ -164,8 +168,8 @@ class PassRun {
    */
   async #alreadyDone(key: ListKey): Promise<boolean> {
     const { sweeps, suspects } = this.#deps.mirror;
-    const { kind, acceptDeletes } = this.#spec;
-    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, kind === 'resync'))) return false;
+    const { acceptDeletes } = this.#spec;
+    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, this.#isWhole()))) return false;
     return !acceptDeletes || (await suspects.count(key)) === 0;
   }
 

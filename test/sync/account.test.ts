@@ -39,7 +39,9 @@ async function behindAnother(
 
 /** Every mirrored row and the number of changes. */
 async function contents({ database }: TestMirror): Promise<unknown> {
-  const rows = await Promise.all(TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)));
+  const rows = await Promise.all(
+    TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)),
+  );
   return { rows, changes: await count(database, 'changes') };
 }
 

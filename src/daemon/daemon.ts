@@ -102,7 +102,8 @@ export class Daemon {
       stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
         if (error !== null) this.#handleError(error);
-        this.#wakeUp();
+        this.#sweeps.orderEnded();
+        this.#wake.abort();
       },
     });
   }

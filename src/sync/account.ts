@@ -62,16 +62,18 @@ export class AccountCheck {
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
   async prove(client: Client, { signal, ...options }: CallOptions, accepts: boolean): Promise<void> {
-    const access = this.#deps.access();
-    if (this.#proven === accessId(access)) return;
-    const known = await this.#deps.mirror.account();
-    const isKnown = known.fingerprint === access.fingerprint && known.address === access.address;
-    if (isKnown) this.#proven = accessId(access);
-    else if (accepts || !known.inboxes.some(isLive)) await this.#record(access, known);
-    else {
-      // Lists that are swept side by side share the request.
-      this.#test ??= this.readInboxes(client, options, false).finally(() => (this.#test = null));
-      await unlessAborted(this.#test, signal);
+    for (;;) {
+      const access = this.#deps.access();
+      if (this.#proven === accessId(access)) return;
+      const known = await this.#deps.mirror.account();
+      const isKnown = known.fingerprint === access.fingerprint && known.address === access.address;
+      if (isKnown) this.#proven = accessId(access);
+      else if (accepts || !known.inboxes.some(isLive)) await this.#record(access, known);
+      else {
+        // Lists that are swept side by side share the request, which may test an earlier access than theirs.
+        this.#test ??= this.readInboxes(client, options, false).finally(() => (this.#test = null));
+        await unlessAborted(this.#test, signal);
+      }
     }
   }
 
@@ -96,7 +98,8 @@ export class AccountCheck {
   }
 
   /**
-   * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page.
+   * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page. If the
+   * access changes meanwhile, it begins again: a page may have been asked for with either.
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */
   async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {
@@ -113,6 +116,8 @@ export class AccountCheck {
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;
       });
+      if (accessId(accessInUse()) !== accessId(access))
+        return await this.readInboxes(client, options, accepts);
       if (page === null) break;
       pages.set(token, page);
       listed.push(...inboxesOf(page));

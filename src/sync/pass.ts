@@ -129,8 +129,7 @@ class PassRun {
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
-      if (this.#spec.kind === 'resync' || this.#spec.acceptAccount)
-        await mirror.sweeps.abandon(key, this.#pass.startedAt, clock.now());
+      if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
           reason: this.#reason(),
@@ -154,14 +153,24 @@ class PassRun {
     this.#report({ key, outcome: reach === 'list' ? 'failed' : 'paused', ...NO_FIGURES, error });
   }
 
+  /** True if the pass reads each list from its first page. */
+  #isWhole(): boolean {
+    return this.#spec.kind === 'resync' || this.#spec.acceptAccount;
+  }
+
   #reason(): Reason {
     return this.#spec.kind === 'resync' ? 'resync' : 'manual';
   }
 
+  /**
+   * True if the list was complete since the pass began. Another pass may have read it: then rows can still
+   * wait for the consent that this pass carries.
+   */
   async #alreadyDone(key: ListKey): Promise<boolean> {
-    if (!this.#pass.resumed) return false;
-    const last = await this.#deps.mirror.sweeps.lastComplete(key);
-    return last !== null && last.finishedAt >= this.#pass.startedAt;
+    const { sweeps, suspects } = this.#deps.mirror;
+    const { acceptDeletes } = this.#spec;
+    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, this.#isWhole()))) return false;
+    return !acceptDeletes || (await suspects.count(key)) === 0;
   }
 
   /** A pass that stops again still reports the lists that it had completed before. */

@@ -108,6 +108,21 @@ describe('an order placed during a scheduled sweep', () => {
   });
 });
 
+test('a list that waited for a place while an order read it is not read again', async () => {
+  const house = await daemonHouse({ ...LONG, sandbox: { conversations: [...Array(7).fill(150), 20] } });
+  const { clock, sandbox } = house;
+  const { id: last } = nthInbox(sandbox, 7);
+  await house.start();
+  // Places become free soon after the order.
+  await clock.sleep(70_000);
+  const id = await house.order({ lists: ['conversations'], inboxId: last });
+  expect(await ended(house, id)).toMatchObject({ state: 'done' });
+  await clock.sleep(10 * MINUTE);
+  const paths = askedSince(sandbox, 0).filter((path) => path.startsWith(`/inboxes/${last}/conversations`));
+  expect(paths).toHaveLength(2);
+  await expectEqualToService(house);
+});
+
 test('the daemon carries out two orders in turn, and an order that was placed twice only once', async () => {
   const house = await daemonHouse(SHORT);
   await house.start();

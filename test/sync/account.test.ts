@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
@@ -39,7 +39,9 @@ async function behindAnother(
 
 /** Every mirrored row and the number of changes. */
 async function contents({ database }: TestMirror): Promise<unknown> {
-  const rows = await Promise.all(TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY id`)));
+  const rows = await Promise.all(
+    TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)),
+  );
   return { rows, changes: await count(database, 'changes') };
 }
 
@@ -191,6 +193,32 @@ describe('another account behind the mirror', () => {
     expect((await mirror.sync({ lists, inboxId: id })).stopped).toEqual(OTHER_ACCOUNT);
     await suspicion();
     expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('is found by a list that joins the test of a key which has changed since', async () => {
+    const way = { address: 'http://first.example/v1' };
+    const mirror = await synced({ address: () => way.address });
+    const account = accountCheck({ mirror: mirror.writer, clock: mirror.clock }, () => way.address);
+    const answer = Promise.withResolvers<undefined>();
+    let asked = 0;
+    const listPage: Client['listPage'] = async (...call) => {
+      asked += 1;
+      const isOther = way.address.includes('other');
+      const page = await mirror.client.listPage(...call);
+      await answer.promise;
+      return isOther ? { ...page, items: page.items.map((item) => ({ ...item, id: `9${item.id}` })) } : page;
+    };
+    const prove = () => account.prove({ ...mirror.client, listPage }, { reason: 'schedule' }, false);
+    way.address = 'http://renewed.example/v1';
+    const proofs = [prove()];
+    await vi.waitFor(() => expect(asked).toBe(1));
+    way.address = 'http://other.example/v1';
+    proofs.push(prove());
+    answer.resolve(undefined);
+    expect(await Promise.allSettled(proofs)).toEqual(
+      proofs.map(() => ({ status: 'rejected', reason: OTHER_ACCOUNT })),
+    );
+    expect((await mirror.writer.account()).address).toBe('http://first.example/v1');
   });
 
   test('is accepted once with `acceptAccount`; later passes need no consent', async () => {

@@ -48,6 +48,20 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     expect(after.lists.every(({ held }) => held === 0)).toBe(true);
   });
 
+  test('carries it out with a consent that was interrupted, although another pass has read the list since', async () => {
+    const mirror = await synced();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    await syncTwice(mirror);
+    mirror.sandbox.script(({ path }) => (path.includes('/inboxes?') ? 'reset' : undefined));
+    expect((await mirror.sync(ACCEPTED)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    mirror.sandbox.script(undefined);
+    await mirror.sync({ lists: ['conversations'] });
+    const report = await mirror.sync(ACCEPTED);
+    expect(report.pass.resumed).toBe(true);
+    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'complete', deleted: 30, held: 0 });
+  });
+
   test('is one of all lists of the kind together', async () => {
     const mirror = await synced({ sandbox: { conversations: Array(6).fill(0), usersPerInbox: 5 } });
     for (const inbox of mirror.sandbox.world.inboxes.values())

@@ -52,3 +52,16 @@ test(
   },
   HISTORIES.timeoutMs,
 );
+
+test.runIf(ON_SQLITE)(
+  'a backup that is restored on another host within seconds waits for its lease',
+  async () => {
+    const trial = await Trial.begin(1000, SMALL);
+    await trial.take({ kind: 'backup' });
+    await trial.take({ kind: 'other-host', hours: 3 });
+    await trial.take({ kind: 'set-clock', hours: -3 });
+    await trial.take({ kind: 'restore' });
+    await trial.rest();
+    await expectEqualToService(trial.mirror);
+  },
+);

@@ -312,6 +312,61 @@ describe('a pass that stops', () => {
     }
   });
 
+  test.each([
+    ['resync', { kind: 'resync' }],
+    ['change of the account', { acceptAccount: true }],
+  ] as const)(
+    'as a %s reads each list from its first page, although another pass has read its end since',
+    async (_what, spec) => {
+      const mirror = await mirrored();
+      const { sandbox } = mirror;
+      await mirror.sync();
+      const failing = (part: string): void =>
+        sandbox.script(({ path }) => (path.includes(part) ? 'reset' : undefined));
+      failing('next_page');
+      await mirror.sync({ lists: ['conversations'] });
+      mirror.clock.advance(HOUR);
+      failing('/inboxes?');
+      const whole = { ...spec, lists: ['inboxes', 'conversations'] } as const;
+      expect((await mirror.sync(whole)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+      sandbox.script(undefined);
+      expect(reportOn(await mirror.sync({ lists: ['conversations'] }), 'conversations').outcome).toBe(
+        'complete',
+      );
+      const before = sandbox.arrivals.length;
+      expect((await mirror.sync(whole)).pass.resumed).toBe(true);
+      expect(askedSince(sandbox, before)).toHaveLength(1 + 5);
+    },
+  );
+
+  test('as a resync reads a half-read list from its first page, although the clock is set meanwhile', async () => {
+    const on: { setClock?: () => Promise<unknown> } = {};
+    const mirror = await mirrored({
+      wrapHttp: (http) => ({
+        close: http.close,
+        async get(...call) {
+          const answer = await http.get(...call);
+          await on.setClock?.();
+          return answer;
+        },
+      }),
+    });
+    const { sandbox, clock, writer } = mirror;
+    await mirror.sync();
+    sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    await mirror.sync({ lists: ['conversations'] });
+    sandbox.script(undefined);
+    clock.advance(HOUR);
+    on.setClock = async () => {
+      delete on.setClock;
+      clock.setWall(3 * HOUR);
+      await writer.ledger.followClock(await clock.ledgerTime());
+    };
+    const before = sandbox.arrivals.length;
+    await mirror.sync({ kind: 'resync', lists: ['inboxes', 'conversations'] });
+    expect(askedSince(sandbox, before)).toHaveLength(1 + 5);
+  });
+
   test('is resumed only by a pass of the same kind and scope', async () => {
     const mirror = await mirrored();
     mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));

@@ -97,6 +97,12 @@ export class ScheduledSweeps {
     this.#pages?.reload();
   }
 
+  /** An order has ended: it may have read lists that wait for a place. */
+  orderEnded(): void {
+    this.#queue = [];
+    this.replan();
+  }
+
   /** The service answers again after an outage. */
   serviceIsBack(): void {
     this.#cooldowns.serviceIsBack();
@@ -104,7 +110,7 @@ export class ScheduledSweeps {
   }
 
   /**
-   * A sweep or an order has ended, so another list may begin. With an empty queue the agenda is read again at
+   * A sweep has ended, so another list may begin. With an empty queue the agenda is read again at
    * the next tick. Otherwise the queue fills the place, and the agenda is read within `REPLAN_MS`.
    */
   replanSoon(): void {

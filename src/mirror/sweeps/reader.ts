@@ -119,6 +119,25 @@ export class SweepReader {
     };
   }
 
+  /**
+   * True if the list was last complete after a pass had begun. Both times are compared in the database: the
+   * ledger shifts them if the clock is set during the pass.
+   * @param whole that sweep must have read the first page after it, too: it is later, or belongs to a resync
+   */
+  async isReadBy(passId: number, { list, inboxId }: ListKey, whole: boolean): Promise<boolean> {
+    const found = await this.#sql.query(
+      `SELECT last.id FROM sweeps AS last JOIN sync_requests AS pass ON pass.id = $3
+       WHERE last.id = (SELECT max(id) FROM sweeps
+           WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete')
+         AND last.finished_at >= pass.started_at
+         ${whole ? `AND (last.started_at >= pass.started_at OR last.reason = 'resync')` : ''}`,
+      list,
+      inboxId,
+      passId,
+    );
+    return found.length > 0;
+  }
+
   /** When the list was last complete, and its rows and pages in that sweep; null if never. */
   async lastComplete({
     list,

@@ -139,17 +139,17 @@ export class Sweeps extends SweepReader {
     });
   }
 
-  /** Abandons the list's open sweeps that began before an instant. The next one begins at the first page. */
-  async abandon(key: ListKey, begunBefore: Date, now: number): Promise<void> {
+  /** Abandons the list's open sweeps that began before a pass. The next one begins at the first page. */
+  async abandon(key: ListKey, passId: number, now: number): Promise<void> {
     await this.#fenced.write(async (tx) => {
       await tx.execute(
         `UPDATE sweeps SET state = 'abandoned', finished_at = $3,
            error = 'replaced by a sweep from the first page'
-         WHERE ${THE_LIST} AND ${OPEN} AND started_at < $4`,
+         WHERE ${THE_LIST} AND ${OPEN} AND started_at < (SELECT started_at FROM sync_requests WHERE id = $4)`,
         key.list,
         key.inboxId,
         iso(now),
-        iso(begunBefore),
+        passId,
       );
     });
   }

@@ -204,9 +204,9 @@ export class Turnstile {
     const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
     const { ledger, clock, budget, key } = this.#options;
     for (let late = 0; ;) {
-      // The budget can be lowered while the request waits.
-      const cap = budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay;
-      await this.#throwIfSpent(cap);
+      // Another mirror can lower the budget while the request waits, also for its launch.
+      const readCap = (): number => (budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay);
+      await this.#throwIfSpent(readCap());
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
       if (this.#slowdown > 1 && heldMs > 0) {
@@ -218,6 +218,7 @@ export class Turnstile {
       const fingerprint = keyFingerprint(key());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
       const bootAt = this.#followed?.boot?.at ?? null;
+      const cap = readCap();
       const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds(), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {

@@ -88,3 +88,27 @@ test('while the budget is spent, the gate still reports a refused key and a long
   await ledger.pauseGate(1, () => bench.clock.now() + HOUR, 'HTTP 429', bench.clock.now());
   await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
 });
+
+test('a budget that another mirror lowers while a request waits for its launch is kept to', async () => {
+  const { start, sandbox, clock, arrived } = benchOf();
+  let isUsedUp = false;
+  const { ask } = await start(await freshMirrorFile(), {
+    budget: {
+      perDay: 5,
+      get isUsedUp() {
+        return isUsedUp;
+      },
+    },
+  });
+  const slow = Promise.all([1, 2, 3, 4].map(() => ask({ way: () => [0, 20 * SECOND] })));
+  await arrived(4);
+
+  // All places in flight are taken: the next request waits for an answer.
+  const next = ask();
+  await clock.sleep(SECOND);
+  isUsedUp = true;
+
+  await expect(next).rejects.toMatchObject({ code: 'BUDGET_SPENT' });
+  await slow;
+  expect(sandbox.arrivals).toHaveLength(4);
+});

@@ -62,10 +62,16 @@ export function diff(list: ListName, known: Known | undefined, item: Item): Diff
   return found;
 }
 
-/** How many things people changed: an assignee's id and type change together, and are one. */
+/** Fields that follow another one. */
+const FOLLOWS: Readonly<Record<string, string>> = {
+  assignee_type: 'assignee_id',
+  thread_started_at: 'thread_id',
+};
+
+/** The number of changes that differences show. A field that follows another does not count beside it. */
 export function changesIn(differences: readonly Difference[]): number {
-  const fields = differences.map(({ field }) => field);
-  return fields.filter((field) => field !== 'assignee_type' || !fields.includes('assignee_id')).length;
+  const fields = new Set(differences.map(({ field }) => field));
+  return differences.filter(({ field }) => !fields.has(FOLLOWS[field] ?? '')).length;
 }
 
 /** The item as it is stored once it is written. Without the tags field, it keeps the stored tags. */

@@ -103,12 +103,14 @@ test('applying the changes to the old item gives the new item', () => {
   );
 });
 
-test('an assignee is one change though it has an id and a type, and each tag is one', () => {
+test('an assignee or a thread is one change though it has two columns, and each tag is one', () => {
   const before = known({ status: 'open' }, ['1']);
   const after = item({ status: 'closed', assignee_id: '7', assignee_type: 'user' }, ['2']);
   expect(changesIn(diff('conversations', before, after))).toBe(4);
   expect(
     changesIn(diff('conversations', before, item({ status: 'open', assignee_type: 'team' }, ['1']))),
   ).toBe(1);
+  const thread = { thread_id: '7', thread_started_at: '2026-03-02T08:00:00.000Z' };
+  expect(changesIn(diff('conversations', before, item({ status: 'open', ...thread }, ['1'])))).toBe(1);
   expect(changesIn(diff('conversations', before, item({ status: 'open' }, ['1'])))).toBe(0);
 });

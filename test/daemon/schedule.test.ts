@@ -181,6 +181,15 @@ describe('markDue', () => {
     });
   });
 
+  test('keeps a slot due that passed before the schedule changed', async () => {
+    const schedules = kept();
+    const changed = cronsOf({ ...SCHEDULES, tags: '40 */12 * * *' }, 'UTC');
+    await markDue(schedules, crons, NOON + 1);
+    const slot = schedules.of('tags')!.nextAt;
+    expect(await markDue(schedules, changed, slot.getTime())).toBe(true);
+    expect(schedules.of('tags')).toMatchObject({ expression: '40 */12 * * *', dueSince: slot });
+  });
+
   test('keeps what is due when a schedule or its time zone changes', async () => {
     const schedules = kept();
     await markDue(schedules, crons, NOON + 1);

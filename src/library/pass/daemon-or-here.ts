@@ -61,9 +61,12 @@ export async function passHere(
   const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
   // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
-  const crons = await stretchedCrons(mirror, config, config.budget);
-  await markDue(mirror.schedules, crons, clock.now());
-  await mirror.keepSlots(crons, clock.now());
+  const keepSchedules = async (): Promise<void> => {
+    const crons = await stretchedCrons(mirror, config, config.budget);
+    await markDue(mirror.schedules, crons, clock.now());
+    await mirror.keepSlots(crons, clock.now());
+  };
+  await keepSchedules();
   const startedAt = clock.now();
   const startedMonotonic = clock.monotonic();
   const stopping = (): void => onStopping?.();
@@ -73,6 +76,8 @@ export async function passHere(
     const account = new AccountCheck({ mirror, clock, access });
     const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
     const report = await runPass(deps, spec);
+    // The pass may have found more lists.
+    await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
     return {
       report,

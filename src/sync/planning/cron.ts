@@ -136,7 +136,7 @@ function floorTo(instant: number, step: number): number {
 /** Slots a day are an average over the next 28 days. */
 const DAYS_COUNTED = 28;
 
-/** Slots a day, on average over the next weeks. It takes days of 24 hours: a walk along the slots is slow. */
+/** Slots a day, on average over the next weeks. A day of 23 or 25 hours counts like any other. */
 export function slotsPerDay(cron: Cron, now: number): number {
   const today = floorTo(now, DAY);
   const days = Array.from({ length: DAYS_COUNTED }, (_, nth) => today + (nth + 1) * DAY);

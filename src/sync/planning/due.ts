@@ -18,7 +18,7 @@ const SEARCH_BACK_MS = 2 ** 13 * HOUR;
  * Writes to `schedules` which kinds of list have become due by `now` (epoch ms).
  *
  * - All slots that passed since the last call make a list due once.
- * - A changed schedule becomes due at its next slot.
+ * - A changed schedule becomes due at its next slot. A slot that passed before the change stays due.
  * - A new schedule has been due since its last slot, so a list that a command has read since then is not due.
  *
  * @returns true if any kind became due
@@ -51,7 +51,8 @@ function scheduleAt(list: ListName, before: Schedule | null, cron: Cron, now: nu
   // A clock that was ahead wrote an instant in the future, or a slot beyond the next one: correct it.
   const dueSince = notAfter(now, before.dueSince);
   if (same && dueSince === before.dueSince && before.nextAt.getTime() <= nextAt.getTime()) return before;
-  return { list, expression, timezone, nextAt, dueSince };
+  const missed = before.nextAt.getTime() <= now ? before.nextAt : dueSince;
+  return { list, expression, timezone, nextAt, dueSince: missed };
 }
 
 function notAfter(now: number, slot: Date | null): Date | null {

@@ -1,7 +1,7 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { listId, type ListName } from '../../core/lists.ts';
+import { keysByInbox, listId, type ListName } from '../../core/lists.ts';
 import type { Schedule } from '../../mirror/schedules.ts';
-import { type PlanningMirror, remainingCost, sweepableLists } from './agenda.ts';
+import { type AgendaMirror, remainingCost } from './agenda.ts';
 import { type Cron, cronsOf } from './cron.ts';
 
 /** The schedules as the environment sets them. */
@@ -18,8 +18,14 @@ export interface Stretch {
   readonly hours: number;
 }
 
-/** At their defaults users and tags take at most this share of the scheduled requests; else they stretch. */
+/**
+ * If the schedules that may stretch need more than this share of the scheduled requests, they take the next
+ * longer step. The last step may need more.
+ */
 const MOST_FOR_STRETCHABLE = 0.05;
+
+/** A shorter step must fit into this part of that share, so that a few lists more do not change it daily. */
+const MARGIN = 0.8;
 
 /** The hours in the default schedule of users and tags, and what may take their place. */
 const STEPS = [
@@ -34,19 +40,24 @@ const STEPS = [
  * what they follow in `schedules`.
  */
 export async function stretchedCrons(
-  mirror: PlanningMirror,
-  { schedules, timezone, stretchable }: ScheduleSettings,
+  mirror: Pick<AgendaMirror, 'inboxes' | 'sweeps' | 'schedules'>,
+  settings: ScheduleSettings,
   budget: Pick<Budget, 'perDay' | 'reserved' | 'pageSize'>,
 ): Promise<Record<ListName, Cron>> {
+  const { schedules, timezone, stretchable } = settings;
   if (stretchable.length === 0) return cronsOf(schedules, timezone);
   const sweeps = await mirror.sweeps.latest();
   let requests = 0;
-  for (const key of await sweepableLists(mirror)) {
+  // Suspected inboxes count too: they may come back.
+  for (const key of keysByInbox(await mirror.inboxes())) {
     const complete = (sweeps.get(listId(key)) ?? []).filter(({ state }) => state === 'complete');
     if (stretchable.includes(key.list)) requests += remainingCost(complete, budget);
   }
   const most = MOST_FOR_STRETCHABLE * scheduledCap(budget);
-  const { field } = STEPS.find(({ hours }) => (requests * 24) / hours <= most) ?? STEPS.at(-1)!;
+  const present = stretchOf(await mirror.schedules.all(), settings)?.hours ?? 0;
+  const fits = ({ hours }: (typeof STEPS)[number]): boolean =>
+    (requests * 24) / hours <= (hours < present ? MARGIN * most : most);
+  const { field } = STEPS.find(fits) ?? STEPS.at(-1)!;
   const stretched = { ...schedules };
   for (const list of stretchable) stretched[list] = withHours(schedules[list], field);
   return cronsOf(stretched, timezone);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
+import { markDue } from '../../../src/sync/planning/due.ts';
 import { recordedCrons, stretchedCrons, stretchOf } from '../../../src/sync/planning/stretch.ts';
 import { quickMirror } from '../../support/template.ts';
 
@@ -35,12 +36,42 @@ test('no list of them is read less often than once a day', async () => {
   expect(await followed(10)).toEqual(['20 0 * * *', '40 0 * * *']);
 });
 
+test('a stretched schedule gets shorter only if that fits with a margin', async () => {
+  const mirror = await quickMirror({
+    sandbox: { conversations: [2, 2, 2], usersPerInbox: 3, tagsPerInbox: 3 },
+  });
+  await mirror.sync();
+  const usersWith = async (perDay: number): Promise<string> => {
+    const budget = { ...DEFAULTS.budget, perDay, reserved: 0 };
+    const crons = await stretchedCrons(mirror.writer, DEFAULTS, budget);
+    await markDue(mirror.writer.schedules, crons, mirror.clock.now());
+    return crons.users.expression;
+  };
+  expect(await usersWith(479)).toBe('20 */12 * * *');
+  expect(await usersWith(480)).toBe('20 */12 * * *');
+  expect(await usersWith(600)).toBe('20 */6 * * *');
+  expect(await usersWith(480)).toBe('20 */6 * * *');
+});
+
+test('inboxes that are only suspected to be gone still count', async () => {
+  const mirror = await quickMirror({
+    sandbox: { conversations: [2, 2, 2], usersPerInbox: 3, tagsPerInbox: 3 },
+  });
+  await mirror.sync();
+  await mirror.database.execute('UPDATE inboxes SET missing_since = changed_at');
+  const budget = { ...DEFAULTS.budget, perDay: 240, reserved: 0 };
+  const { users } = await stretchedCrons(mirror.writer, DEFAULTS, budget);
+  expect(users.expression).toBe('20 */12 * * *');
+});
+
 test('a list of several pages counts each of them', async () => {
   expect(await followed(480, { usersPerInbox: 21 })).toEqual(['20 */12 * * *', '40 */12 * * *']);
 });
 
 test('a schedule that is set stays as it is set, and only the other may be stretched', async () => {
   const environment = { SCHEDULE_USERS: '*/10 * * * *' };
+  const usual = { SCHEDULE_USERS: '20 */6 * * *', SCHEDULE_TAGS: '40 */6 * * *' };
+  expect(await followed(10, { environment: usual })).toEqual(['20 */6 * * *', '40 */6 * * *']);
   expect(await followed(10, { environment })).toEqual(['*/10 * * * *', '40 0 * * *']);
   expect(await followed(240, { environment })).toEqual(['*/10 * * * *', '40 */6 * * *']);
 });

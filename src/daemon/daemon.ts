@@ -178,13 +178,16 @@ export class Daemon {
 
   /** Marks lists as due once a slot has passed or the clock was set, and keeps the slots for the views. */
   async #markDue(): Promise<void> {
-    const { clock, mirror, readCrons } = this.#deps;
+    const { clock, mirror, log, readCrons } = this.#deps;
     const now = clock.now();
     if (now < this.#nextSlotAt) return;
     const crons = await readCrons();
     if (await markDue(mirror.schedules, crons, now)) this.#sweeps.replan();
-    await mirror.keepSlots(crons, now);
     this.#nextSlotAt = Math.min(now + DAY, ...Object.values(crons).map((cron) => cron.next(now)));
+    // Only the view `freshness` reads these slots. A failing database shows in what the tick does next.
+    await mirror.keepSlots(crons, now).catch((error: unknown) => {
+      log.warn({ cause: messageOf(error) }, 'the slots of the schedules were not written');
+    });
   }
 
   #onEvent(event: PassEvent): void {

@@ -37,10 +37,11 @@ export async function serveUntilStopped(
     } catch (error) {
       if (isMirrorError(error, 'LEASE_LOST')) {
         log.warn('another process took over the mirror; standing by');
+        databaseFails = false;
         continue;
       }
       if (!isPassing(error)) throw error;
-      // It has failed before the first tick; from then on the daemon itself waits for it.
+      // `serve` failed before the daemon's first tick. From that tick on, the daemon waits for the database.
       if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
       databaseFails = true;
       await clock.sleep(STANDBY_POLL_MS, io.signal).catch(() => undefined);

@@ -33,7 +33,7 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
 }
 
 /**
- * Opens a new file under a temporary name beside its own. What has that name is removed, not written through:
+ * Opens a new file under a temporary name beside its own. A file or link of that name is removed first:
  * in a folder that others may write to, it may be a link, or a file that they may read.
  * @throws MirrorError `OUTPUT`
  */

@@ -169,7 +169,9 @@ class PassRun {
   async #alreadyDone(key: ListKey): Promise<boolean> {
     const { sweeps, suspects } = this.#deps.mirror;
     const { acceptDeletes } = this.#spec;
-    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, this.#isWhole()))) return false;
+    const { kind, acceptAccount } = this.#spec;
+    const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
+    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, begun))) return false;
     return !acceptDeletes || (await suspects.count(key)) === 0;
   }
 

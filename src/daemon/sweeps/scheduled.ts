@@ -87,7 +87,7 @@ export class ScheduledSweeps {
       const list = this.#queue.find(hasPlace);
       if (list === undefined) return;
       this.#queue.splice(this.#queue.indexOf(list), 1);
-      if (!this.#isBusy(list.key)) this.#running.start(list, (stop) => this.#sweep(list, stop));
+      if (!this.#isTaken(list.key)) this.#running.start(list, (stop) => this.#sweep(list, stop));
     }
   }
 
@@ -128,11 +128,10 @@ export class ScheduledSweeps {
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
     const mustTest = this.#mustTest();
-    const isBusy = (key: ListKey): boolean => this.#isBusy(key) || this.#pages?.isReading(key) === true;
     const due = await readAgenda(mirror, {
       budget,
       readsPages: this.#pages !== null,
-      isBusy,
+      isBusy: (key) => this.#isTaken(key),
       now: clock.now(),
     });
     const now = clock.monotonic();
@@ -146,6 +145,11 @@ export class ScheduledSweeps {
     // A list without bookmarks becomes due by its age.
     const waits = isIdle && this.#pages === null;
     this.#planAt = waits ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
+  }
+
+  /** True for a list that is swept or ordered, or of which a page is being read. */
+  #isTaken(key: ListKey): boolean {
+    return this.#isBusy(key) || this.#pages?.isReading(key) === true;
   }
 
   /**

@@ -99,6 +99,7 @@ export async function applyBookmark(
       suspects,
       shrunk,
       before,
+      // A row can differ without a field that `changes` records: it counts as one.
       changes: new Map(
         before
           .filter((row) => changedAt.get(row.id) !== row.changedAt)

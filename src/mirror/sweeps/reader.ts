@@ -42,6 +42,13 @@ interface Columns {
 /** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
 const MOST_COMPLETE = 200;
 
+/** Conditions on when the sweep `last` began, for {@link SweepReader.isReadBy}. */
+const BEGUN = {
+  any: '',
+  after: 'AND last.started_at >= pass.started_at',
+  resync: `AND (last.started_at >= pass.started_at OR last.reason = 'resync')`,
+} as const;
+
 /** Reads the sweeps of all lists. */
 export class SweepReader {
   readonly #sql: Sql;
@@ -122,15 +129,16 @@ export class SweepReader {
   /**
    * True if the list was last complete after a pass had begun. Both times are compared in the database: the
    * ledger shifts them if the clock is set during the pass.
-   * @param whole that sweep must have read the first page after it, too: it is later, or belongs to a resync
+   * @param begun `after`: that sweep must have begun since then, too; `resync`: or belong to a resync, whose
+   *   sweeps can be a millisecond older than its own start
    */
-  async isReadBy(passId: number, { list, inboxId }: ListKey, whole: boolean): Promise<boolean> {
+  async isReadBy(passId: number, { list, inboxId }: ListKey, begun: keyof typeof BEGUN): Promise<boolean> {
     const found = await this.#sql.query(
       `SELECT last.id FROM sweeps AS last JOIN sync_requests AS pass ON pass.id = $3
        WHERE last.id = (SELECT max(id) FROM sweeps
            WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete')
          AND last.finished_at >= pass.started_at
-         ${whole ? `AND (last.started_at >= pass.started_at OR last.reason = 'resync')` : ''}`,
+         ${BEGUN[begun]}`,
       list,
       inboxId,
       passId,

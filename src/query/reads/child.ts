@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
-import { extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { unlessAborted } from '../../core/abortable.ts';
 import { MirrorError } from '../../core/errors.ts';
 import type { Cell } from '../result.ts';
@@ -36,7 +36,9 @@ export async function openInChild(path: string, cut: AbortController): Promise<B
   checkReadable(path);
   const { PATH } = process.env;
   // A child does not inherit the compile cache. Without it, the child takes half as long again to start.
-  const compiled = getCompileCacheDir();
+  const folder = getCompileCacheDir();
+  // Node.js adds the folder of its version.
+  const compiled = folder === undefined ? undefined : dirname(folder);
   const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
     serialization: 'advanced',
     // Nothing but the protocol may reach the parent's stdout.

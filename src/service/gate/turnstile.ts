@@ -204,7 +204,7 @@ export class Turnstile {
     const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
     const { ledger, clock, budget, key } = this.#options;
     for (let late = 0; ;) {
-      // Another mirror can lower the budget while the request waits, also for its launch.
+      // Read again before the grant: another mirror of the key can lower the budget while the request waits.
       const readCap = (): number => (budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay);
       await this.#throwIfSpent(readCap());
       const launch = await this.#throttle.launched(signal);

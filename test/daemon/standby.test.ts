@@ -11,7 +11,8 @@ import { testProgram } from '../support/program.ts';
 
 const DOWN = new MirrorError('DATABASE', 'The database is just starting or stopping.');
 
-test('a database that fails while a daemon begins to serve does not end it', async () => {
+/** Serves although each of its first turns fails so, and stops once the service was asked. */
+async function serveThrough(faults: readonly MirrorError[]) {
   const { env, folder, sandbox } = await testProgram({ inboxes: 1, conversations: 3 });
   const stop = new AbortController();
   let errors = '';
@@ -28,8 +29,9 @@ test('a database that fails while a daemon begins to serve does not end it', asy
     ...session,
     async claim(command) {
       const claim = await session.claim(command);
-      const isDown = roles.filter((role) => role === 'active').length < 2;
-      return isDown ? { ...claim, mirror: { ...claim.mirror, inboxes: () => Promise.reject(DOWN) } } : claim;
+      const fault = faults[roles.filter((role) => role === 'active').length];
+      if (fault === undefined) return claim;
+      return { ...claim, mirror: { ...claim.mirror, inboxes: () => Promise.reject(fault) } };
     },
   });
   await withSession(io, async (session) => {
@@ -43,10 +45,21 @@ test('a database that fails while a daemon begins to serve does not end it', asy
     stop.abort(new MirrorError('STOPPED', 'Stopped by SIGTERM.'));
     await serving;
   });
-  expect(roles).toEqual(['active', 'standby', 'active', 'standby', 'active', 'standby']);
-  expect(errors.match(/the database cannot be used/g)).toHaveLength(1);
   const database = await temporaryDatabase(join(folder, 'mirror.db'));
   expect(await count(database, `leases WHERE name = 'writer'`)).toBe(0);
+  return { roles, said: errors.match(/the database cannot be used/g) ?? [] };
+}
+
+test('a database that fails while a daemon begins to serve does not end it', async () => {
+  const { roles, said } = await serveThrough([DOWN, DOWN]);
+  expect(roles).toEqual(['active', 'standby', 'active', 'standby', 'active', 'standby']);
+  expect(said).toHaveLength(1);
+});
+
+test('a database that fails again after the lease was lost is said again', async () => {
+  const lost = new MirrorError('LEASE_LOST', 'Another process holds the lease.');
+  const { said } = await serveThrough([DOWN, lost, DOWN]);
+  expect(said).toHaveLength(2);
 });
 
 test('a damaged database ends the daemon’s work at once', async () => {

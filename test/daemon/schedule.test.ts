@@ -6,6 +6,7 @@ import { markDue } from '../../src/sync/planning/due.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { daemonHouse, SCHEDULES, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
+import { addTrigger } from '../support/triggers.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 const WHOLE = 1 + 2 + 2 + 3;
@@ -107,6 +108,21 @@ test('users and tags of many inboxes are read once a day by default, and count a
   expect(steps).toContainEqual({ list: 'users', step_seconds: DAY / SECOND });
   expect(await scheduled(house, 'users')).toBe(before[0]! + 2 * 8);
   expect(await scheduled(house, 'tags')).toBe(before[1]! + 2 * 8);
+});
+
+test('a daemon that cannot write the slots of the view `freshness` reads the lists all the same', async () => {
+  const house = await daemonHouse(SMALL);
+  await addTrigger(house.database, {
+    name: 'no_slots',
+    when: 'BEFORE',
+    verb: 'INSERT',
+    table: 'schedule_slots',
+    refuses: 'NEW.step_seconds > 0',
+  });
+  await house.start();
+  await house.clock.sleep(5 * MINUTE);
+  expect(house.sandbox.arrivals).toHaveLength(WHOLE);
+  expect(house.said(40).map(({ msg }) => msg)).toEqual(['the slots of the schedules were not written']);
 });
 
 test('the daemon reads the lists of a new inbox as soon as it knows the inbox', async () => {

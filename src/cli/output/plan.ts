@@ -102,12 +102,9 @@ export function coverWords(days: number): string {
 
 /** Why lists are read less often than by their defaults, as a sentence without its full stop. */
 export function stretchWords({ lists, hours }: Stretch): string {
-  const names =
-    lists.length === 1 && lists[0] === 'tags' ? 'Tags' : lists.length === 1 ? 'Users' : 'Users and tags';
-  return (
-    `${names} are read ${hours === 24 ? 'once a day' : `every ${hours} hours`}: every 6 hours would take ` +
-    'more than a twentieth of the budget'
-  );
+  const how = hours === 24 ? 'once a day' : `every ${hours} hours`;
+  const names = lists.join(' and ');
+  return `To read ${names} every 6 hours would take too much of the budget: they are read ${how}`;
 }
 
 function ageInWords({ list, worstAgeMs }: KindLoad): string {

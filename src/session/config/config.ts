@@ -98,7 +98,7 @@ export function readConfig(
     // Not `env`: a name like HOST is not a slip of HOME.
     stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),
     budget: readBudget(read, faults),
-    ...readSchedules(read, env),
+    ...readSchedules(read),
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
     ...readReport(read, faults),
@@ -132,10 +132,7 @@ function observed(environment: Environment): { env: Environment; known: Set<stri
   return { env, known };
 }
 
-function readSchedules(
-  read: Read,
-  env: Environment,
-): Pick<Config, 'schedules' | 'stretchable' | 'readPages'> {
+function readSchedules(read: Read): Pick<Config, 'schedules' | 'stretchable' | 'readPages'> {
   const readsPages = read('READ_PAGES', true, 'auto or off', (text) => ({ auto: true, off: false })[text]);
   const usual = readsPages ? CONVERSATIONS_DAILY : '*/15 * * * *';
   const schedules = {
@@ -146,8 +143,8 @@ function readSchedules(
   };
   return {
     schedules,
-    stretchable: (['users', 'tags'] as const).filter(
-      (list) => (env[`SCHEDULE_${list.toUpperCase()}`] ?? '').trim() === '',
+    stretchable: (['users', 'tags'] as const).filter((list) =>
+      read(`SCHEDULE_${list.toUpperCase()}`, true, 'a schedule', () => false),
     ),
     readPages: readsPages ? { stretches: schedules.conversations === CONVERSATIONS_DAILY } : null,
   };

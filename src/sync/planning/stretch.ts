@@ -8,7 +8,7 @@ import { type Cron, cronsOf } from './cron.ts';
 export interface ScheduleSettings {
   readonly schedules: Readonly<Record<ListName, string>>;
   readonly timezone: string;
-  /** The kinds of list whose schedule is the default of users or tags, so that it may be stretched. */
+  /** Users and tags, as far as their schedules are not set: only those may be stretched. */
   readonly stretchable: readonly ListName[];
 }
 
@@ -90,12 +90,13 @@ function stretchedIn(
   followed: readonly Followed[],
   { schedules, stretchable }: Pick<ScheduleSettings, 'schedules' | 'stretchable'>,
 ): (Followed & { readonly hours: number })[] {
-  return followed
-    .filter(({ list, expression }) => stretchable.includes(list) && expression !== schedules[list])
-    .flatMap(({ list, expression }) => {
-      const step = STEPS.find(({ field }) => withHours(schedules[list], field) === expression);
-      return step === undefined ? [] : [{ list, expression, hours: step.hours }];
-    });
+  return stretchable.flatMap((list) => {
+    const expression = followed.find((one) => one.list === list)?.expression ?? schedules[list];
+    const step = STEPS.find(({ field }) => withHours(schedules[list], field) === expression);
+    return step === undefined || expression === schedules[list]
+      ? []
+      : [{ list, expression, hours: step.hours }];
+  });
 }
 
 /** The schedule with another field for its hours. */

@@ -61,7 +61,7 @@ describe('the packed package', () => {
     writeFileSync(join(home, 'package.json'), '{ "name": "user", "private": true, "type": "module" }\n');
     await run('npm', ['pack', '--pack-destination', folder], { cwd: root });
     tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
-    // What npm has fetched before is as good as what it could fetch now.
+    // A package that npm has fetched before is not fetched again.
     await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], { cwd: home });
     demo = (await program('demo')).stdout;
     const lock = readFileSync(join(home, 'node_modules/.package-lock.json'), 'utf8');

@@ -235,7 +235,7 @@ test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely 
 test('a page tells how many changes each of its rows shows', async () => {
   const mirror = await pageMirror({}, [12]);
   const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
-  const [once, often, anew] = conversations.order as [string, string, string];
+  const [once, often, assigned] = conversations.order as [string, string, string];
   const { world } = mirror.sandbox;
   world.setStatus(inboxId, once, world.conversation(inboxId, once).status === 'open' ? 'closed' : 'open');
   const { status, tag_ids: tags } = world.conversation(inboxId, often);
@@ -244,7 +244,7 @@ test('a page tells how many changes each of its rows shows', async () => {
   const tag = world.inbox(inboxId).tags.order[0]!;
   if (tags.includes(tag)) world.untag(inboxId, often, tag);
   else world.tag(inboxId, often, tag);
-  world.assign(inboxId, anew, otherUser(mirror, inboxId, anew));
+  world.assign(inboxId, assigned, otherUser(mirror, inboxId, assigned));
 
   mirror.clock.advance(MINUTE);
   const { page } = await mirror.readPage((await mirror.bookmarks())[0]!);
@@ -253,7 +253,7 @@ test('a page tells how many changes each of its rows shows', async () => {
     new Map([
       [once, 1],
       [often, 3],
-      [anew, 1],
+      [assigned, 1],
     ]),
   );
 });

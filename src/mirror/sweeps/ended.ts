@@ -20,6 +20,6 @@ export async function refuseEnded(tx: Sql, sweep: ListKey & { readonly id: numbe
   const why = ended.deleted_at === null ? 'a later sweep replaced it' : 'its inbox is gone';
   throw new MirrorError(
     'INBOX_GONE',
-    `The sweep of the ${describeList(sweep)} has ended: ${why}. What its last answer shows is not written.`,
+    `The sweep of the ${describeList(sweep)} has ended: ${why}. Its last answer is not written.`,
   );
 }

@@ -13,6 +13,9 @@ export type Reply =
   | { readonly isHeld: true }
   | { readonly failure: unknown; readonly code: ErrorCode | null };
 
+/** The thread's first message, before any reply: the native code of SQLite's driver is loaded. */
+export type Loaded = 'loaded';
+
 /** A reader in another thread. It receives one message at a time. */
 export interface Channel {
   readonly send: (message: Message) => void;

@@ -1,8 +1,8 @@
-import { getCompileCacheDir } from 'node:module';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { compileCache } from './compile-cache.ts';
 import type { ReadOnlyMirror } from '../result.ts';
-import { mirrorThrough, type Reply } from './requests.ts';
+import { type Loaded, mirrorThrough, type Reply } from './requests.ts';
 import { checkReadable } from './readable.ts';
 
 /** `close` waits at most 200 ms for the thread to end. */
@@ -27,24 +27,28 @@ export function openSqliteInThread(
 ): ReadOnlyMirror {
   checkReadable(path);
   const extension = extname(import.meta.filename);
-  const compiled = getCompileCacheDir();
   const thread = new Worker(new URL(`worker${extension}`, import.meta.url), {
     workerData: { path, mostCharacters } satisfies ThreadData,
-    // A thread does not inherit the compile cache. Without it, the thread starts much later.
-    env: compiled === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: compiled },
+    // Without the compile cache, the thread starts much later.
+    env: { ...process.env, ...compileCache() },
     // The thread passes its rows on and keeps none.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
   const ended = new Promise<void>((resolve) => void thread.once('exit', resolve));
+  // Node.js aborts the whole process if a thread is ended while it loads native code.
+  const loaded = new Promise<void>((resolve) => void thread.once('message', () => resolve()));
   process.once('exit', endProcess);
   void ended.then(() => process.off('exit', endProcess));
   return mirrorThrough(
     {
       send: (message) => thread.postMessage(message),
-      onReply: (listener) => void thread.on('message', (reply) => listener(reply as Reply)),
+      onReply: (listener) =>
+        void thread.on('message', (message: Loaded | Reply) => {
+          if (message !== 'loaded') listener(message);
+        }),
       onFailure: (listener) => void thread.once('error', listener),
       async close() {
-        void thread.terminate();
+        void Promise.race([loaded, ended]).then(() => thread.terminate());
         const patience = new AbortController();
         await Promise.race([ended, pause(GRACE_MS, patience.signal)]);
         patience.abort();

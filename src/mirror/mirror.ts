@@ -27,7 +27,7 @@ import { Feed } from './history/feed.ts';
 import { Names } from './items/names.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
 import { SuspectReader, Suspects } from './items/suspects.ts';
-import type { ItemCounts } from './items/upsert.ts';
+import type { AppliedItems } from './items/upsert.ts';
 import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
 import { Orders } from './passes/orders.ts';
 import { Passes } from './passes/passes.ts';
@@ -170,7 +170,7 @@ export interface Writer extends Mirror {
    * Applies a page whole or not at all.
    * @returns the sweep after the page, and how many rows were new or changed
    */
-  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: ItemCounts }>;
+  applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: AppliedItems }>;
   /** Replaces the intervals of these conversations by those that `changes` define. */
   repairIntervals(wrong: readonly WrongIntervals[]): Promise<void>;
   /** Records that this access leads to the mirror's account. */

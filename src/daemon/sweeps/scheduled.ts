@@ -14,6 +14,7 @@ import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns } from './cooldowns.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
+import { WantedLists } from './wanted.ts';
 
 export interface ScheduledSweepsDeps {
   readonly client: Client;
@@ -54,6 +55,7 @@ export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
   readonly #cooldowns = new Cooldowns();
+  readonly #wanted = new WantedLists();
   readonly #pages: PageReads | null;
   #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
@@ -97,6 +99,17 @@ export class ScheduledSweeps {
     this.#pages?.reload();
   }
 
+  /** Conversations name items that a list has not shown: it is read soon. */
+  want(key: ListKey, ids: readonly string[]): void {
+    const { clock, log } = this.#deps;
+    if (!this.#wanted.add(key, ids, clock.now())) return;
+    log.debug(
+      { list: listId(key), items: ids.length },
+      'conversations name items that are not known; reading their list',
+    );
+    this.#planAt = 0;
+  }
+
   /** An order has ended: it may have read lists that wait for a place. */
   orderEnded(): void {
     this.#queue = [];
@@ -132,6 +145,7 @@ export class ScheduledSweeps {
       budget,
       readsPages: this.#pages !== null,
       isBusy: (key) => this.#isTaken(key),
+      wantedSince: (key) => this.#wanted.since(key),
       now: clock.now(),
     });
     const now = clock.monotonic();

@@ -5,7 +5,7 @@ import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
 import { foundById } from '../items/sightings.ts';
 import type { Suspect } from '../items/suspects.ts';
-import { type AppliedItems, applyItems, type ItemCounts } from '../items/upsert.ts';
+import { type AppliedItems, applyItems } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './bookmark.ts';
@@ -29,7 +29,7 @@ export interface PageSuspect extends Suspect {
 export interface AppliedPage {
   /** The round, with the time of this reading as its start: witnesses are compared with the page. */
   readonly round: Sweep;
-  readonly applied: ItemCounts;
+  readonly applied: AppliedItems;
   /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
   readonly suspects: readonly PageSuspect[];
   /**

@@ -5,7 +5,7 @@ import type { FencedDatabase } from '../lease.ts';
 import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { itemSql, type KnownRow } from './statements.ts';
-import { applyItems, type ItemCounts } from './upsert.ts';
+import { type AppliedItems, applyItems } from './upsert.ts';
 
 /** A checked page of a list. */
 export interface PageToApply {
@@ -23,14 +23,14 @@ export interface PageToApply {
 /**
  * Applies a page in one transaction: rows, tags, changes, rejects, the page's ids and the sweep's next
  * token. A crash leaves all of it or nothing.
- * @returns the sweep after the page, and how many rows were new or different
+ * @returns the sweep after the page, and what became of its rows
  */
 export async function applyPage(
   { database, write }: FencedDatabase,
   sweep: Sweep,
   page: PageToApply,
   now: number,
-): Promise<{ sweep: Sweep; applied: ItemCounts }> {
+): Promise<{ sweep: Sweep; applied: AppliedItems }> {
   const pageNo = sweep.pages + 1;
   const observedAt = iso(now);
   const applied = await write(async (tx) => {

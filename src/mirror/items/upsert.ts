@@ -10,6 +10,7 @@ import { lastSightings, sightingsBeforeLoss } from './sightings.ts';
 import { type ItemSql, itemSql, type KnownRow } from './statements.ts';
 import { readTags, writeTags } from './tags.ts';
 import { restoreCovered } from './tombstones.ts';
+import { findUnknown, type UnknownIds } from './unknown.ts';
 
 /** How many of the given items were new, and how many differed from their stored rows. */
 export interface ItemCounts {
@@ -21,6 +22,8 @@ export interface ItemCounts {
 export interface AppliedItems extends ItemCounts {
   /** How many changes each of them shows, by id ({@link changesIn}); empty for a baseline. */
   readonly changes: ReadonlyMap<string, number>;
+  /** The users and tags that they name and that no list has shown; empty for a baseline. */
+  readonly unknown: UnknownIds;
 }
 
 /** The sweep and the page that items come from. */
@@ -56,7 +59,7 @@ export async function applyItems(
     return row?.missing_since !== null && row?.deleted_at === null;
   });
   if (reappeared.length > 0) await tx.execute(sql.clear, context.inboxId, JSON.stringify(reappeared));
-  if (written.length === 0) return { inserted: 0, changed: 0, changes: new Map() };
+  if (written.length === 0) return { inserted: 0, changed: 0, changes: new Map(), unknown: new Map() };
 
   const before = await readKnown(tx, dialect, sql, context, written, knownRows);
   const seen = written.map((item) => ({ item, known: before.get(item.id) }));
@@ -72,7 +75,11 @@ export async function applyItems(
   if (context.list === 'inboxes')
     for (const { id } of written)
       if (before.get(id)?.deleted) await beginInbox(tx, dialect, id, context.observedAt);
-  return { inserted: written.length - before.size, changed: before.size, changes };
+  const unknown: UnknownIds =
+    context.list === 'conversations' && !context.baseline
+      ? await findUnknown(tx, dialect, context.inboxId, written)
+      : new Map();
+  return { inserted: written.length - before.size, changed: before.size, changes, unknown };
 }
 
 /** Reads the full rows that are about to be overwritten, by id. */

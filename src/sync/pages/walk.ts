@@ -4,6 +4,7 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
+import { sayUnknown } from '../events.ts';
 import { EndGuard } from './endless.ts';
 
 /** A walk restarts at its first page at most twice after a refused token. */
@@ -50,6 +51,7 @@ export async function walk(
     tally.inserted += inserted;
     tally.changed += changed;
     onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
+    sayUnknown(deps, sweep, result.applied);
     refuseUnreadable(sweep, page);
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;
     onEvent({

@@ -26,6 +26,8 @@ export interface AgendaOptions {
   readonly readsPages: boolean;
   /** True for a list that is being read. */
   readonly isBusy: (key: ListKey) => boolean;
+  /** When a conversation named an item that the list had not shown; null if none has. By default null. */
+  readonly wantedSince?: (key: ListKey) => Date | null;
   readonly now: number;
 }
 
@@ -52,7 +54,7 @@ export interface DueList {
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  { budget, readsPages, isBusy, now }: AgendaOptions,
+  { budget, readsPages, isBusy, wantedSince, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
@@ -63,7 +65,7 @@ export async function readAgenda(
     const slot = dueSince.get(key.list) ?? null;
     const since =
       readings === null || key.list !== 'conversations'
-        ? slot
+        ? later(slot, wantedSince?.(key) ?? null)
         : sinceByPages(key, latest, { slot, readings, now });
     const failed = await mirror.sweeps.failedWalks(key, latest);
     const rest = restsUntil(key, latest, failed, { budget, readsPages });
@@ -83,6 +85,10 @@ export async function readAgenda(
     small: isSmall(candidate, budget),
     worn: candidate.turns > 0,
   }));
+}
+
+function later(one: Date | null, other: Date | null): Date | null {
+  return one !== null && (other === null || one >= other) ? one : other;
 }
 
 /** Requests that the walks of a list have cost since it was last complete. */

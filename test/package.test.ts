@@ -44,7 +44,9 @@ function runtimes(): { name: string; node: string; runs: boolean }[] {
 function writtenAt(pick: 'newest' | 'oldest', names: readonly string[]): number {
   const times = names.flatMap((name) => {
     const path = join(root, name);
-    const inside = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [];
+    const inside = statSync(path).isDirectory()
+      ? readdirSync(path, { recursive: true, encoding: 'utf8' })
+      : [];
     return [path, ...inside.map((one) => join(path, one))].map((one) => statSync(one).mtimeMs);
   });
   return pick === 'newest' ? Math.max(...times) : Math.min(...times);
@@ -108,6 +110,8 @@ describe('the packed package', () => {
       readFileSync(join(home, 'node_modules/inbox-mirror/package.json'), 'utf8'),
     ) as { scripts: Record<string, string> };
     expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare)$/.test(name))).toEqual([]);
+    // A build that is still true is packed as it is. `npm publish` makes it again.
+    expect(scripts['prepack']).toBe('npm run build');
     expect(Object.entries(installed).filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
   });
 

@@ -1,10 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { mirrorFile, newProgram, type TestProgram, testProgram } from '../../support/program.ts';
@@ -174,14 +173,20 @@ test('a consumer that is killed and resumes after its last id gets each change e
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
   };
-  const writing = (async () => {
-    for (let pass = 0; pass < 6; pass += 1) {
-      program.sandbox.applyEvents(60);
-      await promisify(execFile)(process.execPath, [BIN, 'sync'], { cwd: program.folder, env });
-    }
-  })();
-  for (const stop of [5, 17, 60, 61, 120]) await consume((ids) => ids.length >= stop);
-  await writing;
+  const write = async (): Promise<void> => {
+    program.sandbox.applyEvents(60);
+    expect((await program.run('sync')).exitCode).toBe(0);
+  };
+  await write();
+  for (const stop of [5, 17, 60, 61, 120]) {
+    let writing: Promise<void> | null = null;
+    // A pass writes while the consumer reads.
+    await consume((ids) => {
+      writing ??= write();
+      return ids.length >= stop;
+    });
+    await writing;
+  }
   const all = (await linesOf(program)).map(({ id }) => id);
   await consume((ids) => ids.length >= all.length);
   expect(seen).toEqual(all);

@@ -9,6 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { loadEngine, readMigrations } from '../../src/database/migrations/schema-engine.ts';
+import { IN_SOAK } from '../support/histories.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration.ts';
 import { testProgram } from '../support/program.ts';
@@ -255,14 +256,19 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
 
 /** The statement before which the process is killed, and the schema that it leaves. */
 const MOMENTS: readonly (readonly [words: string, left: 'old' | 'new'])[] = [
-  ['ADD COLUMN "outage_since"', 'old'],
-  ['DROP TABLE "sync_requests"', 'old'],
   ['RENAME TO "sync_requests"', 'old'],
   ['UPDATE "changes"', 'old'],
-  ['CREATE INDEX "changes_observed_at_idx"', 'old'],
   ['COMMIT', 'old'],
-  ['CREATE VIEW freshness', 'new'],
   ['CREATE VIEW assignments', 'new'],
+  // More moments of the same transaction, and an earlier view.
+  ...(IN_SOAK
+    ? ([
+        ['ADD COLUMN "outage_since"', 'old'],
+        ['DROP TABLE "sync_requests"', 'old'],
+        ['CREATE INDEX "changes_observed_at_idx"', 'old'],
+        ['CREATE VIEW freshness', 'new'],
+      ] as const)
+    : []),
 ];
 
 /**

@@ -18,7 +18,7 @@ async function house(
   const made = await daemonHouse({
     readPages: true,
     limits: LIMITS,
-    pollMs: 5 * MINUTE,
+    pollMs: 15 * MINUTE,
     schedules: { conversations: '0 3 * * *', inboxes: '0 */3 * * *' },
     sandbox: {
       conversations: [conversations, 80],

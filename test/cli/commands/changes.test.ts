@@ -179,13 +179,13 @@ test('a consumer that is killed and resumes after its last id gets each change e
   };
   await write();
   for (const stop of [5, 17, 60, 61, 120]) {
-    let writing: Promise<void> | null = null;
+    const writing: Promise<void>[] = [];
     // A pass writes while the consumer reads.
     await consume((ids) => {
-      writing ??= write();
+      if (writing.length === 0) writing.push(write());
       return ids.length >= stop;
     });
-    await writing;
+    await Promise.all(writing);
   }
   const all = (await linesOf(program)).map(({ id }) => id);
   await consume((ids) => ids.length >= all.length);

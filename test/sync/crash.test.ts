@@ -10,6 +10,7 @@ import { startChild } from '../support/child.ts';
 import { KEY, mirrorOf, newPlace } from '../support/mirror.ts';
 import { ON_SQLITE, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstIds, firstInbox, removeConversations } from '../support/rows.ts';
+import { rule } from '../support/rule.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -141,7 +142,7 @@ describe('SIGKILL', () => {
     });
   });
 
-  test('while the sweep asks for suspects causes no page to be read again', async () => {
+  rule('while the sweep asks for suspects causes no page to be read again', async () => {
     const { sandbox, url } = await listening({ conversations: [55] });
     const path = await freshMirrorFile();
     await syncHere({ sandbox, url, path });

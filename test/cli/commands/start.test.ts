@@ -264,16 +264,6 @@ test('a daemon whose lease another process takes over stands by and does not tak
   });
 });
 
-test('the daemon keeps running when the reader of its plan closes the pipe', async () => {
-  const program = await testProgram({ inboxes: 1 });
-  const daemon = startDaemon(program);
-  daemon.process.stdout?.destroy();
-  await daemon.said(/conversations of inbox \d+ complete/);
-  daemon.process.kill('SIGTERM');
-  expect(await daemon.ended).toBe(0);
-  expect(read(program, LEASES)).toEqual([]);
-});
-
 test('a bug ends the daemon with exit code 1, is logged with its cause and spares the mirror', async () => {
   const program = await testProgram({ inboxes: 1 });
   // Simulates a bug: a signal handler in the daemon throws, and no code catches the error.
@@ -294,14 +284,17 @@ test('a bug ends the daemon with exit code 1, is logged with its cause and spare
   expect(existsSync(mirrorFile(program))).toBe(true);
 });
 
-test('SIGUSR1 does not open a debugger in the daemon', async () => {
-  const daemon = startDaemon(await testProgram({ inboxes: 1 }));
+test('SIGUSR1 does not open a debugger in the daemon, and a closed pipe of its plan does not end it', async () => {
+  const program = await testProgram({ inboxes: 1 });
+  const daemon = startDaemon(program);
+  daemon.process.stdout?.destroy();
   await daemon.said(/^started/);
   daemon.process.kill('SIGUSR1');
   await daemon.said(/conversations of inbox \d+ complete/);
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
   expect(daemon.errors()).not.toContain('Debugger listening');
+  expect(read(program, LEASES)).toEqual([]);
 });
 
 test('sync beside a daemon places an order, prints the usual report and exits 0', async () => {

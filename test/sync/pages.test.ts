@@ -17,7 +17,7 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
-const HISTORIES = ON_SQLITE ? histories(6, 500) : histories(2, 50);
+const HISTORIES = ON_SQLITE ? histories(6, 500) : histories(1, 50);
 const UNFIT_HISTORIES = ON_SQLITE ? histories(2, 250) : histories(1, 50);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
 

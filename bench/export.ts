@@ -119,7 +119,8 @@ function invent(file: string, rows: number): void {
       'permalink', 'https://mail.example.com/u/0/#inbox/20117/conversation/' || n,
       'assignee', json_object('assignee_type', 'user', 'assignee_id', CAST(310000 + n % 50 AS TEXT)),
       'note', hex(randomblob(50))), hex(randomblob(11)), ${instant}, ${instant}, NULL, NULL FROM numbers`);
-  database.exec(`${numbers} INSERT INTO changes SELECT n, ${instant}, ${instant}, 'conversations',
+  database.exec(`${numbers} INSERT INTO changes (id, observed_at, previously_seen_at, list, inbox_id, item_id, field,
+      old_value, new_value, sweep_id) SELECT n, ${instant}, ${instant}, 'conversations',
     CAST(20000 + n % 20 AS TEXT), CAST(41000000 + n AS TEXT), 'status', 'open', 'closed', 1 FROM numbers`);
   database.close();
 }

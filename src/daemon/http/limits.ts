@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { clientOf } from './client-address.ts';
@@ -54,6 +54,27 @@ export function limitConnections(server: Server): void {
     const client = clientOf(socket.remoteAddress);
     mark(socket, client, false);
     response.once('close', () => mark(socket, client, true));
+  });
+}
+
+/**
+ * Closes the answers of a connection that has closed. Node.js 22 closes only the first of them: the others
+ * wait for it, and each would keep its place among the requests in progress for ever.
+ */
+export function closeAnswers(server: Server): void {
+  const open = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on('connection', (socket: Socket) => {
+    const answers = new Set<ServerResponse>();
+    open.set(socket, answers);
+    socket.once('close', () => {
+      for (const answer of answers)
+        if (answer.socket === null && !answer.destroyed) answer.destroy().emit('close');
+    });
+  });
+  server.on('request', ({ socket }, answer) => {
+    const answers = open.get(socket);
+    answers?.add(answer);
+    answer.once('close', () => answers?.delete(answer));
   });
 }
 

@@ -11,7 +11,7 @@ import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
-import { limitConnections, limitRequests } from './limits.ts';
+import { closeAnswers, limitConnections, limitRequests } from './limits.ts';
 import { EVERY_ANSWER, HEADERS_MS, JSON_TYPE, MALFORMED } from './malformed.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
@@ -94,6 +94,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, token, clock, log } = options;
   const server = fastify({ forceCloseConnections: true, ...TIME_OUTS, ...MALFORMED });
   limitConnections(server.server);
+  closeAnswers(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   limitRequests(server);
   showFaults(server, options.version);

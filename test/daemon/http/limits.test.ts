@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
+import { closeAnswers, limitRequests } from '../../../src/daemon/http/limits.ts';
 import { oneAtATime } from '../../../src/daemon/http/one-at-a-time.ts';
 import { type Answered, type Served, served } from './served.ts';
 
@@ -97,6 +100,37 @@ test('with 80 requests in progress any further one gets 503, and /healthz 200', 
   release();
   const settled = await Promise.all(answers);
   expect([counted(settled, 200), counted(settled, 503)]).toEqual([80, 5]);
+});
+
+/** Lets no answer close that waits for another one of its connection, as Node.js 22 does. */
+function asNode22(server: Server): void {
+  server.on('request', (_request, answer) => {
+    if (answer.socket === null) answer.destroy = () => answer;
+  });
+}
+
+test('requests that a client sends at once and leaves give their places back', async () => {
+  const server = fastify({ forceCloseConnections: true });
+  onTestFinished(() => server.close());
+  asNode22(server.server);
+  closeAnswers(server.server);
+  limitRequests(server);
+  let arrived = 0;
+  server.get('/', () => ((arrived += 1), new Promise(() => undefined)));
+  const { port, hostname } = new URL(await server.listen({ port: 0, host: '127.0.0.1' }));
+  const opened = once(server.server, 'connection') as Promise<[Socket]>;
+  const crowded = (): Socket =>
+    connect(Number(port), hostname, function (this: Socket) {
+      this.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(40));
+    });
+  const leaver = crowded();
+  await expect.poll(() => arrived).toBe(40);
+  leaver.destroy();
+  const [left] = await opened;
+  await once(left, 'close');
+  const next = crowded();
+  onTestFinished(() => void next.destroy());
+  await expect.poll(() => arrived).toBe(80);
 });
 
 test('/changes reads the database for one request at a time, and not for a client that has left', async () => {

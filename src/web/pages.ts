@@ -133,6 +133,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
       if (path === '/' && !wantsPage(request))
         return await reply.type('text/plain; charset=utf-8').send(index);
       page ??= load();
+      const left = whenClosed(reply);
       const visit: Visit = {
         desk,
         status,
@@ -141,16 +142,25 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         params: request.params as Record<string, string>,
         token: tokens.field(request),
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
-        ask: (sql, mostRows) => questions.ask(sql, mostRows, whenClosed(reply)),
+        ask: (sql, mostRows) => questions.ask(sql, mostRows, left),
       };
-      // No text of the mirror has a NUL, and PostgreSQL refuses one as a value.
-      const content = request.url.includes('%00') ? null : await (await page)(visit);
+      const content = await contentOf(await page, visit, request).catch((error: unknown) => {
+        if (left.aborted && error === left.reason) return undefined;
+        throw error;
+      });
+      // The person has left: no answer is awaited.
+      if (content === undefined) return reply.hijack();
       if (content !== null) return await sendPage(request, reply, pageOf(content, frame));
       const sentence =
         'The mirror has nothing under this address. It may have been deleted long ago, or mistyped.';
       return await sendPage(request, reply.code(404), faultPage('Not found', sentence, frame));
     });
   }
+}
+
+/** No text of the mirror has a NUL, and PostgreSQL refuses one as a value. */
+async function contentOf(page: Page, visit: Visit, { url }: FastifyRequest): Promise<PageContent | null> {
+  return url.includes('%00') ? null : await page(visit);
 }
 
 /** Sends people without the token to the form, and refuses what another site's page asks for. */

@@ -99,21 +99,24 @@ test('a question stops when the person leaves', async () => {
   await expect(answer).rejects.toThrow('the person has left');
 });
 
-test('a download that the person breaks off is no error of the daemon', async () => {
-  const { url, logged, ask } = await served();
-  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
-  const left = new AbortController();
-  const path = `/ask.csv?${String(new URLSearchParams({ sql: endless }))}`;
-  const asking = [1, 2].map(async () => {
-    await expect(fetch(url + path, { signal: left.signal })).rejects.toThrow(/aborted/);
-  });
-  const other = async (): Promise<string> => words(await asked(ask, 'SELECT 1 AS one'));
-  await expect.poll(other, { timeout: 20_000 }).toContain('2 questions are being answered now.');
-  left.abort();
-  await Promise.all(asking);
-  await expect.poll(other, { timeout: 20_000 }).toContain('one 1');
-  expect(logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40)).toEqual([]);
-});
+test.each(['/ask', '/ask.csv'])(
+  '%s, which the person breaks off, is no error of the daemon',
+  async (page) => {
+    const { url, logged, ask } = await served();
+    const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;
+    const left = new AbortController();
+    const path = `${page}?${String(new URLSearchParams({ sql: endless }))}`;
+    const asking = [1, 2].map(async () => {
+      await expect(fetch(url + path, { signal: left.signal })).rejects.toThrow(/aborted/);
+    });
+    const other = async (): Promise<string> => words(await asked(ask, 'SELECT 1 AS one'));
+    await expect.poll(other, { timeout: 20_000 }).toContain('2 questions are being answered now.');
+    left.abort();
+    await Promise.all(asking);
+    await expect.poll(other, { timeout: 20_000 }).toContain('one 1');
+    expect(logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40)).toEqual([]);
+  },
+);
 
 test('no question changes how the next one is answered', async () => {
   const { ask, sync } = await served();

@@ -58,6 +58,8 @@ export async function ensureViews(database: Database): Promise<void> {
  */
 export async function dropViews(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
+    // SQLite waits for another program only at a transaction's first statement, and only if it writes.
+    await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
     await drop(tx, (await readCreated(tx))?.names ?? []);
     await tx.execute(`DELETE FROM settings WHERE name = $1`, SETTING);
   });

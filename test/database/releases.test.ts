@@ -200,6 +200,21 @@ test.runIf(ON_SQLITE)('a mirror whose instants end in `Z` keeps each of them, in
   expect([before.endings, after.endings]).toEqual([OLD_ENDINGS, NEW_ENDINGS]);
 });
 
+test.runIf(ON_SQLITE)('three programs that open an older mirror at once all find it migrated', async () => {
+  const names = readdirSync(FOLDER).filter((name) => /^\d/.test(name));
+  const path = await earlierRelease(names.sort().slice(0, -1));
+  const child = join(import.meta.dirname, '../support/child-sync.ts');
+  const opened = [1, 2, 3].map(async () => {
+    const args = [child, 'open-only', urlOf(path)];
+    return (await once(spawn(process.execPath, args, { stdio: 'ignore' }), 'close')) as unknown[];
+  });
+  expect(await Promise.all(opened)).toEqual([
+    [0, null],
+    [0, null],
+    [0, null],
+  ]);
+});
+
 describe.runIf(ON_SQLITE)("the first release's database", () => {
   test('keeps every value and instant of every table, gets the views, and accepts the next sync', async () => {
     const path = await earlierRelease();

@@ -1,6 +1,8 @@
+import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { listenAndCut } from '../support/cutting-proxy.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
@@ -192,6 +194,24 @@ test('a server restart stops a sync with a message, and the same process can syn
   expect((await mirror.sync()).stopped).toBeNull();
   await expectEqualToService(mirror);
   expect(await count(mirror.database, 'requests')).toBeGreaterThanOrEqual(mirror.sandbox.arrivals.length);
+});
+
+test.each([
+  [`pg_terminate_backend(pid)`, 'has closed the connection'],
+  [`pg_cancel_backend(pid)`, 'has stopped the statement'],
+])('a read by the typed client that %s ends fails with a message: it %s', async (ends, sentence) => {
+  const url = await freshMirrorFile();
+  const database = await temporaryDatabase(url);
+  const other = new Client(url);
+  await other.connect();
+  onTestFinished(() => other.end());
+  await other.query('BEGIN; LOCK TABLE sync_requests');
+  const reading = failureOf(openMirror(database).orders.read(1));
+  const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  // The typed client is loaded first.
+  const ended = (): Promise<unknown[]> => database.query(`SELECT ${ends} ${waiting}`);
+  await expect.poll(ended, { timeout: 20_000 }).toHaveLength(1);
+  expect(await reading).toEqual({ code: 'DATABASE', message: expect.stringContaining(sentence) });
 });
 
 test('a reader in an open transaction neither blocks a sync nor sees half of it', async () => {

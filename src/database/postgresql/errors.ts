@@ -97,13 +97,14 @@ interface AdapterCause {
 /**
  * A known database failure as a `DATABASE` error with a message for the user; every other error unchanged.
  */
-export function asPostgresError(error: unknown, name: string): unknown {
-  if (error instanceof MirrorError || !(error instanceof Error)) return error;
+export function asPostgresError(thrown: unknown, name: string): unknown {
+  if (thrown instanceof MirrorError || !(thrown instanceof Error)) return thrown;
+  const error = adapterError(thrown) ?? thrown;
   const cause = (error.cause ?? {}) as AdapterCause;
   const code = cause.originalCode ?? codeOf(error) ?? '';
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
-  if (known === undefined) return error;
+  if (known === undefined) return thrown;
   // A message that only repeats the kind adds nothing. The schema engine's messages continue with its source
   // lines.
   const message = cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code);
@@ -111,6 +112,12 @@ export function asPostgresError(error: unknown, name: string): unknown {
   const detail = firstLine === '' ? '' : ` (${firstLine})`;
   return new MirrorError('DATABASE', `The database ${name} ${known[1]}${detail}.`, {
     isDamage: DAMAGE.test(text),
-    cause: error,
+    cause: thrown,
   });
+}
+
+/** The adapter's error inside an error of the typed client; null if it is another error. */
+function adapterError(thrown: Error & { readonly meta?: unknown }): Error | null {
+  const { driverAdapterError } = (thrown.meta ?? {}) as { driverAdapterError?: unknown };
+  return driverAdapterError instanceof Error ? driverAdapterError : null;
 }

@@ -118,6 +118,20 @@ test.each(['/ask', '/ask.csv'])(
   },
 );
 
+test('a question whose process cannot start fails, and later ones are answered', async () => {
+  const { mirror } = await served();
+  const questions = openQuestions(`file:${mirror.database.name}`);
+  onTestFinished(() => questions.close());
+  const one = (): ReturnType<typeof questions.ask> =>
+    questions.ask('SELECT 1 AS one', 1, new AbortController().signal);
+  const { execPath } = process;
+  onTestFinished(() => void (process.execPath = execPath));
+  process.execPath = '/nowhere/node';
+  for (let tries = 0; tries < 3; tries += 1) await expect(one()).rejects.toThrow('The reader did not start.');
+  process.execPath = execPath;
+  expect((await one()).rows).toEqual([[1]]);
+});
+
 test('no question changes how the next one is answered', async () => {
   const { ask, sync } = await served();
   await sync();

@@ -30,10 +30,12 @@ export type Part =
  * Starts a process that reads a SQLite file. A thread inside SQLite cannot be stopped; a process can. It
  * inherits no variable with a secret.
  * @param cut its signal kills the process; it is aborted if the process ends by itself
- * @throws MirrorError `USAGE` if there is no mirror, or this account may not read it
+ * @throws MirrorError `USAGE` if there is no mirror, or this account may not read it, `DATABASE` if the
+ *   process cannot start
  */
 export async function openInChild(path: string, cut: AbortController): Promise<BoundedConnection> {
   checkReadable(path);
+  cut.signal.throwIfAborted();
   const { PATH } = process.env;
   const child = fork(new URL(`reader-process${extname(import.meta.filename)}`, import.meta.url), [path], {
     serialization: 'advanced',
@@ -43,12 +45,18 @@ export async function openInChild(path: string, cut: AbortController): Promise<B
     // Without the compile cache, the child takes half as long again to start.
     env: { PATH, ...compileCache() },
   });
-  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
+  // A process that cannot start has no exit.
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve()).once('error', () => resolve());
+  });
   void ended.then(() => cut.abort(tooMuchMemory()));
   child.on('error', (cause) =>
     cut.abort(new MirrorError('DATABASE', 'The reader did not start.', { cause })),
   );
   cut.signal.addEventListener('abort', () => void child.kill('SIGKILL'));
+  // Without a file descriptor left there is no process, and no channel to it.
+  const started = new Promise<void>((resolve) => void child.once('spawn', resolve));
+  await unlessAborted(started, cut.signal);
   let onPart: ((part: Part) => void) | undefined;
   child.on('message', (part: Part) => onPart?.(part));
   return {

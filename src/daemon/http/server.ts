@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { type Clock, SECOND } from '../../core/clock.ts';
 import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
@@ -92,7 +93,9 @@ export interface Endpoints {
  */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, token, clock, log } = options;
-  const server = fastify({ forceCloseConnections: true, ...TIME_OUTS, ...MALFORMED });
+  // An id may fill the whole path: no path is refused for its length alone.
+  const routerOptions = { maxParamLength: maxHeaderSize };
+  const server = fastify({ forceCloseConnections: true, routerOptions, ...TIME_OUTS, ...MALFORMED });
   limitConnections(server.server);
   closeAnswers(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);

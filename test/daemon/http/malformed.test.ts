@@ -54,3 +54,12 @@ test('a client that resets its connection does not disturb the next one', async 
   socket.resetAndDestroy();
   expect((await ask('/healthz')).status).toBe(200);
 });
+
+test('a page of an id of 5,000 characters is looked for, and not found', async () => {
+  const { ask } = await served();
+  const { status, body } = await ask(`/inboxes/${'x'.repeat(5000)}`, { headers: { accept: 'text/html' } });
+  expect([status, body]).toEqual([
+    404,
+    expect.stringContaining('The mirror has nothing under this address.'),
+  ]);
+});

@@ -1,5 +1,5 @@
 import { plural, thousands } from '../../src/core/humanize.ts';
-import { COLUMNS, percent, PLANNER, type Report } from './report.ts';
+import { byAccount, COLUMNS, percent, PLANNER, type Report } from './report.ts';
 import { markdown, show } from '../figures.ts';
 
 /** The aims of an account in minutes; null: no aim. */
@@ -12,13 +12,17 @@ const AIMS: Readonly<Record<string, { mean: number; median: number | null; p95: 
 /** The mean delay may be this many times the bound. */
 const TIMES_BOUND = 1.3;
 
-/** `docs/freshness.md`: the results, and how they are measured. */
+/**
+ * `docs/freshness.md`: the results, and how they are measured.
+ * @param reports the later ones of an account add a line for their seeds
+ */
 export function documentOf(reports: readonly Report[]): string {
+  const accounts = byAccount(reports);
   return [
     HEAD,
-    ...reports.map(sectionOf),
+    ...accounts.map((ofOne) => sectionOf(ofOne[0]) + seedsOf(ofOne)),
     '## The accounts\n',
-    factsTable(reports),
+    factsTable(accounts.map(([first]) => first)),
     ACCOUNTS_TEXT,
     POLICIES_TEXT,
     BOUND_TEXT,
@@ -43,6 +47,20 @@ function sectionOf(report: Report): string {
     ]),
     '',
     aimsOf(report),
+  ].join('\n');
+}
+
+/** The planner's delays with other seeds, in a table; empty if there is one report. */
+function seedsOf(reports: readonly Report[]): string {
+  if (reports.length === 1) return '';
+  const rows = reports.map(({ seeds, bound, results }) => {
+    const { mean, median, p95 } = results.find(({ policy }) => policy === PLANNER)!;
+    return [seeds.join(', '), ...[bound, mean, median, p95, mean / bound].map(show)];
+  });
+  return [
+    '\nThe planner with other seeds, which are other accounts of this size:\n',
+    markdown([['seed', 'D\\*', 'mean', 'median', '95 %', 'mean / D\\*'], ...rows]),
+    '',
   ].join('\n');
 }
 
@@ -147,12 +165,13 @@ that they share one request a second. *Pages with known rates* shows what an ind
 `;
 
 function commandsOf(reports: readonly Report[]): string {
+  const fileOf = ({ account, seeds }: Report): string => `${account.name}-${seeds.join('-')}.json`;
   const lines = reports.map(
-    ({ account, seeds, warm, days }) =>
-      `    npm run bench:freshness -- --accounts ${account.name} --seeds ${seeds.join(',')}` +
-      ` --warm ${warm} --days ${days} --json > ${account.name}.json`,
+    (report) =>
+      `    npm run bench:freshness -- --accounts ${report.account.name} --seeds ${report.seeds.join(',')}` +
+      ` --warm ${report.warm} --days ${report.days} --json > ${fileOf(report)}`,
   );
-  const files = reports.map(({ account }) => `${account.name}.json`).join(',');
+  const files = reports.map(fileOf).join(',');
   const last = `    npm run bench:freshness -- --from ${files} --write`;
   return [
     '## The commands\n',

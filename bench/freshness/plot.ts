@@ -1,5 +1,5 @@
 import { thousands } from '../../src/core/humanize.ts';
-import { PLANNER, type Report, type Result } from './report.ts';
+import { byAccount, PLANNER, type Report, type Result } from './report.ts';
 import { show } from '../figures.ts';
 
 /** All lengths are pixels. */
@@ -50,7 +50,7 @@ const STYLE = `
 /** `docs/freshness.svg`: median, mean and 95th percentile of each policy, one panel for each account. */
 export function plotOf(reports: readonly Report[]): string {
   let y = TOP;
-  const panels = reports.map((report) => {
+  const panels = byAccount(reports).map(([report]) => {
     const panel = panelOf(report, y);
     y += heightOf(report);
     return panel;

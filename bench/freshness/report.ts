@@ -41,6 +41,12 @@ export interface Report {
   readonly results: readonly Result[];
 }
 
+/** The reports of each account; the later ones have other seeds than the first. */
+export function byAccount(reports: readonly Report[]): readonly (readonly [Report, ...Report[]])[] {
+  const groups = Map.groupBy(reports, ({ account }) => account.name);
+  return [...groups.values()] as [Report, ...Report[]][];
+}
+
 /** Sums up what a policy reached with several seeds. */
 export function resultOf(policy: string, outcomes: readonly Outcome[]): Result {
   const delays = outcomes.flatMap((outcome) => outcome.delays);

@@ -8,7 +8,7 @@ import { defineConfig } from 'vitest/config';
  * few statements.
  */
 const CONTRACT = [
-  'test/mirror/{activity,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
+  'test/mirror/{activity,counted-days,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{long-tokens,prisma-dates,releases,schema}.test.ts',
   'test/sync/{crash,flaws,gone-inbox,history,pages,trust}.test.ts',

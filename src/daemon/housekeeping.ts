@@ -8,11 +8,11 @@ const FIRST_AFTER_MS = MINUTE;
 const EVERY_MS = DAY;
 
 /**
- * Deletes rows that are no longer needed, and adds the coming days for the views: a minute after the start,
- * then once a day until the signal. Never rejects.
+ * Deletes rows that are no longer needed, and adds the coming days and the sums of past days for the views: a
+ * minute after the start, then once a day until the signal. Never rejects.
  */
 export async function housekeepDaily(
-  mirror: Pick<Writer, 'housekeep' | 'keepViewSettings'>,
+  mirror: Pick<Writer, 'countDays' | 'housekeep' | 'keepViewSettings'>,
   settings: ViewSettings,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
 ): Promise<void> {
@@ -20,6 +20,7 @@ export async function housekeepDaily(
     try {
       await clock.sleep(wait, signal);
       await mirror.keepViewSettings(settings, clock.now());
+      await mirror.countDays(clock.now());
       const deleted = await mirror.housekeep(clock.now());
       const isIdle = Object.values(deleted).every((rows) => rows === 0);
       log[isIdle ? 'debug' : 'info']({ ...deleted }, 'housekeeping done');

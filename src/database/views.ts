@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import {
   CLOSED,
   CLOSED_WORDS,
-  COLUMNS,
   FINAL_STATUSES,
   type ListName,
   NO_STATUS,
@@ -13,7 +12,7 @@ import {
 import { VIEW_NAMES } from './catalogue.ts';
 import type { Database, Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
-import { catalogueText, readCatalogue, VALUE_KINDS, valueKinds } from './columns.ts';
+import { catalogueText, firstValuesSql, readCatalogue, VALUE_KINDS, valueKinds } from './columns.ts';
 
 /** Two folders up from src/database, and from dist/database. */
 const FOLDER = join(import.meta.dirname, '../../prisma/views');
@@ -154,7 +153,27 @@ export type Scope = (inboxId: string, id: string) => string;
  * comes from `sweeps`, which housekeeping deletes.
  */
 export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope): string {
-  const sql = readSql(dialect, join('intervals', kind)).replaceAll(/^ *--.*\n/gm, '');
+  return definition(dialect, join('intervals', kind), scope);
+}
+
+/** The tables of the stored sums of days: each one's key is `day` and the columns `key`. */
+export const DAY_SUMS = {
+  statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference' },
+  moves: { table: 'day_moves', key: ['inbox_id', 'field', 'old_value', 'new_value'], sum: 'moves' },
+} as const;
+export type DaySumKind = keyof typeof DAY_SUMS;
+export const DAY_SUM_KINDS = Object.keys(DAY_SUMS) as DaySumKind[];
+
+/**
+ * The definition of the stored sums: a query that computes them from the intervals and `changes`, for the
+ * `counted_days` that start from `$1` to `$2`. Its columns are those of the table.
+ */
+export function daySumsSql(dialect: Dialect, kind: DaySumKind): string {
+  return definition(dialect, join('days', kind));
+}
+
+function definition(dialect: Dialect, name: string, scope?: Scope): string {
+  const sql = readSql(dialect, name).replaceAll(/^ *--.*\n/gm, '');
   return expand(sql, dialect, null, scope);
 }
 
@@ -264,37 +283,4 @@ function officeSql(instant: string): string {
 function nameSql(users: string): string {
   const name = `coalesce(${users}.first_name, '') || ' ' || coalesce(${users}.last_name, '')`;
   return `coalesce(nullif(trim(${name}), ''), ${users}.email)`;
-}
-
-/**
- * An expression: the values that the row `items` of a list had before all its changes, as the JSON of
- * `item_values`. A row that was never written again has them still. Otherwise a column's first value is the
- * old one of its first change.
- */
-function firstValuesSql({ jsonObject, jsonTexts, instantText }: Dialect, list: ListName): string {
-  const inbox = list === 'inboxes' ? 'inbox_id IS NULL' : 'inbox_id = items.inbox_id';
-  const ofItem = `list = '${list}' AND ${inbox} AND item_id = items.id`;
-  const texts = {
-    text: (column: string) => column,
-    boolean: (column: string) => `CASE WHEN ${column} THEN 'true' WHEN NOT ${column} THEN 'false' END`,
-    instant: instantText,
-  };
-  const columns = Object.entries(COLUMNS[list]).map(([name, kind]): [string, string] => [
-    name,
-    `CASE WHEN items.changed_at = items.first_seen_at OR NOT EXISTS
-        (SELECT 1 FROM changes WHERE ${ofItem} AND field = '${name}')
-      THEN ${texts[kind](`items.${name}`)}
-      ELSE (SELECT old_value FROM changes WHERE ${ofItem} AND field = '${name}' ORDER BY id LIMIT 1) END`,
-  ]);
-  // A tag was there first if it is there without a change, or if its first change removes it.
-  const tags = `
-    SELECT tag_id AS value FROM conversation_tags AS links
-    WHERE links.inbox_id = items.inbox_id AND links.conversation_id = items.id AND NOT EXISTS
-      (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND links.tag_id IN (old_value, new_value))
-    UNION ALL
-    SELECT old_value FROM changes AS lost
-    WHERE ${ofItem} AND field = 'tags' AND new_value IS NULL AND NOT EXISTS
-      (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND id < lost.id
-         AND lost.old_value IN (old_value, new_value))`;
-  return jsonObject([...columns, ...(list === 'conversations' ? [['tags', jsonTexts(tags)] as const] : [])]);
 }

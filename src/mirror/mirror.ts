@@ -17,6 +17,8 @@ import { type Outage, writeOutage } from './gate/outage.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
+import { findWrongDays, repairDays } from './history/days/check.ts';
+import { countDays } from './history/days/count.ts';
 import { findWrongIntervals, repairIntervals, type WrongIntervals } from './history/intervals/check.ts';
 import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
@@ -103,6 +105,8 @@ export interface Mirror {
    * about a minute for 4 million changes.
    */
   wrongIntervals(): Promise<WrongIntervals[]>;
+  /** The counted days, such as `2026-03-02`, whose stored sums differ from the intervals and `changes`. */
+  wrongDays(): Promise<string[]>;
   /** How far the webhook has delivered the changes to a target. */
   readonly deliveries: DeliveryReader;
   /** Every inbox without a tombstone, in numeric order of the ids. */
@@ -173,6 +177,13 @@ export interface Writer extends Mirror {
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: AppliedItems }>;
   /** Replaces the intervals of these conversations by those that `changes` define. */
   repairIntervals(wrong: readonly WrongIntervals[]): Promise<void>;
+  /**
+   * Stores the sums of the days that have passed and have none, for the daily views.
+   * @returns the number of days
+   */
+  countDays(now: number): Promise<number>;
+  /** Counts these days again, and those that have passed and have no sums. */
+  repairDays(wrong: readonly string[], now: number): Promise<void>;
   /** Records that this access leads to the mirror's account. */
   proveAccount(access: Access): Promise<void>;
   /** Records that this access leads to another account, and when the next test is due (epoch ms). */
@@ -208,6 +219,7 @@ export function openMirror(database: Database): Mirror {
     credit: () => readCredit(database),
     delays: (since) => readDelays(database, since),
     wrongIntervals: () => findWrongIntervals(database, database.dialect),
+    wrongDays: () => findWrongDays(database, database.dialect),
     deliveries: new DeliveryReader(database),
     inboxes: () => liveInboxes(database),
     account: () => readAccount(database),
@@ -243,6 +255,8 @@ export function openWriter(database: Database, lease: Lease): Writer {
     deliveries: new Deliveries(fenced),
     applyPage: (sweep, page, now) => applyPage(fenced, sweep, page, now),
     repairIntervals: (wrong) => repairIntervals(fenced, wrong),
+    countDays: (now) => countDays(fenced, now),
+    repairDays: (wrong, now) => repairDays(fenced, wrong, now),
     proveAccount: (access) => proveAccount(fenced, access),
     refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),
     writeOutage: (outage) => writeOutage(fenced, outage),

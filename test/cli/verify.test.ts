@@ -73,6 +73,25 @@ test('doctor --verify finds each kind of damage to the stored intervals, and rep
   }
 });
 
+test('doctor --verify finds wrong sums of a day, and counts it again', async () => {
+  const program = await withHistory();
+  // The days from the first sighting begin today: this one seems to have passed.
+  tamper(
+    program,
+    `INSERT INTO counted_days SELECT day, starts_at, ends_at FROM report_days ORDER BY day LIMIT 1`,
+  );
+  expect(await verify(program)).toMatchObject({
+    exitCode: 0,
+    check: {
+      verdict: 'warning',
+      message: expect.stringMatching(
+        /^sums of 1 day differed .*, such as 20..-..-..; they were counted/,
+      ) as string,
+    },
+  });
+  expect((await verify(program)).check).toMatchObject({ verdict: 'ok' });
+});
+
 test('doctor --verify replaces nothing while another process writes, says so and exits 4', async () => {
   const program = await withHistory();
   tamper(program, `DELETE FROM status_spans`);

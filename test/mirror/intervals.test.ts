@@ -5,8 +5,9 @@ import { happening, type Happening, Happenings } from '../support/happenings.ts'
 import { findWrongIntervals } from '../../src/mirror/history/intervals/check.ts';
 import { dropViews } from '../../src/database/views.ts';
 import { histories } from '../support/histories.ts';
-import { type TestMirror, temporaryDatabase } from '../support/mirror.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
+import { read, READING } from '../support/readings.ts';
 import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { step } from '../support/steps.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
@@ -23,9 +24,6 @@ const SMALL: Partial<SandboxOptions> = {
 
 const SPANS = ['status_spans', 'assignee_spans', 'tag_spans'];
 
-/** How the mirror reads the service after some happenings. `settle` accepts all deletions. */
-const READING = fc.constantFrom('settle', 'settle', 'sync', 'page', 'page', 'broken', 'first' as const);
-
 const round = fc.record({
   happenings: fc.array(happening, { maxLength: 12 }),
   minutes: fc.constantFrom(0, 1, 15, 90),
@@ -33,24 +31,6 @@ const round = fc.record({
   reading: READING,
   nth: fc.nat(20),
 });
-
-/** Reads the service as `reading` says. A broken pass ends after its first pages. */
-async function read(mirror: TestMirror, reading: string, nth: number): Promise<void> {
-  if (reading === 'settle') await syncSettled(mirror);
-  else if (reading === 'page') {
-    const bookmarks = [...(await mirror.writer.bookmarks.all()).values()].flat();
-    const bookmark = bookmarks[nth % Math.max(1, bookmarks.length)];
-    if (bookmark === undefined) return;
-    await mirror
-      .readPage(bookmark)
-      .catch(() => mirror.writer.bookmarks.lose(bookmark, 'doubt', mirror.clock.now()));
-  } else if (reading === 'broken') {
-    let left = 2 + (nth % 6);
-    mirror.sandbox.script(() => (left-- > 0 ? undefined : { status: 500 }));
-    await mirror.sync();
-    mirror.sandbox.script(undefined);
-  } else await mirror.sync({ kind: reading === 'first' ? 'resync' : 'sync', acceptAccount: true });
-}
 
 test(
   'whatever happens to conversations and inboxes, the stored intervals are those that `changes` define',

@@ -3,19 +3,14 @@ WITH RECURSIVE
   -- Starts from today's counts. An earlier day has today's counts minus all differences after that day.
   PART(statuses),
   PART(days),
+  PART(day_statuses, uncounted),
   differences AS MATERIALIZED (
-    SELECT days.day, statuses.inbox_id, statuses.status,
-      (SELECT count(*) FROM status_spans AS begun
-       WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
-         AND begun.from_at >= days.starts_at AND begun.from_at < days.ends_at)
-      - (SELECT count(*) FROM status_spans AS ended
-         WHERE ended.inbox_id = statuses.inbox_id
-           AND ended.to_at >= days.starts_at AND ended.to_at < days.ends_at
-           -- NOT <> instead of =, so that the database uses the index on the instant.
-           AND NOT (ended.status <> statuses.status)) AS n
-    FROM statuses
-    CROSS JOIN days
-    WHERE statuses.status IS NOT NULL
+    SELECT days.day, stored.inbox_id, stored.status, stored.difference AS n
+    FROM days
+    JOIN day_statuses AS stored ON stored.day = days.day
+    WHERE days.is_counted
+    UNION ALL
+    SELECT day, inbox_id, status, difference FROM computed_statuses
   ),
   present AS MATERIALIZED (
     SELECT statuses.inbox_id, statuses.status,

@@ -1,13 +1,26 @@
 CREATE VIEW flow_daily AS
 WITH RECURSIVE
   PART(days),
-  PART(moved),
   PART(statuses),
+  PART(day_moves, uncounted),
+  moved AS MATERIALIZED (
+    SELECT days.day, stored.inbox_id, stored.field, stored.old_value, stored.new_value, stored.moves AS n
+    FROM days
+    JOIN day_moves AS stored ON stored.day = days.day
+    WHERE days.is_counted
+    UNION ALL
+    SELECT day, inbox_id, field, old_value, new_value, moves FROM computed_moves
+  ),
   turned AS (
     SELECT day, inbox_id,
-      sum(CASE WHEN IS_FINAL(new_status) AND NOT IS_FINAL(old_status) THEN n ELSE 0 END) AS closed,
-      sum(CASE WHEN IS_FINAL(old_status) AND NOT IS_FINAL(new_status) THEN n ELSE 0 END) AS reopened
-    FROM moved GROUP BY day, inbox_id
+      sum(CASE WHEN IS_FINAL(new_value) AND NOT IS_FINAL(old_value) THEN n ELSE 0 END) AS closed,
+      sum(CASE WHEN IS_FINAL(old_value) AND NOT IS_FINAL(new_value) THEN n ELSE 0 END) AS reopened
+    FROM moved WHERE field = 'status' GROUP BY day, inbox_id
+  ),
+  presences AS (
+    SELECT day, inbox_id, sum(CASE WHEN new_value = 'present' THEN n ELSE 0 END) AS appeared,
+      sum(CASE WHEN new_value = 'missing' THEN n ELSE 0 END) AS removed
+    FROM moved WHERE field = 'presence' GROUP BY day, inbox_id
   ),
   PART(known),
   -- A deleted inbox removes its conversations without writing changes for them, and a restored inbox brings
@@ -75,19 +88,11 @@ WITH RECURSIVE
   ),
   counted AS (
     SELECT days.day, known.inbox_id,
-      (SELECT count(*) FROM changes
-       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
-         AND changes.field = 'presence' AND changes.inbox_id = known.inbox_id
-         AND changes.old_value = 'missing' AND changes.new_value = 'present'
-         AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
+      coalesce(presences.appeared, 0)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'present'
          AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS appeared,
-      (SELECT count(*) FROM changes
-       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
-         AND changes.field = 'presence' AND changes.inbox_id = known.inbox_id
-         AND changes.old_value = 'present' AND changes.new_value = 'missing'
-         AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at)
+      coalesce(presences.removed, 0)
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'missing'
          AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed,
@@ -104,6 +109,7 @@ WITH RECURSIVE
         WHERE statuses.inbox_id = known.inbox_id AND NOT IS_FINAL(statuses.status)) END AS gained_on_first
     FROM known
     JOIN days ON days.ends_at > known.since
+    LEFT JOIN presences ON presences.day = days.day AND presences.inbox_id = known.inbox_id
   ),
   joined AS (
     SELECT counted.day, counted.inbox_id, counted.appeared, counted.removed,

@@ -2,6 +2,7 @@ import { MISSING, presence } from '../../core/diff.ts';
 import { LIST_NAMES, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { forgetDay } from '../history/days/forget.ts';
 import { endGone, endInbox } from '../history/intervals/absences.ts';
 import { isLatest } from '../history/intervals/latest.ts';
 import { writeChanges } from '../history/write.ts';
@@ -25,6 +26,7 @@ export async function tombstone(
   ids: readonly string[],
   now: number,
 ): Promise<void> {
+  await forgetDay(tx, iso(now));
   const inOrder = await inboxesInOrder(tx, database, sweep, ids, iso(now));
   for (let from = 0; from < ids.length; from += BATCH) {
     await tombstoneBatch(tx, database, sweep, ids.slice(from, from + BATCH), { at: iso(now), inOrder });

@@ -2,6 +2,7 @@ import { changesIn, diff, type Known } from '../../core/diff.ts';
 import { COLUMNS, type Item, type ListKey, type Value } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
+import { forgetDay } from '../history/days/forget.ts';
 import { beginInbox } from '../history/intervals/absences.ts';
 import { findTurned, writeIntervals } from '../history/intervals/write.ts';
 import { type Change, writeChanges } from '../history/write.ts';
@@ -60,6 +61,7 @@ export async function applyItems(
   });
   if (reappeared.length > 0) await tx.execute(sql.clear, context.inboxId, JSON.stringify(reappeared));
   if (written.length === 0) return { inserted: 0, changed: 0, changes: new Map(), unknown: new Map() };
+  await forgetDay(tx, context.observedAt);
 
   const before = await readKnown(tx, dialect, sql, context, written, knownRows);
   const seen = written.map((item) => ({ item, known: before.get(item.id) }));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, messageOf, MirrorError } from '../../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../../core/errors.ts';
 import { foreignUse, judgeGate } from '../../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../../core/humanize.ts';
 import { withoutKey } from '../../../core/secrets.ts';
@@ -39,7 +39,10 @@ export function addDoctor(program: Command, run: Runner): void {
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',
     )
-    .option('--verify', 'compare the stored intervals with the changes, and replace those that differ')
+    .option(
+      '--verify',
+      'compare the stored intervals and daily sums with the changes, and replace those that differ',
+    )
     .option('--webhook', 'also send the webhook one signed test delivery without changes')
     .addOption(jsonOption())
     .action((options: DoctorOptions) => run((io) => runDoctor(io, options)));
@@ -80,7 +83,10 @@ async function runDoctor(
     }
     checks.push(await checkGate(session, resetGate));
     if (newEpoch) checks.push(await startEpoch(session));
-    if (verify) checks.push(await checkIntervals(session));
+    if (verify) {
+      const { verifyMirror } = await import('./verify.ts');
+      checks.push({ name: 'intervals', ...(await verifyMirror(session)) });
+    }
     checks.push(await checkBudget(session));
     if (webhook) {
       const { deliverTest } = await import('./test-delivery.ts');
@@ -173,29 +179,6 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
   return { name: 'feed', verdict: 'ok', message: `epoch ${epoch} begins after change ${id}` };
 }
 
-/** Replaces stored intervals that differ from what `changes` define. @throws MirrorError `LEASE_HELD` */
-async function checkIntervals({ mirror, claim }: Session): Promise<Check> {
-  const name = 'intervals';
-  const wrong = await mirror.wrongIntervals();
-  if (wrong.length === 0) return { name, verdict: 'ok', message: 'all agree with `changes`' };
-  const kinds = [...Map.groupBy(wrong, ({ kind }) => kind)].map(
-    ([kind, of]) => `${kind} of ${plural(of.length, 'conversation')}`,
-  );
-  const [first] = wrong;
-  const example = `such as conversation ${first?.conversationId} of inbox ${first?.inboxId}`;
-  const found = `${kinds.join(', ')} differed from \`changes\`, ${example}`;
-  const claimed = await claim('doctor --verify').catch((error: unknown) => {
-    if (!isMirrorError(error, 'LEASE_HELD')) throw error;
-    throw new MirrorError('LEASE_HELD', `${found}; nothing was replaced. ${error.message}`);
-  });
-  try {
-    await claimed.mirror.repairIntervals(wrong);
-  } finally {
-    await claimed.release();
-  }
-  return { name, verdict: 'warning', message: `${found}; they were replaced` };
-}
-
 async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
   const { foreignWords } = await import('../../output/status/status.ts');
   const { othersAdvice, othersWords } = await import('../../../session/key/use.ts');
@@ -218,7 +201,7 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
 /** The check that an error ends. */
 function failedCheck(error: unknown, session: Session | null): string {
   if (isMirrorError(error, 'OTHER_ACCOUNT')) return 'account';
-  // Only the repair of intervals claims the mirror.
+  // Only the repair of intervals and sums claims the mirror.
   if (isMirrorError(error, 'LEASE_HELD')) return 'intervals';
   if (session !== null) return 'service';
   return exitCodeOf(error) === EXIT.usage ? 'configuration' : 'database';

@@ -7,6 +7,7 @@ import {
   intervalsSql,
   type Scope,
 } from '../../../database/views.ts';
+import { forgetAllDays, forgetDaysOf } from '../days/forget.ts';
 
 /** The conversations of the inbox `$1` whose ids are in the JSON array `$2`. */
 export function idsScope({ oneOfFew, texts }: Dialect): Scope {
@@ -34,11 +35,18 @@ export async function computeIntervals(
   inboxId: string | null,
   ids: readonly string[],
 ): Promise<void> {
-  if (ids.length > 0) await compute(tx, dialect, idsScope(dialect), [inboxId, JSON.stringify(ids)]);
+  if (ids.length === 0) return;
+  const [scope, parameters] = [idsScope(dialect), [inboxId, JSON.stringify(ids)]];
+  const where = scope('inbox_id', 'conversation_id');
+  const spans = `${byConversation(dialect, INTERVALS.status.table)} WHERE ${where}`;
+  await forgetDaysOf(tx, spans, parameters);
+  await compute(tx, dialect, scope, parameters);
+  await forgetDaysOf(tx, spans, parameters);
 }
 
 /** Replaces the intervals of all conversations of an inbox by those that `changes` define. */
 export async function computeInbox(tx: Sql, dialect: Dialect, inboxId: string): Promise<void> {
+  await forgetAllDays(tx);
   await compute(tx, dialect, (column) => `${column} = $1`, [inboxId]);
 }
 

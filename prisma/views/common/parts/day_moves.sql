@@ -1,5 +1,6 @@
--- The pairs of old and new status in each inbox; needs the part `days`. There are few pairs among millions of
--- changes, so each recursion step finds the next value through the index instead of reading all changes.
+-- How often conversations of each inbox changed their status, appeared and were removed on the days $1. First
+-- the pairs of old and new status: there are few among millions of changes, so each recursion step finds the
+-- next value through the index instead of reading all changes.
   olds (inbox_id, value) AS (
     SELECT inboxes.id, (SELECT min(changes.old_value) FROM changes
       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
@@ -42,26 +43,38 @@
       AND changes.field = 'status'
       AND changes.inbox_id = olds.inbox_id AND changes.old_value = olds.value AND changes.new_value IS NULL
   ),
+  pairs AS (
+    SELECT 'missing' AS old_value, 'present' AS new_value UNION ALL SELECT 'present', 'missing'
+  ),
   counted_moves AS (
-    SELECT days.day, kinds.inbox_id, kinds.old_value, kinds.new_value,
+    SELECT $1.day, kinds.inbox_id, 'status' AS field, kinds.old_value, kinds.new_value,
       (SELECT count(*) FROM changes
        WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
          AND changes.field = 'status' AND changes.inbox_id = kinds.inbox_id
          AND changes.old_value = kinds.old_value AND changes.new_value = kinds.new_value
-         AND changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at) AS n
+         AND changes.observed_at >= $1.starts_at AND changes.observed_at < $1.ends_at) AS n
     FROM kinds
-    CROSS JOIN days
+    CROSS JOIN $1
     WHERE kinds.new_value IS NOT NULL
     UNION ALL
-    SELECT days.day, nulls.inbox_id, nulls.old_value, nulls.new_value, 1
+    SELECT $1.day, nulls.inbox_id, 'status', nulls.old_value, nulls.new_value, 1
     FROM nulls
-    CROSS JOIN days
-    WHERE nulls.observed_at >= days.starts_at AND nulls.observed_at < days.ends_at
+    CROSS JOIN $1
+    WHERE nulls.observed_at >= $1.starts_at AND nulls.observed_at < $1.ends_at
+    UNION ALL
+    SELECT $1.day, inboxes.id, 'presence', pairs.old_value, pairs.new_value,
+      (SELECT count(*) FROM changes
+       WHERE changes.list = 'conversations' AND changes.field IN ('presence', 'status')
+         AND changes.field = 'presence' AND changes.inbox_id = inboxes.id
+         AND changes.old_value = pairs.old_value AND changes.new_value = pairs.new_value
+         AND changes.observed_at >= $1.starts_at AND changes.observed_at < $1.ends_at)
+    FROM inboxes
+    CROSS JOIN pairs
+    CROSS JOIN $1
   ),
-  -- How often one status became another on each day. The sum makes SQLite count once, and not for each
-  -- reader of this CTE.
-  moved AS (
-    SELECT day, inbox_id, STATUS_OF(old_value) AS old_status, STATUS_OF(new_value) AS new_status, sum(n) AS n
+  computed_moves AS (
+    SELECT day, inbox_id, field, STATUS_OF(old_value) AS old_value, STATUS_OF(new_value) AS new_value,
+      sum(n) AS moves
     FROM counted_moves
-    GROUP BY day, inbox_id, STATUS_OF(old_value), STATUS_OF(new_value)
+    GROUP BY day, inbox_id, field, STATUS_OF(old_value), STATUS_OF(new_value)
   )

@@ -1,0 +1,232 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import type { Sql } from '../../src/database/database.ts';
+import { iso } from '../../src/database/instants.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { happening, type Happening, Happenings } from '../support/happenings.ts';
+import { histories } from '../support/histories.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { ON_SQLITE } from '../support/provider.ts';
+import { read, READING } from '../support/readings.ts';
+import { count } from '../support/rows.ts';
+import { syncedMirror, syncSettled } from '../support/settle.ts';
+import { step } from '../support/steps.ts';
+import { quickMirror } from '../support/template.ts';
+import { Trial } from '../support/trial.ts';
+import { ask } from '../views/support.ts';
+
+const HISTORIES = ON_SQLITE ? histories(4, 300) : histories(2, 50);
+const SMALL: Partial<SandboxOptions> = {
+  idType: 'string',
+  conversations: [24, 11],
+  usersPerInbox: 3,
+  tagsPerInbox: 3,
+};
+
+/** Zones whose days begin together for a part of the year, and others. */
+const ZONES = ['UTC', 'UTC', 'UTC', 'Europe/London', 'America/New_York', 'Asia/Kolkata'];
+
+const BUDGET = { perDay: 5000, reserved: 250 };
+
+const VIEWS = ['backlog_daily', 'flow_daily'];
+
+async function rowsOf(sql: Sql): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for (const view of VIEWS) rows.push(await sql.query(`SELECT * FROM ${view} ORDER BY day, inbox_id, 3`));
+  return rows;
+}
+
+/** The rows of the views when no sums are stored. */
+async function plainRows({ database }: TestMirror): Promise<unknown[]> {
+  const undone = new Error('undone');
+  let rows: unknown[] = [];
+  const work = database.transaction(async (tx) => {
+    await tx.execute(`DELETE FROM counted_days`);
+    rows = await rowsOf(tx);
+    throw undone;
+  });
+  await work.catch((error: unknown) => {
+    if (error !== undone) throw error;
+  });
+  return rows;
+}
+
+/** The stored sums are those of the intervals and changes, and the views show the same rows without them. */
+async function expectRight(mirror: TestMirror, zone: string, label: string): Promise<void> {
+  expect(await mirror.writer.wrongDays(), label).toEqual([]);
+  await ask(mirror, `SELECT 1 AS one`, zone);
+  expect(await rowsOf(mirror.database), label).toEqual(await plainRows(mirror));
+}
+
+/** What the daemon does once a day. */
+async function keepDays({ writer, clock }: TestMirror, reportTimezone: string): Promise<number> {
+  await writer.keepViewSettings({ reportTimezone, budget: BUDGET }, clock.now());
+  return await writer.countDays(clock.now());
+}
+
+const round = fc.record({
+  happenings: fc.array(happening, { maxLength: 12 }),
+  hours: fc.constantFrom(0, 1, 10, 30, 80),
+  setHours: fc.constantFrom(0, 0, 0, -2, -30, -100, 50),
+  reading: READING,
+  nth: fc.nat(20),
+  zone: fc.constantFrom(...ZONES),
+  counts: fc.constantFrom('before', 'after', 'never'),
+});
+
+test(
+  'whatever happens, the daily views show the same rows with stored sums and without',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(1000),
+        fc.array(round, { minLength: 2, maxLength: 10 }),
+        async (seed, rounds) => {
+          const mirror = await quickMirror({ pageSize: 10, sandbox: { seed, ...SMALL } });
+          const life = new Happenings(mirror.sandbox.world);
+          for (const { happenings, hours, setHours, reading, nth, zone, counts } of rounds) {
+            for (const one of happenings) life.make(one);
+            mirror.clock.advance(hours * HOUR);
+            if (counts === 'before') await keepDays(mirror, zone);
+            mirror.clock.setWall(setHours * HOUR);
+            await read(mirror, reading, nth);
+            if (counts === 'after') await keepDays(mirror, zone);
+            expect(await mirror.writer.wrongDays(), JSON.stringify({ setHours, reading, counts })).toEqual(
+              [],
+            );
+          }
+          await expectRight(mirror, rounds.at(-1)?.zone ?? 'UTC', 'in the end');
+          await mirror.database.close();
+        },
+      ),
+      { ...HISTORIES.parameters, endOnFailure: true },
+    );
+  },
+  HISTORIES.timeoutMs,
+);
+
+test(
+  'after each step of a trial with faults, restored backups and other hosts, the stored sums are right',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(1000),
+        fc.array(fc.record({ one: step, counts: fc.boolean() }), { minLength: 3, maxLength: 25 }),
+        async (seed, history) => {
+          const trial = await Trial.begin(1000, { seed, ...SMALL });
+          for (const { one, counts } of history) {
+            await trial.take(one);
+            expect(await trial.mirror.writer.wrongDays(), JSON.stringify(one)).toEqual([]);
+            if (counts) await keepDays(trial.mirror, 'UTC');
+          }
+          await expectRight(trial.mirror, 'UTC', 'in the end');
+          await trial.mirror.database.close();
+        },
+      ),
+      { ...HISTORIES.parameters, endOnFailure: true },
+    );
+  },
+  HISTORIES.timeoutMs,
+);
+
+/** A history as events at the service, and the hours by which a person sets the clock. */
+const LATE: [title: string, steps: (Happening['kind'] | number)[]][] = [
+  ['a status changes', ['status', -30, 'status']],
+  ['a conversation appears', ['status', -30, 'add']],
+  ['a conversation goes', ['status', -30, 'remove']],
+  ['a conversation returns', ['remove', -30, 'return']],
+  ['an inbox goes', ['status', -30, 'remove-inbox']],
+  ['an inbox returns', ['remove-inbox', -30, 'return-inbox']],
+  ['an inbox appears', ['status', -30, 'add-inbox']],
+  ['the clock shows a time before the first sight', ['status', -100, 'status', 'remove']],
+];
+
+test.for(LATE)(
+  'sums of days that had passed stay right after the clock was set back: %s',
+  async ([, steps]) => {
+    const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+    const life = new Happenings(mirror.sandbox.world);
+    for (const [nth, one] of steps.entries()) {
+      if (typeof one === 'number') {
+        mirror.clock.advance(2 * DAY);
+        expect(await keepDays(mirror, 'UTC')).toBeGreaterThan(0);
+        mirror.clock.setWall(one * HOUR);
+      } else for (const row of [0, 1, 2, 3]) life.make({ kind: one, inbox: 0, row, other: row + nth });
+      mirror.clock.advance(MINUTE);
+      await syncSettled(mirror);
+      expect(await mirror.writer.wrongDays(), String(one)).toEqual([]);
+    }
+    await expectRight(mirror, 'UTC', 'while the clock is behind');
+    // The clock shows the right time again: the days of these steps have passed.
+    mirror.clock.setWall(4 * DAY);
+    await expectRight(mirror, 'UTC', 'later');
+  },
+);
+
+test('a first sweep that overwrites what a broken one wrote leaves the sums right', async () => {
+  const mirror = await quickMirror({ pageSize: 10, sandbox: { ...SMALL, conversations: [40] } });
+  const life = new Happenings(mirror.sandbox.world);
+  await read(mirror, 'broken', 4);
+  expect(await count(mirror.database, 'status_spans')).toBeGreaterThan(0);
+  mirror.clock.advance(2 * DAY);
+  await keepDays(mirror, 'UTC');
+  for (let row = 0; row < 40; row += 1) life.make({ kind: 'status', inbox: 0, row, other: row });
+  await syncSettled(mirror);
+  await expectRight(mirror, 'UTC', 'overwritten');
+});
+
+test('all days that have passed are counted once, and a usual page forgets none', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  const { database, clock, writer } = mirror;
+  const life = new Happenings(mirror.sandbox.world);
+  clock.advance(100 * DAY);
+  expect(await keepDays(mirror, 'UTC')).toBe(100);
+  expect(await keepDays(mirror, 'UTC')).toBe(0);
+  life.make({ kind: 'status', inbox: 0, row: 0, other: 1 });
+  await syncSettled(mirror);
+  expect(await count(database, 'counted_days')).toBe(100);
+  // Only the days on which the intervals of the conversation begin or end are counted again.
+  life.make({ kind: 'remove', inbox: 0, row: 0, other: 0 });
+  await syncSettled(mirror);
+  clock.advance(10 * DAY);
+  expect(await writer.countDays(clock.now())).toBe(10);
+  life.make({ kind: 'return', inbox: 0, row: 0, other: 0 });
+  await syncSettled(mirror);
+  expect(await count(database, 'counted_days')).toBe(108);
+  await expectRight(mirror, 'UTC', 'returned');
+});
+
+test('a day with other instants has no sums, and those of the last time zone go with the next count', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  mirror.clock.advance(10 * DAY);
+  expect(await keepDays(mirror, 'UTC')).toBe(10);
+  await expectRight(mirror, 'Asia/Kolkata', 'before the count');
+  expect(await keepDays(mirror, 'Asia/Kolkata')).toBe(10);
+  await expectRight(mirror, 'UTC', 'back');
+  expect(await keepDays(mirror, 'UTC')).toBe(10);
+  expect(await count(mirror.database, 'counted_days')).toBe(10);
+  await expectRight(mirror, 'UTC', 'counted');
+});
+
+test('the views add up the stored sums of past days, and count the present day', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  const { database, clock } = mirror;
+  clock.advance(3 * DAY);
+  await keepDays(mirror, 'UTC');
+  const day = iso(clock.now() - DAY).slice(0, 10);
+  const flow = async (): Promise<unknown> =>
+    await ask(mirror, `SELECT closed FROM flow_daily WHERE day = '${day}' ORDER BY inbox_id LIMIT 1`);
+  expect(await flow()).toEqual([{ closed: 0 }]);
+  const [inbox] = await database.query<{ id: string }>(`SELECT id FROM inboxes ORDER BY id LIMIT 1`);
+  await database.execute(
+    `INSERT INTO day_moves (day, inbox_id, field, old_value, new_value, moves)
+     SELECT day, $1, 'status', 'open', 'closed', 7 FROM counted_days WHERE CAST(day AS TEXT) = $2`,
+    inbox?.id,
+    day,
+  );
+  expect(await flow()).toEqual([{ closed: 7 }]);
+  expect(await mirror.writer.wrongDays()).toEqual([day]);
+  await mirror.writer.repairDays([day], clock.now());
+  expect(await flow()).toEqual([{ closed: 0 }]);
+});

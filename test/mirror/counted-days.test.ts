@@ -139,6 +139,7 @@ const LATE: [title: string, steps: (Happening['kind'] | number)[]][] = [
   ['an inbox goes', ['status', -30, 'remove-inbox']],
   ['an inbox returns', ['remove-inbox', -30, 'return-inbox']],
   ['an inbox appears', ['status', -30, 'add-inbox']],
+  ['an inbox goes before a status has changed', [72, 'status', -96, 'remove-inbox']],
   ['the clock shows a time before the first sight', ['status', -100, 'status', 'remove']],
 ];
 
@@ -163,6 +164,52 @@ test.for(LATE)(
     await expectRight(mirror, 'UTC', 'later');
   },
 );
+
+test('the sums of a day are right after the only interval that began on it has gone', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  const life = new Happenings(mirror.sandbox.world);
+  // The second change ends the interval of the first before it begins, and the third that of the second.
+  for (const [hours, other] of [
+    [120, 0],
+    [-48, 1],
+    [-24, 4],
+  ] as const) {
+    mirror.clock.setWall(hours * HOUR);
+    life.make({ kind: 'status', inbox: 0, row: 0, other });
+    await syncSettled(mirror);
+    expect(await mirror.writer.wrongDays()).toEqual([]);
+    mirror.clock.setWall(10 * DAY);
+    expect(await keepDays(mirror, 'UTC')).toBeGreaterThan(0);
+    mirror.clock.setWall(-10 * DAY);
+  }
+  await expectRight(mirror, 'UTC', 'in the end');
+});
+
+test('a repair of intervals forgets the days of those that it removes and of those that it adds', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  const { database, writer, clock } = mirror;
+  clock.advance(3 * DAY);
+  const later = iso(clock.now());
+  clock.advance(3 * DAY);
+  const [first] = await database.query<{ id: number; status: string }>(
+    `SELECT id, status FROM status_spans ORDER BY id LIMIT 1`,
+  );
+  const damages = [
+    `DELETE FROM status_spans WHERE id = $1`,
+    `UPDATE status_spans SET to_at = $2 WHERE id = $1`,
+  ];
+  for (const damage of damages) {
+    await database.execute(`DELETE FROM counted_days`);
+    await database.execute(damage, first?.id, later);
+    await keepDays(mirror, 'UTC');
+    const wrong = await writer.wrongIntervals();
+    expect(wrong.length).toBe(1);
+    await writer.repairIntervals(wrong);
+    await expectRight(mirror, 'UTC', damage);
+    const [repaired] = await database.query<{ id: number }>(`SELECT max(id) AS id FROM status_spans`);
+    Object.assign(first ?? {}, repaired);
+  }
+});
 
 test('a first sweep that overwrites what a broken one wrote leaves the sums right', async () => {
   const mirror = await quickMirror({ pageSize: 10, sandbox: { ...SMALL, conversations: [40] } });
@@ -197,16 +244,39 @@ test('all days that have passed are counted once, and a usual page forgets none'
   await expectRight(mirror, 'UTC', 'returned');
 });
 
-test('a day with other instants has no sums, and those of the last time zone go with the next count', async () => {
+test('a day with other instants has no sums, and those of an earlier time zone go with the count', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
-  mirror.clock.advance(10 * DAY);
+  const life = new Happenings(mirror.sandbox.world);
+  // In the evening of UTC's days, the next day has begun in India.
+  mirror.clock.advance(12 * HOUR);
+  for (const row of [0, 1, 2, 3]) {
+    mirror.clock.advance(DAY);
+    life.make({ kind: 'status', inbox: 0, row, other: row + 1 });
+    await syncSettled(mirror);
+  }
+  mirror.clock.advance(6 * DAY);
   expect(await keepDays(mirror, 'UTC')).toBe(10);
   await expectRight(mirror, 'Asia/Kolkata', 'before the count');
-  expect(await keepDays(mirror, 'Asia/Kolkata')).toBe(10);
+  expect(await keepDays(mirror, 'Asia/Kolkata')).toBe(11);
   await expectRight(mirror, 'UTC', 'back');
   expect(await keepDays(mirror, 'UTC')).toBe(10);
   expect(await count(mirror.database, 'counted_days')).toBe(10);
   await expectRight(mirror, 'UTC', 'counted');
+});
+
+test('days that were counted while the clock was ahead are no past days once it is right', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
+  const life = new Happenings(mirror.sandbox.world);
+  mirror.clock.setWall(10 * DAY);
+  for (const row of [0, 1, 2, 3]) {
+    mirror.clock.advance(DAY);
+    life.make({ kind: 'status', inbox: 0, row, other: row + 1 });
+    await syncSettled(mirror);
+  }
+  mirror.clock.advance(2 * DAY);
+  expect(await keepDays(mirror, 'UTC')).toBe(16);
+  mirror.clock.setWall(-10 * DAY);
+  await expectRight(mirror, 'UTC', 'while four days of the future are counted');
 });
 
 test('the views add up the stored sums of past days, and count the present day', async () => {

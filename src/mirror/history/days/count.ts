@@ -5,7 +5,7 @@ import { DAY_SUM_KINDS, DAY_SUMS, daySumsSql } from '../../../database/views.ts'
 import type { FencedDatabase } from '../../lease.ts';
 
 /** At most this many days are counted in one transaction, so that pages do not wait long. */
-const DAYS_AT_ONCE = 31;
+const DAYS_AT_ONCE = 16;
 
 /** Days without stored sums that follow each other: the first instants of the first and the last. */
 interface Run {

@@ -12,12 +12,12 @@ WITH RECURSIVE
     UNION ALL
     SELECT day, inbox_id, status, difference FROM computed_statuses
   ),
+  -- Each live conversation has one interval that lasts. An index counts the conversations in one pass.
   present AS MATERIALIZED (
-    SELECT statuses.inbox_id, statuses.status,
-      (SELECT count(*) FROM status_spans AS lasting
-       WHERE lasting.inbox_id = statuses.inbox_id AND lasting.to_at IS NULL
-         AND NOT (lasting.status <> statuses.status)) AS n
-    FROM statuses WHERE statuses.status IS NOT NULL
+    SELECT inbox_id, STATUS_OF(status) AS status, sum(n) AS n
+    FROM (SELECT inbox_id, status, count(*) AS n FROM conversations WHERE deleted_at IS NULL
+      GROUP BY inbox_id, status) AS live
+    GROUP BY inbox_id, STATUS_OF(status)
   ),
   PART(known),
   ends AS (
@@ -31,12 +31,12 @@ WITH RECURSIVE
   ),
   counted AS (
     SELECT ends.day, ends.inbox_id, ends.presence, statuses.status,
-      present.n - CASE WHEN ends.is_today THEN 0 ELSE coalesce(sum(differences.n) OVER (
+      coalesce(present.n, 0) - CASE WHEN ends.is_today THEN 0 ELSE coalesce(sum(differences.n) OVER (
         PARTITION BY ends.inbox_id, statuses.status ORDER BY ends.day DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) END AS n
     FROM ends
     JOIN statuses ON statuses.inbox_id = ends.inbox_id AND statuses.status IS NOT NULL
-    JOIN present ON present.inbox_id = statuses.inbox_id AND present.status = statuses.status
+    LEFT JOIN present ON present.inbox_id = statuses.inbox_id AND present.status = statuses.status
     LEFT JOIN differences ON differences.inbox_id = statuses.inbox_id
       AND differences.status = statuses.status AND differences.day = ends.day
   )

@@ -5,13 +5,13 @@ WITH
   links AS (SELECT inbox_id, tag_id, count(*) AS n FROM conversation_tags GROUP BY inbox_id, tag_id),
   PART(unsettled),
   gone AS (SELECT inbox_id, id FROM conversations WHERE deleted_at IS NOT NULL),
+  few AS (
+    SELECT inbox_id, id, 1 AS gone, 0 AS not_closed FROM gone
+    UNION ALL SELECT inbox_id, id, 0, 1 FROM unsettled
+  ),
   special AS (
     SELECT tags.inbox_id, tags.tag_id, sum(few.gone) AS gone, sum(few.not_closed) AS not_closed
-    FROM (
-      SELECT inbox_id, id, 1 AS gone, 0 AS not_closed FROM gone
-      UNION ALL SELECT inbox_id, id, 0, 1 FROM unsettled) AS few
-    CROSS JOIN conversation_tags AS tags
-    WHERE tags.inbox_id = few.inbox_id AND tags.conversation_id = few.id
+    PART(tags_of_few)
     GROUP BY tags.inbox_id, tags.tag_id
   ),
   known AS (

@@ -20,9 +20,7 @@ export async function forgetDaysOf(tx: Sql, spans: string, parameters: readonly 
     `DELETE FROM counted_days WHERE day IN (
        SELECT (SELECT CASE WHEN days.starts_at <= edges.at THEN days.day END FROM counted_days AS days
          WHERE days.ends_at > edges.at ORDER BY days.ends_at LIMIT 1)
-       FROM (
-         SELECT from_at AS at FROM ${spans} UNION SELECT to_at FROM ${spans} AND to_at IS NOT NULL
-       ) AS edges)`,
+       FROM (SELECT from_at AS at FROM ${spans} UNION SELECT to_at FROM ${spans}) AS edges)`,
     ...parameters,
   );
 }

@@ -181,6 +181,8 @@ test('the daemon runs housekeeping once a day and survives a failure of it', asy
   // A run that drops nothing is logged at level debug.
   const reported = house.said(20).filter(({ msg }) => msg.startsWith('housekeeping'));
   expect(reported.map(({ msg }) => msg.split(/[ ;]/)[1])).toEqual(['done', 'failed', 'done']);
+  // The sums of the two days that have passed are stored.
+  expect(await count(daemon.database, 'counted_days')).toBe(2);
   await daemon.stop();
   expect(await daemon.ended).toBeUndefined();
 });

@@ -40,15 +40,10 @@ WITH RECURSIVE
     JOIN statuses ON statuses.inbox_id = seen.item_id AND statuses.status IS NOT NULL
     WHERE seen.list = 'inboxes' AND seen.inbox_id IS NULL AND seen.field = 'presence'
   ),
-  -- Each conversation that went, when it returned, and its status between: the one that its next change of
-  -- status names as the old one, or the present one.
-  absences AS (
-    SELECT gone.inbox_id, gone.observed_at AS gone_at,
-      (SELECT back.observed_at FROM changes AS back
-       WHERE back.list = 'conversations' AND back.inbox_id = gone.inbox_id
-         AND back.item_id = gone.item_id AND back.id > gone.id
-         AND back.field IN ('assignee_id', 'presence', 'status') AND back.field = 'presence'
-       ORDER BY back.id LIMIT 1) AS back_at,
+  -- Each conversation that went, and its status while it was gone: the one that its next change of status
+  -- names as the old one, or the present one.
+  departed AS MATERIALIZED (
+    SELECT gone.inbox_id, gone.item_id, gone.id, gone.observed_at AS gone_at,
       coalesce(
         (SELECT STATUS_OF(later.old_value) FROM changes AS later
          WHERE later.list = 'conversations' AND later.inbox_id = gone.inbox_id
@@ -63,11 +58,21 @@ WITH RECURSIVE
       AND gone.field = 'presence' AND gone.inbox_id = inboxes.id
       AND gone.old_value = 'present' AND gone.new_value = 'missing'
   ),
+  -- Those that were not closed, and when they returned. Most were closed: only the others are looked up.
+  absences AS MATERIALIZED (
+    SELECT gone.inbox_id, gone.gone_at,
+      (SELECT back.observed_at FROM changes AS back
+       WHERE back.list = 'conversations' AND back.inbox_id = gone.inbox_id
+         AND back.item_id = gone.item_id AND back.id > gone.id
+         AND back.field IN ('assignee_id', 'presence', 'status') AND back.field = 'presence'
+       ORDER BY back.id LIMIT 1) AS back_at
+    FROM departed AS gone WHERE NOT IS_FINAL(status)
+  ),
   moments AS (
     SELECT inbox_id, gone_at AS at, 1 AS went, 0 AS returned, 0 AS lost, 0 AS back
-    FROM absences WHERE NOT IS_FINAL(status)
+    FROM absences
     UNION ALL
-    SELECT inbox_id, back_at, 0, 1, 0, 0 FROM absences WHERE NOT IS_FINAL(status) AND back_at IS NOT NULL
+    SELECT inbox_id, back_at, 0, 1, 0, 0 FROM absences WHERE back_at IS NOT NULL
     UNION ALL
     SELECT inbox_id, observed_at, 0, 0, CASE WHEN new_value = 'missing' THEN n ELSE 0 END,
       CASE WHEN new_value = 'missing' THEN 0 ELSE n END

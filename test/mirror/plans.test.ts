@@ -232,9 +232,7 @@ test.runIf(ON_SQLITE)(
     const { database } = await mirrorOf({ path: await freshMirrorFile() });
     for (const view of ['flow_daily', 'backlog_daily']) {
       const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT * FROM ${view}`);
-      const reads = plan
-        .map(({ detail }) => detail)
-        .filter((detail) => /\b(begun|ended)\b/.test(detail));
+      const reads = plan.map(({ detail }) => detail).filter((detail) => /\b(begun|ended)\b/.test(detail));
       expect(reads.length).toBeGreaterThan(1);
       const live = plan.filter(({ detail }) => /^SCAN conversations\b/.test(detail));
       expect(live.map(({ detail }) => detail)).toEqual([

@@ -1,5 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { DAY } from '../../src/core/clock.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
@@ -210,6 +211,7 @@ async function usedMirror(place: string): Promise<TestMirror> {
     },
     clock.now(),
   );
+  await writer.countDays(clock.now() + DAY);
   const crons = cronsOfAll('* * * * *');
   await markDue(writer.schedules, crons, clock.now());
   await writer.keepSlots(crons, clock.now());

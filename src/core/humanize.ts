@@ -49,6 +49,11 @@ export function fromNow(instant: Date | null, now: number): string {
   return since > 0 ? `${duration(since)} ago` : `in ${duration(-since)}`;
 }
 
+/** When something is to happen: `in 2 h`, or `now` if it is due or will be within a second. */
+export function soon(instant: Date, now: number): string {
+  return instant.getTime() - now < 1000 ? 'now' : fromNow(instant, now);
+}
+
 /**
  * A moment as people say it: `14:41` today, `tomorrow 14:41`, else `24 Nov 14:41` with the year if it is
  * another one. `UTC` follows in that zone.

@@ -1,7 +1,15 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
-import { clockTime, inClockTimes, fromNow, thousands, duration, plural } from '../../src/core/humanize.ts';
+import {
+  clockTime,
+  inClockTimes,
+  fromNow,
+  thousands,
+  duration,
+  plural,
+  soon,
+} from '../../src/core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
 
@@ -165,6 +173,12 @@ test('a printed instant is never, just now, some time ago or in some time', () =
   expect(fromNow(new Date(NOW - 500), NOW)).toBe('just now');
   expect(fromNow(new Date(NOW - 3 * MINUTE), NOW)).toBe('3 min ago');
   expect(fromNow(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
+});
+
+test('what is to happen within a second, or is due, happens now', () => {
+  expect(soon(new Date(NOW - MINUTE), NOW)).toBe('now');
+  expect(soon(new Date(NOW + 500), NOW)).toBe('now');
+  expect(soon(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
 });
 
 test('a printed count separates thousands, and its noun agrees in number', () => {

@@ -16,6 +16,13 @@ async function withHistory(): Promise<TestProgram> {
   return program;
 }
 
+function countedDays(program: TestProgram): unknown {
+  const database = new DatabaseSync(mirrorFile(program), { readOnly: true });
+  const counted = database.prepare('SELECT count(*) AS days FROM counted_days').get();
+  database.close();
+  return counted?.['days'];
+}
+
 function tamper(program: TestProgram, sql: string): void {
   const database = new DatabaseSync(mirrorFile(program));
   database.exec(sql);
@@ -89,6 +96,18 @@ test('doctor --verify finds wrong sums of a day, and counts it again', async () 
       ) as string,
     },
   });
+  expect((await verify(program)).check).toMatchObject({ verdict: 'ok' });
+});
+
+test('a sync stores the sums of the days that have passed', async () => {
+  const program = await withHistory();
+  expect(countedDays(program)).toBe(0);
+  tamper(
+    program,
+    `UPDATE inboxes SET first_seen_at = strftime('%Y-%m-%dT12:00:00.000+00:00', 'now', '-3 days')`,
+  );
+  await program.run('sync');
+  expect(countedDays(program)).toBe(3);
   expect((await verify(program)).check).toMatchObject({ verdict: 'ok' });
 });
 

@@ -79,12 +79,10 @@ export async function passHere(
     // The pass may have found more lists.
     await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
-    return {
-      report,
-      cost: { requests, milliseconds: clock.monotonic() - startedMonotonic },
-      order: null,
-      givenUp: null,
-    };
+    const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
+    // Where no daemon runs, nothing else stores the sums of past days.
+    if (!signal.aborted) await mirror.countDays(clock.now());
+    return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);
   }

@@ -192,7 +192,7 @@ export class Daemon {
 
   #onEvent(event: PassEvent): void {
     this.#deps.onEvent(event);
-    if (event.kind === 'unknown') this.#sweeps.want(event.key, event.ids);
+    if (event.kind === 'unknown-ids') this.#sweeps.want(event.key, event.ids);
     if (event.kind !== 'page' && event.kind !== 'page-read') return;
     // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();

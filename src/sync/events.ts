@@ -1,5 +1,4 @@
 import type { ListKey } from '../core/lists.ts';
-import type { UnknownIds } from '../mirror/items/unknown.ts';
 
 /** An event of a running pass, for a progress display or a log. */
 export type PassEvent =
@@ -18,7 +17,7 @@ export type PassEvent =
   | { readonly kind: 'page-read'; readonly key: ListKey; readonly rows: number }
   | { readonly kind: 'rows'; readonly key: ListKey; readonly rows: RowCounts }
   /** Conversations name users or tags (`key.list`) that the mirror has never had. */
-  | { readonly kind: 'unknown'; readonly key: ListKey; readonly ids: readonly string[] }
+  | { readonly kind: 'unknown-ids'; readonly key: ListKey; readonly ids: readonly string[] }
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
   /** Rows lack a field that the specification promises. */
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
@@ -80,12 +79,3 @@ export const NO_FIGURES = {
   held: 0,
   error: null,
 };
-
-/** Tells which lists lack a user or a tag that a page of conversations names. */
-export function sayUnknown(
-  { onEvent }: { readonly onEvent: (event: PassEvent) => void },
-  { inboxId }: ListKey,
-  { unknown }: { readonly unknown: UnknownIds },
-): void {
-  for (const [list, ids] of unknown) onEvent({ kind: 'unknown', key: { list, inboxId }, ids });
-}

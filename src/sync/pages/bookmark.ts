@@ -7,8 +7,8 @@ import type { Suspect } from '../../mirror/items/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import { sayUnknown } from '../events.ts';
 import { judgeSuspects } from '../suspects.ts';
+import { reportUnknown } from './unknown.ts';
 
 /** What became of a page that was read by its bookmark. */
 export interface Reading {
@@ -62,7 +62,7 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   tally.inserted += inserted;
   tally.changed += changed;
   onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
-  sayUnknown(deps, key, applied.applied);
+  reportUnknown(deps, key, applied.applied.unknown);
   onEvent({ kind: 'page-read', key, rows: page.items.length });
   return { ...unread, page: applied, ...(await judgePage(deps, bookmark, { applied, tally })) };
 }

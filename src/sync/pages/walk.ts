@@ -4,8 +4,8 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
-import { sayUnknown } from '../events.ts';
 import { EndGuard } from './endless.ts';
+import { reportUnknown } from './unknown.ts';
 
 /** A walk restarts at its first page at most twice after a refused token. */
 const MOST_RESTARTS = 2;
@@ -51,7 +51,7 @@ export async function walk(
     tally.inserted += inserted;
     tally.changed += changed;
     onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
-    sayUnknown(deps, sweep, result.applied);
+    reportUnknown(deps, sweep, result.applied.unknown);
     refuseUnreadable(sweep, page);
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;
     onEvent({

@@ -172,7 +172,7 @@ export interface Writer extends Mirror {
   readonly deliveries: Deliveries;
   /**
    * Applies a page whole or not at all.
-   * @returns the sweep after the page, and how many rows were new or changed
+   * @returns the sweep after the page, and what became of its rows
    */
   applyPage(sweep: Sweep, page: PageToApply, now: number): Promise<{ sweep: Sweep; applied: AppliedItems }>;
   /** Replaces the intervals of these conversations by those that `changes` define. */

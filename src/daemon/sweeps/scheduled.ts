@@ -99,7 +99,7 @@ export class ScheduledSweeps {
     this.#pages?.reload();
   }
 
-  /** Conversations name items that a list has not shown: it is read soon. */
+  /** Makes a list due, because conversations name items of it that the mirror has never had. */
   want(key: ListKey, ids: readonly string[]): void {
     const { clock, log } = this.#deps;
     if (!this.#wanted.add(key, ids, clock.now())) return;

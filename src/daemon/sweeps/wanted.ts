@@ -1,18 +1,18 @@
 import { HOUR } from '../../core/clock.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 
-/** A list is wanted at most once in this many ms: its slots serve the rest. */
+/** A list is wanted at most once in this many ms. Until then further unknown ids are ignored. */
 const AGAIN_MS = HOUR;
 
-/** When so many ids were asked for, they are forgotten, and may be asked for once more. */
+/** At most 10,000 ids are remembered. Then all are forgotten, and each may want its list once more. */
 const MOST_ASKED = 10_000;
 
 /**
- * Lists of users and tags that are read before their slot, because a conversation names an item that they
- * have not shown. Each id wants its list once: the service may never list it.
+ * Lists of users and tags that are read before their slot, because a conversation names an item that the
+ * mirror has never had. Each id wants its list once: the service may never list it.
  */
 export class WantedLists {
-  /** By list, epoch ms. */
+  /** When each list was wanted last, epoch ms. */
   readonly #since = new Map<string, number>();
   readonly #asked = new Set<string>();
 

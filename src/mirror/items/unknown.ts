@@ -2,10 +2,10 @@ import type { Item, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 
-/** The ids that conversations name and no row has, by the list that should have them; no list without any. */
+/** Ids that conversations name and no row has, by list. A list that lacks none has no entry. */
 export type UnknownIds = ReadonlyMap<ListName, readonly string[]>;
 
-/** Finds the users and tags that conversations name and no list has shown: those lists have grown since. */
+/** Finds the users and tags that conversations of an inbox name and that the mirror has never had. */
 export async function findUnknown(
   tx: Sql,
   dialect: Dialect,

@@ -23,7 +23,7 @@ export interface ItemCounts {
 export interface AppliedItems extends ItemCounts {
   /** How many changes each of them shows, by id ({@link changesIn}); empty for a baseline. */
   readonly changes: ReadonlyMap<string, number>;
-  /** The users and tags that they name and that no list has shown; empty for a baseline. */
+  /** The users and tags that they name and that the mirror has never had; empty for a baseline. */
   readonly unknown: UnknownIds;
 }
 

@@ -26,7 +26,7 @@ export interface AgendaOptions {
   readonly readsPages: boolean;
   /** True for a list that is being read. */
   readonly isBusy: (key: ListKey) => boolean;
-  /** When a conversation named an item that the list had not shown; null if none has. By default null. */
+  /** When a conversation last named an item of the list that the mirror had never had; by default null. */
   readonly wantedSince?: (key: ListKey) => Date | null;
   readonly now: number;
 }
@@ -87,6 +87,7 @@ export async function readAgenda(
   }));
 }
 
+/** The later of two instants. Null counts as no instant. */
 function later(one: Date | null, other: Date | null): Date | null {
   return one !== null && (other === null || one >= other) ? one : other;
 }

@@ -156,7 +156,7 @@ export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope)
   return definition(dialect, join('intervals', kind), scope);
 }
 
-/** The tables of the stored sums of days: each one's key is `day` and the columns `key`. */
+/** The tables of the stored sums of days. The key of each is `day` with the columns `key`. */
 export const DAY_SUMS = {
   statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference' },
   moves: { table: 'day_moves', key: ['inbox_id', 'field', 'old_value', 'new_value'], sum: 'moves' },
@@ -172,6 +172,7 @@ export function daySumsSql(dialect: Dialect, kind: DaySumKind): string {
   return definition(dialect, join('days', kind));
 }
 
+/** The SQL of a definition's file without its lines of comment. */
 function definition(dialect: Dialect, name: string, scope?: Scope): string {
   const sql = readSql(dialect, name).replaceAll(/^ *--.*\n/gm, '');
   return expand(sql, dialect, null, scope);

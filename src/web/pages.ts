@@ -148,7 +148,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         if (left.aborted && error === left.reason) return undefined;
         throw error;
       });
-      // The person has left: no answer is awaited.
+      // The person has left, so nothing can be sent.
       if (content === undefined) return reply.hijack();
       if (content !== null) return await sendPage(request, reply, pageOf(content, frame));
       const sentence =
@@ -158,7 +158,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
   }
 }
 
-/** No text of the mirror has a NUL, and PostgreSQL refuses one as a value. */
+/** Null also for an address with a NUL: no text of the mirror has one, and PostgreSQL refuses it. */
 async function contentOf(page: Page, visit: Visit, { url }: FastifyRequest): Promise<PageContent | null> {
   return url.includes('%00') ? null : await page(visit);
 }

@@ -93,7 +93,7 @@ export interface Endpoints {
  */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { host, port, token, clock, log } = options;
-  // An id may fill the whole path: no path is refused for its length alone.
+  // An id may fill the whole path. By default the router refuses one of more than 100 characters.
   const routerOptions = { maxParamLength: maxHeaderSize };
   const server = fastify({ forceCloseConnections: true, routerOptions, ...TIME_OUTS, ...MALFORMED });
   limitConnections(server.server);

@@ -45,7 +45,7 @@ export async function openInChild(path: string, cut: AbortController): Promise<B
     // Without the compile cache, the child takes half as long again to start.
     env: { PATH, ...compileCache() },
   });
-  // A process that cannot start has no exit.
+  // A process that cannot start emits `error` and no `exit`.
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve()).once('error', () => resolve());
   });
@@ -54,7 +54,7 @@ export async function openInChild(path: string, cut: AbortController): Promise<B
     cut.abort(new MirrorError('DATABASE', 'The reader did not start.', { cause })),
   );
   cut.signal.addEventListener('abort', () => void child.kill('SIGKILL'));
-  // Without a file descriptor left there is no process, and no channel to it.
+  // If no file descriptor is left, the process does not start and has no method `send`.
   const started = new Promise<void>((resolve) => void child.once('spawn', resolve));
   await unlessAborted(started, cut.signal);
   let onPart: ((part: Part) => void) | undefined;

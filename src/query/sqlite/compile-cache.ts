@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 
-/** The environment that gives a thread or a child this process's compile cache: neither inherits it. */
+/** The variable that gives a thread or a child this process's compile cache, which neither inherits. */
 export function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
   const folder = getCompileCacheDir();
   // Node.js adds the folder of its version.

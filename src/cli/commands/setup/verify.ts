@@ -39,7 +39,7 @@ function differing(wrong: readonly WrongIntervals[]): string {
   return `${kinds.join(', ')} differed from \`changes\`, ${example}`;
 }
 
-/** @param found for the message of the error: what differs */
+/** Claims the mirror for `work`. @param found what differs, for the message of `LEASE_HELD` */
 async function repair(
   { claim }: Session,
   found: string,

@@ -7,7 +7,7 @@ import type { FencedDatabase } from '../../lease.ts';
 /** At most this many days are counted in one transaction, so that pages do not wait long. */
 const DAYS_AT_ONCE = 16;
 
-/** Days without stored sums that follow each other: the first instants of the first and the last. */
+/** Consecutive days without stored sums. `from` and `to` are the first instants of the first and last day. */
 interface Run {
   readonly from: string;
   to: string;
@@ -23,6 +23,7 @@ export async function countDays({ database, write }: FencedDatabase, now: number
   let counted = 0;
   const runs = await uncountedRuns(database, iso(now));
   for (const run of runs) {
+    // As after a page of a sweep: the driver frees statements only when the event loop turns.
     await new Promise(setImmediate);
     counted += await write((tx) => countRun(tx, database.dialect, run, iso(now)));
   }

@@ -175,7 +175,7 @@ test('a printed instant is never, just now, some time ago or in some time', () =
   expect(fromNow(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
 });
 
-test('what is to happen within a second, or is due, happens now', () => {
+test('a moment that is due, or less than a second ahead, is printed as now', () => {
   expect(soon(new Date(NOW - MINUTE), NOW)).toBe('now');
   expect(soon(new Date(NOW + 500), NOW)).toBe('now');
   expect(soon(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');

@@ -30,7 +30,7 @@ async function readings({ database }: TestHouse, list: 'users' | 'tags', inbox: 
 test.each([
   ['whole lists', false],
   ['single pages', true],
-])('by %s, a new user and a new tag have their names minutes after a conversation does', async (_, pages) => {
+])('by %s, a new user and a new tag are read minutes after conversations name them', async (_, pages) => {
   const house = await readHouse(pages);
   const { world } = house.sandbox;
   const user = world.addUser(house.inbox);

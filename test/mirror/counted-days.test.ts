@@ -255,7 +255,7 @@ test('all days that have passed are counted once, and a usual page forgets none'
   await expectRight(mirror, 'UTC', 'returned');
 });
 
-test('a day with other instants has no sums, and those of an earlier time zone go with the count', async () => {
+test('in another time zone no sums of other days are used, and the next count deletes them', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const life = new Happenings(mirror.sandbox.world);
   // In the evening of UTC's days, the next day has begun in India.
@@ -275,7 +275,7 @@ test('a day with other instants has no sums, and those of an earlier time zone g
   await expectRight(mirror, 'UTC', 'counted');
 });
 
-test('days that were counted while the clock was ahead are no past days once it is right', async () => {
+test('days that were counted while the clock was ahead are not used once it is right', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const life = new Happenings(mirror.sandbox.world);
   mirror.clock.setWall(10 * DAY);

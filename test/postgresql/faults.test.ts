@@ -199,7 +199,7 @@ test('a server restart stops a sync with a message, and the same process can syn
 test.each([
   [`pg_terminate_backend(pid)`, 'has closed the connection'],
   [`pg_cancel_backend(pid)`, 'has stopped the statement'],
-])('a read by the typed client that %s ends fails with a message: it %s', async (ends, sentence) => {
+])('after %s, a read of the typed client fails: the server %s', async (ends, sentence) => {
   const url = await freshMirrorFile();
   const database = await temporaryDatabase(url);
   const other = new Client(url);

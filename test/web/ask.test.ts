@@ -100,7 +100,7 @@ test('a question stops when the person leaves', async () => {
 });
 
 test.each(['/ask', '/ask.csv'])(
-  '%s, which the person breaks off, is no error of the daemon',
+  'the daemon logs no error for %s, which the person breaks off',
   async (page) => {
     const { url, logged, ask } = await served();
     const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`;

@@ -23,8 +23,8 @@ const CHANGES = Number(process.env['CHANGES'] ?? sized(1000, 10_000));
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 
-/** A follower reads at most the changes divided by this, and is then killed. */
-const FOLLOWED_PART = sized(1.5, 3);
+/** A follower is killed after at most this many further changes. */
+const MOST_FOLLOWED = CHANGES / sized(1.5, 3);
 
 /** A round changes the status of each row, removes one tag and adds another. It also adds rows. */
 const CHANGES_A_ROW = 3;
@@ -151,7 +151,7 @@ async function follow({ env, folder }: TestProgram, random: Random, all: Promise
     const options = { cwd: folder, env: { PATH: process.env['PATH'], ...env } };
     const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
     onTestFinished(() => void child.kill('SIGKILL'));
-    const enough = seen.length + 1 + Math.floor((random() * CHANGES) / FOLLOWED_PART);
+    const enough = seen.length + 1 + Math.floor(random() * MOST_FOLLOWED);
     check = () => void (seen.length >= Math.min(enough, total) && child.kill('SIGKILL'));
     let rest = '';
     child.stdout.on('data', (data: Buffer) => {

@@ -49,8 +49,8 @@ export function fromNow(instant: Date | null, now: number): string {
   return since > 0 ? `${duration(since)} ago` : `in ${duration(-since)}`;
 }
 
-/** When something is to happen: `in 2 h`, or `now` if it is due or will be within a second. */
-export function soon(instant: Date, now: number): string {
+/** When something is due: `in 2 h`, or `now` if less than a second is left. */
+export function whenDue(instant: Date, now: number): string {
   return instant.getTime() - now < 1000 ? 'now' : fromNow(instant, now);
 }
 

@@ -8,7 +8,7 @@ import {
   thousands,
   duration,
   plural,
-  soon,
+  whenDue,
 } from '../../src/core/humanize.ts';
 import { pauseAfterFailure, pauseAfterStrike, retryAfter } from '../../src/core/retry-timing.ts';
 import { epochToIso, threadStart } from '../../src/service/timestamps.ts';
@@ -176,9 +176,9 @@ test('a printed instant is never, just now, some time ago or in some time', () =
 });
 
 test('a moment that is due, or less than a second ahead, is printed as now', () => {
-  expect(soon(new Date(NOW - MINUTE), NOW)).toBe('now');
-  expect(soon(new Date(NOW + 500), NOW)).toBe('now');
-  expect(soon(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
+  expect(whenDue(new Date(NOW - MINUTE), NOW)).toBe('now');
+  expect(whenDue(new Date(NOW + 500), NOW)).toBe('now');
+  expect(whenDue(new Date(NOW + 2 * HOUR), NOW)).toBe('in 2 h');
 });
 
 test('a printed count separates thousands, and its noun agrees in number', () => {

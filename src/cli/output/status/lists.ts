@@ -1,5 +1,5 @@
 import { requestsLeft } from '../../../core/budget.ts';
-import { duration, fromNow, plural, soon, thousands } from '../../../core/humanize.ts';
+import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
 import { acceptCommand } from '../../../core/lists.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
@@ -51,7 +51,7 @@ function nextWords(status: WholeStatus): string {
   const planned = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));
   const at = notBefore(standstill, planned);
   if (!Number.isFinite(at)) return 'a daemon is running';
-  return `next reading ${soon(new Date(at), now)}`;
+  return `next reading ${whenDue(new Date(at), now)}`;
 }
 
 /** True for a list whose row shows more than that it is fresh. */

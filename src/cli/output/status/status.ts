@@ -1,7 +1,7 @@
 import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../../core/budget.ts';
 import { HOUR } from '../../../core/clock.ts';
 import type { ForeignUse } from '../../../core/gate-state.ts';
-import { clockTime, fromNow, soon, thousands, duration, plural } from '../../../core/humanize.ts';
+import { clockTime, fromNow, thousands, whenDue, duration, plural } from '../../../core/humanize.ts';
 import { LIST_NAMES } from '../../../core/lists.ts';
 import { asCell, drawsPictures, type Output, paint, wrapped } from '../../../session/terminal.ts';
 import { othersWords } from '../../../session/key/use.ts';
@@ -100,7 +100,7 @@ function outageLine(
   now: number,
 ): string {
   const lasted = duration(now - since.getTime());
-  const next = soon(until, now);
+  const next = whenDue(until, now);
   return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
 }
 
@@ -110,7 +110,7 @@ function accountLine(
   now: number,
 ): string {
   const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, now)}`;
-  const next = soon(until, now);
+  const next = whenDue(until, now);
   return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
 }
 
@@ -137,7 +137,7 @@ function nextLine(status: WholeStatus): string {
   const when = (planned: number): string => {
     const at = notBefore(standstill, planned);
     if (at === Infinity) return 'after that';
-    return soon(new Date(at), now);
+    return whenDue(new Date(at), now);
   };
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
   const lists = slots.map(({ list, nextAt }) => `${list} ${when(nextAt.getTime())}`).join(', ');
@@ -151,7 +151,7 @@ function nextLine(status: WholeStatus): string {
 
 function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
   const waiting = `${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
-  return `waiting  ${waiting}; the first begins ${soon(until, now)}`;
+  return `waiting  ${waiting}; the first begins ${whenDue(until, now)}`;
 }
 
 function webhookLine(

@@ -67,6 +67,7 @@ export function closeAnswers(server: Server): void {
     const answers = new Set<ServerResponse>();
     open.set(socket, answers);
     socket.once('close', () => {
+      // Not every Node.js emits `close` when an answer without a socket is destroyed.
       for (const answer of answers)
         if (answer.socket === null && !answer.destroyed) answer.destroy().emit('close');
     });

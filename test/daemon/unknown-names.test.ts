@@ -69,3 +69,18 @@ test('a list is read for unknown names once an hour at most', async () => {
   expect(more).toBeGreaterThan(0);
   expect(more).toBeLessThanOrEqual(2);
 });
+
+test('a name that comes within the hour after such a reading is there after the hour', async () => {
+  const house = await readHouse(false);
+  const { world } = house.sandbox;
+  const users = [];
+  for (const id of conversationsOf(house).slice(0, 2)) {
+    users.push(world.addUser(house.inbox).id);
+    world.assign(house.inbox, id, users.at(-1)!);
+    await house.clock.sleep(20 * MINUTE);
+  }
+  const known = (id = ''): Promise<number> => count(house.database, `inbox_users WHERE id = $1`, id);
+  expect([await known(users[0]), await known(users[1])]).toEqual([1, 0]);
+  await house.clock.sleep(HOUR);
+  expect(await known(users[1])).toBe(1);
+});

@@ -141,12 +141,13 @@ export class ScheduledSweeps {
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
     const mustTest = this.#mustTest();
+    const at = clock.now();
     const due = await readAgenda(mirror, {
       budget,
       readsPages: this.#pages !== null,
       isBusy: (key) => this.#isTaken(key),
-      wantedSince: (key) => this.#wanted.since(key),
-      now: clock.now(),
+      wantedSince: (key) => this.#wanted.since(key, at),
+      now: at,
     });
     const now = clock.monotonic();
     this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, now));

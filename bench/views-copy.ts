@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { openDatabase } from '../src/database/open.ts';
-import { dropViews, ensureViews } from '../src/database/views.ts';
+import { dropViews, ensureViews } from '../src/database/views/views.ts';
 
 /** The tables that the views read. */
 const TABLES = [

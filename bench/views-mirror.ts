@@ -2,7 +2,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { DAY, HOUR } from '../src/core/clock.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { iso } from '../src/database/instants.ts';
-import { dropViews, ensureViews } from '../src/database/views.ts';
+import { dropViews, ensureViews } from '../src/database/views/views.ts';
 import { computeInbox } from '../src/mirror/history/intervals/compute.ts';
 import { keepViewSettings } from '../src/mirror/settings/views.ts';
 

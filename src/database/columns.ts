@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COLUMNS, type ListName } from '../core/lists.ts';
 import { TABLE_SENTENCES, VIEW_SENTENCES } from './catalogue.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -135,37 +134,4 @@ function joinsOf(name: string, columns: readonly CatalogueColumn[]): Join[] {
       return [{ columns: from, table, to, isCertain: isCertain && !MAY_MISNAME.has(name) }];
     }),
   );
-}
-
-/**
- * An expression: the values that the row `items` of a list had before all its changes, as the JSON of
- * `item_values`. A row that was never written again has them still. Otherwise a column's first value is the
- * old one of its first change.
- */
-export function firstValuesSql({ jsonObject, jsonTexts, instantText }: Dialect, list: ListName): string {
-  const inbox = list === 'inboxes' ? 'inbox_id IS NULL' : 'inbox_id = items.inbox_id';
-  const ofItem = `list = '${list}' AND ${inbox} AND item_id = items.id`;
-  const texts = {
-    text: (column: string) => column,
-    boolean: (column: string) => `CASE WHEN ${column} THEN 'true' WHEN NOT ${column} THEN 'false' END`,
-    instant: instantText,
-  };
-  const columns = Object.entries(COLUMNS[list]).map(([name, kind]): [string, string] => [
-    name,
-    `CASE WHEN items.changed_at = items.first_seen_at OR NOT EXISTS
-        (SELECT 1 FROM changes WHERE ${ofItem} AND field = '${name}')
-      THEN ${texts[kind](`items.${name}`)}
-      ELSE (SELECT old_value FROM changes WHERE ${ofItem} AND field = '${name}' ORDER BY id LIMIT 1) END`,
-  ]);
-  // A tag was there first if it is there without a change, or if its first change removes it.
-  const tags = `
-    SELECT tag_id AS value FROM conversation_tags AS links
-    WHERE links.inbox_id = items.inbox_id AND links.conversation_id = items.id AND NOT EXISTS
-      (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND links.tag_id IN (old_value, new_value))
-    UNION ALL
-    SELECT old_value FROM changes AS lost
-    WHERE ${ofItem} AND field = 'tags' AND new_value IS NULL AND NOT EXISTS
-      (SELECT 1 FROM changes WHERE ${ofItem} AND field = 'tags' AND id < lost.id
-         AND lost.old_value IN (old_value, new_value))`;
-  return jsonObject([...columns, ...(list === 'conversations' ? [['tags', jsonTexts(tags)] as const] : [])]);
 }

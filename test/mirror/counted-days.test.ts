@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
-import { statusSql } from '../../src/database/views.ts';
+import { statusSql } from '../../src/database/views/expressions.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { findWrongIntervals } from '../../src/mirror/history/intervals/check.ts';
-import { dropViews } from '../../src/database/views.ts';
+import { dropViews } from '../../src/database/views/views.ts';
 import { histories } from '../support/histories.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';

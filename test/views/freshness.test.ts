@@ -5,7 +5,7 @@ import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName } from '..
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { stopViewsAt } from '../../src/database/views.ts';
+import { stopViewsAt } from '../../src/database/views/views.ts';
 import { writeCoverDays } from '../../src/mirror/bookmarks/rounds.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { readStatus } from '../../src/mirror/status.ts';

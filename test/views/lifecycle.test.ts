@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { dropViews } from '../../src/database/views.ts';
+import { dropViews } from '../../src/database/views/views.ts';
 import { iso } from '../../src/database/instants.ts';
 import { keepViewSettings } from '../../src/mirror/settings/views.ts';
 import { startChild } from '../support/child.ts';

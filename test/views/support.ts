@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
-import { stopViewsAt } from '../../src/database/views.ts';
+import { stopViewsAt } from '../../src/database/views/views.ts';
 import type { OfficeHours } from '../../src/mirror/settings/office.ts';
 import { keepViewSettings, type ViewSettings } from '../../src/mirror/settings/views.ts';
 import type { TestMirror } from '../support/mirror.ts';

@@ -3,7 +3,7 @@ import { asJson } from '../../src/query/cells.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { valueKinds, type ValueKind } from '../../src/database/columns.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { dropViews } from '../../src/database/views.ts';
+import { dropViews } from '../../src/database/views/views.ts';
 import { openMirror } from '../../src/library/library.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { temporaryDatabase } from '../support/mirror.ts';

@@ -2,7 +2,7 @@ import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { Database } from '../database.ts';
 import { contentsOf, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
 import { applyMigrations } from './schema-engine.ts';
-import { dropViews, ensureViews } from '../views.ts';
+import { dropViews, ensureViews } from '../views/views.ts';
 
 /**
  * Applies the missing migrations in one transaction, with Prisma's schema engine, then updates the views.

@@ -1,6 +1,6 @@
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { isFinalSql } from '../../database/views.ts';
+import { isFinalSql } from '../../database/views/definitions.ts';
 import type { SeenRow } from './kinds.ts';
 
 /** Reads the live conversations among `ids`, in any order. FINAL_STATUSES says which are final. */

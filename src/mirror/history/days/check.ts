@@ -1,7 +1,7 @@
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { iso } from '../../../database/instants.ts';
-import { DAY_SUM_KINDS, DAY_SUMS, type DaySumKind, daySumsSql } from '../../../database/views.ts';
+import { DAY_SUM_KINDS, DAY_SUMS, type DaySumKind, daySumsSql } from '../../../database/views/definitions.ts';
 import type { FencedDatabase } from '../../lease.ts';
 import { countDays } from './count.ts';
 

@@ -1,7 +1,7 @@
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { iso } from '../../../database/instants.ts';
-import { INTERVALS } from '../../../database/views.ts';
+import { INTERVALS } from '../../../database/views/definitions.ts';
 import { beginStay } from './begin.ts';
 import { byConversation, computeInbox, computeIntervals, idsScope } from './compute.ts';
 

@@ -1,6 +1,7 @@
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS, statusSql } from '../../../database/views.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../../database/views/definitions.ts';
+import { statusSql } from '../../../database/views/expressions.ts';
 
 /** The values that the first intervals of a page's conversations share; instants as stored (`iso`). */
 interface Beginning {

@@ -1,6 +1,11 @@
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS, intervalsSql } from '../../../database/views.ts';
+import {
+  INTERVAL_KINDS,
+  type IntervalKind,
+  INTERVALS,
+  intervalsSql,
+} from '../../../database/views/definitions.ts';
 import type { FencedDatabase } from '../../lease.ts';
 import { computeIntervals, sharedColumns } from './compute.ts';
 

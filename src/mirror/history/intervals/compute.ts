@@ -6,7 +6,7 @@ import {
   INTERVALS,
   intervalsSql,
   type Scope,
-} from '../../../database/views.ts';
+} from '../../../database/views/definitions.ts';
 import { forgetAllDays, forgetDaysOf } from '../days/forget.ts';
 
 /** The conversations of the inbox `$1` whose ids are in the JSON array `$2`. */

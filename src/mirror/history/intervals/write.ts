@@ -3,7 +3,7 @@ import { type Item, type ListKey, statusName, type Value } from '../../../core/l
 import type { Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { iso } from '../../../database/instants.ts';
-import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../../database/views.ts';
+import { INTERVAL_KINDS, type IntervalKind, INTERVALS } from '../../../database/views/definitions.ts';
 import { beginAppeared } from './begin.ts';
 import { byConversation, computeIntervals, idsScope } from './compute.ts';
 import { isLatest } from './latest.ts';

@@ -10,7 +10,7 @@ import { defineConfig } from 'vitest/config';
 const CONTRACT = [
   'test/mirror/{activity,counted-days,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
-  'test/database/{long-tokens,prisma-dates,releases,schema}.test.ts',
+  'test/database/{long-tokens,newer-program,prisma-dates,releases,schema}.test.ts',
   'test/sync/{crash,flaws,gone-inbox,history,pages,trust}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
   'test/views/{docs,first-sights,freshness,history,lifecycle,now,property,settings,types}.test.ts',

@@ -80,6 +80,8 @@ export interface ErrorDetails {
   readonly status?: number | undefined;
   /** The database's file is damaged, or a table of it is missing: no retry helps. */
   readonly isDamage?: boolean;
+  /** A newer program has migrated the database: this process cannot go on. */
+  readonly isNewer?: boolean;
   readonly cause?: unknown;
 }
 
@@ -90,14 +92,16 @@ export class MirrorError extends Error {
   readonly resumeAt: Date | undefined;
   readonly status: number | undefined;
   readonly isDamage: boolean;
+  readonly isNewer: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { resumeAt, status, isDamage = false, cause } = details;
+    const { resumeAt, status, isDamage = false, isNewer = false, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.resumeAt = resumeAt;
     this.status = status;
     this.isDamage = isDamage;
+    this.isNewer = isNewer;
   }
 }
 

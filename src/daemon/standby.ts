@@ -54,7 +54,7 @@ export async function serveUntilStopped(
 
 /** True for a failure of the database that ends by itself, such as a server that is being restarted. */
 function isPassing(error: unknown): error is MirrorError {
-  return isMirrorError(error, 'DATABASE') && !error.isDamage;
+  return isMirrorError(error, 'DATABASE') && !error.isDamage && !error.isNewer;
 }
 
 /** Waits until the lease is free, and logs that once. @returns null if the daemon is stopped first */

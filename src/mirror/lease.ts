@@ -4,6 +4,7 @@ import { MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import { type Database, named, type Sql } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
+import { refuseMigrated } from '../database/migrations/shipped.ts';
 import { WriterEpoch } from './history/epochs.ts';
 
 /**
@@ -122,7 +123,8 @@ function originIn(holder: string): ProcessOrigin | null {
 /**
  * Claims the mirror for writing. Takes over a lease at once if it has expired or its holder is a dead
  * process of this host.
- * @throws MirrorError `LEASE_HELD`, which names the holder
+ * @throws MirrorError `LEASE_HELD`, which names the holder; `DATABASE` if a newer program has migrated the
+ *   mirror since this process opened it
  */
 export async function acquireLease(database: Database, claimant: Claimant): Promise<Lease> {
   const holder = newHolder(claimant);
@@ -153,7 +155,13 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
     if (winner !== null) throw leaseHeld(winner, now);
     return await acquireLease(database, claimant);
   }
-  return leaseOf(database, holder, claimant);
+  const lease = leaseOf(database, holder, claimant);
+  // A later migration takes the lease away.
+  await refuseMigrated(database).catch(async (error: unknown) => {
+    await lease.release();
+    throw error;
+  });
+  return lease;
 }
 
 function leaseOf(database: Database, holder: string, claimant: Claimant): Lease {

@@ -155,6 +155,11 @@ function dump(path: string, like?: Dump): Dump {
   return { columns, rows, endings };
 }
 
+/** What a dump shows after the migrations: they take the lease from a writer of the older program. */
+function migrated(before: Dump): Dump {
+  return { ...before, rows: { ...before.rows, leases: [] } };
+}
+
 const VIEWS_INDEXES = readFileSync(
   join(import.meta.dirname, '../../prisma/views/common/indexes.sql'),
   'utf8',
@@ -196,7 +201,9 @@ test.runIf(ON_SQLITE)('a mirror whose instants end in `Z` keeps each of them, in
   const after = dump(path, before);
   // The record of the views is a row of `settings`.
   const { settings, ...others } = after.rows;
-  expect({ ...others, settings: settings?.filter(([name]) => name !== 'views') }).toEqual(before.rows);
+  expect({ ...others, settings: settings?.filter(([name]) => name !== 'views') }).toEqual(
+    migrated(before).rows,
+  );
   expect([before.endings, after.endings]).toEqual([OLD_ENDINGS, NEW_ENDINGS]);
 });
 
@@ -222,7 +229,7 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
     expect(Object.keys(before.rows).length).toBe(13);
     await (await openDatabase(urlOf(path))).close();
     const after = dump(path, before);
-    expect(after.rows).toEqual(before.rows);
+    expect(after.rows).toEqual(migrated(before).rows);
     expect([before.endings, after.endings]).toEqual([OLD_ENDINGS, NEW_ENDINGS]);
     expect(schemaOf(path)).toEqual(schemaOf(await freshMirrorFile()));
 
@@ -244,7 +251,7 @@ describe.runIf(ON_SQLITE)("the first release's database", () => {
   test('has its old or new schema and all rows after a killed migration, and then migrates', async () => {
     const [old, first] = [await earlierRelease(), await freshMirrorFile()];
     const before = dump(old);
-    const after = { ...before, endings: NEW_ENDINGS };
+    const after = { ...migrated(before), endings: NEW_ENDINGS };
     const plant = join(temporaryFolder(), 'plant.cjs');
     writeFileSync(plant, KILLS_ITSELF);
     const kill = async ([words, left]: (typeof MOMENTS)[number]): Promise<void> => {

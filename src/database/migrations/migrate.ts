@@ -5,6 +5,12 @@ import { applyMigrations } from './schema-engine.ts';
 import { dropViews, ensureViews } from '../views/views.ts';
 
 /**
+ * Takes the lease from a writer of an older program, which would write on as if nothing had changed. It finds
+ * the migration when it claims the lease again (`refuseMigrated`).
+ */
+const TAKE_LEASE = 'DELETE FROM leases';
+
+/**
  * Applies the missing migrations in one transaction, with Prisma's schema engine, then updates the views.
  * Without a missing migration the engine is not loaded (docs/decisions/0008).
  * @throws MirrorError `DATABASE` for a database that a newer program has migrated or that holds another
@@ -18,7 +24,7 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
   if (!shipped.names.every((name) => applied.includes(name))) {
     // A migration cannot rebuild a table that a view reads.
     if (tables.includes('settings')) await dropViews(database);
-    await applyMigrations(shipped.folder, shipped.names, factory, database.dialect.beginMigration);
+    await applyMigrations(shipped, factory, { begin: database.dialect.beginMigration, end: TAKE_LEASE });
   }
   await ensureViews(database);
 }

@@ -11,14 +11,14 @@ import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/sch
 const NO_FILTERS = { externalTables: [], externalEnums: [] };
 
 /**
- * Applies the missing ones of the named migrations, all in one transaction that begins with the statements
- * `begin`.
+ * Applies the missing ones of the named migrations, all in one transaction.
+ * @param begin the statements with which it begins
+ * @param end the statement with which it ends, unless another process has applied them all before
  */
 export async function applyMigrations(
-  folder: string,
-  names: string[],
+  { folder, names }: { readonly folder: string; readonly names: string[] },
   factory: SqlDriverAdapterFactory,
-  begin: readonly string[],
+  { begin, end }: { readonly begin: readonly string[]; readonly end: string },
 ): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
@@ -33,7 +33,9 @@ export async function applyMigrations(
   try {
     for (const statement of begin) await run(statement);
     const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
-    await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
+    const migrationsList = readMigrations(folder, names);
+    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters: NO_FILTERS });
+    if (appliedMigrationNames.length > 0) await run(end);
     await run('COMMIT');
   } catch (error) {
     await run('ROLLBACK').catch(() => undefined);

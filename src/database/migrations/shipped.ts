@@ -17,6 +17,15 @@ const MOST_NAMED = 3;
 export const APPLIED =
   'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL';
 
+/**
+ * Refuses a database that a newer program has migrated since this process opened it.
+ * @throws MirrorError `DATABASE`
+ */
+export async function refuseMigrated(database: Database): Promise<void> {
+  const { applied } = await contentsOf(database);
+  refuseNewer(database.name, applied, shippedMigrations(database.dialect));
+}
+
 /** The names of a database's tables, and of the migrations applied to it: none without a mirror. */
 export async function contentsOf(database: Database): Promise<{ tables: string[]; applied: string[] }> {
   const found = await database.query<{ name: string }>(database.dialect.tableNames);
@@ -26,12 +35,24 @@ export async function contentsOf(database: Database): Promise<{ tables: string[]
   return { tables, applied: rows.map((row) => row.migration_name) };
 }
 
+interface Shipped {
+  readonly folder: string;
+  readonly names: string[];
+}
+
+/** Read once: the package may be replaced by a newer one while this process runs. */
+const shippedFor = new Map<Dialect['provider'], Shipped>();
+
 /** The migrations in this program's package for a database: their folder, and their names in order. */
-export function shippedMigrations({ provider }: Dialect): { folder: string; names: string[] } {
+export function shippedMigrations({ provider }: Dialect): Shipped {
+  const known = shippedFor.get(provider);
+  if (known !== undefined) return known;
   const folder = join(FOLDER, provider, 'migrations');
   const entries = readdirSync(folder, { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  return { folder, names: names.sort() };
+  const shipped = { folder, names: names.sort() };
+  shippedFor.set(provider, shipped);
+  return shipped;
 }
 
 /**
@@ -49,6 +70,7 @@ export function refuseNewer(
     'DATABASE',
     `The database ${name} was made by a newer inbox-mirror (it has the migration ${unknown.join(', ')}). ` +
       'Nothing was changed; update this program, or set DATABASE_URL to another database.',
+    { isNewer: true },
   );
 }
 

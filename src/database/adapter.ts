@@ -55,15 +55,14 @@ const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
 ]);
 
 /**
- * Runs `work` in one transaction and rolls back if it throws. With a pool, the transaction has a connection
- * to itself.
+ * Runs `work` in one transaction, which has a connection of a pool to itself, and rolls back if it throws.
  * @param first a statement to run before `work`
  */
-export async function inTransaction<Result>(
+export async function inPooledTransaction<Result>(
   connection: SqlDriverAdapter,
   dialect: Dialect,
   work: (tx: Sql) => Promise<Result>,
-  first: string | null = null,
+  first: string | null,
 ): Promise<Result> {
   const transaction = await connection.startTransaction();
   const tx = statementsOn(transaction, dialect);
@@ -75,11 +74,31 @@ export async function inTransaction<Result>(
     await transaction.commit();
     return result;
   } catch (error) {
-    // ROLLBACK itself fails after a full disk or a broken connection: the database has already rolled back.
-    await tx.execute('ROLLBACK').catch(() => undefined);
+    await rollBack(tx);
     await transaction.rollback();
     throw error;
   }
+}
+
+/**
+ * Runs `work` in one transaction on the only connection, and rolls back if it throws. The adapter's own
+ * transactions would keep its lock after a `BEGIN` that fails, and all later ones would wait for ever.
+ */
+export async function inTransaction<Result>(tx: Sql, work: (tx: Sql) => Promise<Result>): Promise<Result> {
+  await tx.execute('BEGIN');
+  try {
+    const result = await work(tx);
+    await tx.execute('COMMIT');
+    return result;
+  } catch (error) {
+    await rollBack(tx);
+    throw error;
+  }
+}
+
+/** ROLLBACK itself fails after a full disk or a broken connection: the database has already rolled back. */
+async function rollBack(tx: Sql): Promise<void> {
+  await tx.execute('ROLLBACK').catch(() => undefined);
 }
 
 /** Returns a function that runs each `work` once all earlier ones have settled. */

@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
-import { factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
+import { factoryOf, inPooledTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -121,7 +121,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     transaction: (work, alone) => {
       const first = alone === undefined ? null : postgresql.lock(alone);
       const run = (): ReturnType<typeof work> =>
-        retryOnConflict(() => inTransaction(connection, postgresql, work, first));
+        retryOnConflict(() => inPooledTransaction(connection, postgresql, work, first));
       return withMessage(() => (alone === undefined ? inTurn(run) : run()));
     },
     typed: (work) => withMessage(async () => await work(await (client ??= loadClient()))),

@@ -104,7 +104,6 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
   const queue = serialQueue();
   let closed: Promise<void> | undefined;
   const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    // The adapter keeps its lock after a `BEGIN` that fails: a second transaction would wait for ever.
     if (closed !== undefined) throw new MirrorError('DATABASE', `The database ${name} is closed.`);
     try {
       return await queue(work);
@@ -124,7 +123,7 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     name,
     query: (sql, ...parameters) => inTurn(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => statements.execute(sql, ...parameters)),
-    transaction: (work) => inTurn(() => inTransaction(connection, sqlite, work)),
+    transaction: (work) => inTurn(() => inTransaction(statements, work)),
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),

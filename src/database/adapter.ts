@@ -85,7 +85,11 @@ export async function inPooledTransaction<Result>(
  * transactions would keep its lock after a `BEGIN` that fails, and all later ones would wait for ever.
  */
 export async function inTransaction<Result>(tx: Sql, work: (tx: Sql) => Promise<Result>): Promise<Result> {
-  await tx.execute('BEGIN');
+  await tx.execute('BEGIN').catch(async () => {
+    // A roll-back that failed has left its transaction open.
+    await rollBack(tx);
+    await tx.execute('BEGIN');
+  });
   try {
     const result = await work(tx);
     await tx.execute('COMMIT');

@@ -1,29 +1,44 @@
 import Sqlite from 'better-sqlite3';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryDatabase } from '../../support/mirror.ts';
-import { count } from '../../support/rows.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 
-test('a transaction that cannot begin fails alone, and later ones run', async () => {
+type Run = Sqlite.Statement['run'];
+
+/** Opens a mirror whose statements with these words fail while `fault.now` is true. */
+async function failingAt(words: RegExp) {
+  const fault = { now: false };
   const prepare = Sqlite.prototype.prepare;
-  let isFailing = false;
-  // A statement is prepared once for each connection.
-  const failing = vi.spyOn(Sqlite.prototype, 'prepare').mockImplementation(function (
+  const spy = vi.spyOn(Sqlite.prototype, 'prepare').mockImplementation(function (
     this: Sqlite.Database,
     sql: string,
   ) {
-    if (sql === 'BEGIN' && isFailing) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
-    return prepare.call(this, sql);
+    const statement = prepare.call(this, sql);
+    const run = statement.run.bind(statement) as Run;
+    if (words.test(sql))
+      statement.run = (...values: unknown[]) => {
+        if (fault.now) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
+        return run(...values);
+      };
+    return statement;
   });
+  onTestFinished(() => spy.mockRestore());
   const database = await temporaryDatabase(await freshMirrorFile());
-  const write = () =>
+  const write = (id: number) =>
     database.transaction((tx) =>
-      tx.execute(`INSERT INTO epochs (after_id, epoch, begun_at) VALUES (1, 'e', '2026-03-02')`),
+      tx.execute(`INSERT INTO epochs (after_id, epoch, begun_at) VALUES ($1, 'e', '2026-03-02')`, id),
     );
-  isFailing = true;
-  await expect(write()).rejects.toMatchObject({ code: 'DATABASE' });
-  isFailing = false;
-  expect(await write()).toBe(1);
-  expect(await count(database, 'epochs')).toBe(1);
-  failing.mockRestore();
+  return { database, fault, write };
+}
+
+test.each([
+  ['begin', /^BEGIN/],
+  ['end, not even by a roll-back,', /^(COMMIT|ROLLBACK)/],
+])('a transaction that cannot %s fails alone, and later ones run', async (_what, words) => {
+  const { database, fault, write } = await failingAt(words);
+  fault.now = true;
+  await expect(write(1)).rejects.toMatchObject({ code: 'DATABASE' });
+  fault.now = false;
+  expect(await write(2)).toBe(1);
+  expect(await database.query('SELECT after_id FROM epochs')).toEqual([{ after_id: 2 }]);
 });

@@ -57,7 +57,7 @@ const ERRORS = {
   TOKEN_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A 2xx whose body does not match the specification. */
   BAD_ANSWER: { exit: EXIT.unexpected, ends: 'list' },
-  /** While a list was read, its inbox got a tombstone, or another sweep replaced the reading. */
+  /** While a list was read, its inbox got a tombstone, or another sweep or an older copy replaced it. */
   INBOX_GONE: { exit: EXIT.unexpected, ends: 'list' },
   /** The pages of a list do not end. */
   ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },

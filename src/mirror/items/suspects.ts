@@ -90,6 +90,7 @@ export class Suspects extends SuspectReader {
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
     return await write(async (tx) => {
+      await refuseEnded(tx, known);
       const sweep = { ...known, startedAt: await readStart(tx, known) };
       const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
         `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,

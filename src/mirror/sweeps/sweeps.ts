@@ -212,7 +212,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
 async function completeSweep(
   tx: Sql,
   dialect: Dialect,
-  sweep: ListKey & { readonly id: number },
+  sweep: Sweep,
   now: number,
 ): Promise<void> {
   await refuseEnded(tx, sweep);

@@ -3,8 +3,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryDatabase } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 
-type Run = Sqlite.Statement['run'];
-
 /** Opens a mirror whose statements with these words fail while `fault.now` is true. */
 async function failingAt(words: RegExp) {
   const fault = { now: false };
@@ -14,7 +12,7 @@ async function failingAt(words: RegExp) {
     sql: string,
   ) {
     const statement = prepare.call(this, sql);
-    const run = statement.run.bind(statement) as Run;
+    const run = statement.run.bind(statement);
     if (words.test(sql))
       statement.run = (...values: unknown[]) => {
         if (fault.now) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');

@@ -128,11 +128,9 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
   addOrders(inside, { desk, clock, orders: options.orders, tokens, frame });
   addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
-    let page: Promise<Page> | undefined;
     inside.get(path, async (request, reply) => {
       if (path === '/' && !wantsPage(request))
         return await reply.type('text/plain; charset=utf-8').send(index);
-      page ??= load();
       const left = whenClosed(reply);
       const visit: Visit = {
         desk,
@@ -144,7 +142,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
         ask: (sql, mostRows) => questions.ask(sql, mostRows, left),
       };
-      const content = await contentOf(await page, visit, request).catch((error: unknown) => {
+      const content = await contentOf(await load(), visit, request).catch((error: unknown) => {
         if (left.aborted && error === left.reason) return undefined;
         throw error;
       });

@@ -354,3 +354,12 @@ test('an order with a failing list names it in its report and completes the othe
   expect(order).toMatchObject({ state: 'failed', error: `not complete: conversations/${inbox}` });
   expect((order.report as PassRecord).lists.filter(({ outcome }) => outcome === 'complete')).toHaveLength(6);
 });
+
+test('an order is read without the typed client, which would cost the daemon its memory', async () => {
+  const house = await daemonHouse(SHORT);
+  const id = await house.order({ kind: 'sync' });
+  const typed = (): Promise<never> => Promise.reject(new Error('the typed client was loaded'));
+  const { orders } = openMirror({ ...house.database, typed });
+  expect(await orders.read(id)).toMatchObject({ id, kind: 'sync', state: 'open', acceptDeletes: false });
+  expect(await orders.read(id + 1)).toBeNull();
+});

@@ -2,7 +2,6 @@ import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { listenAndCut } from '../support/cutting-proxy.ts';
 import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
@@ -206,7 +205,7 @@ test.each([
   await other.connect();
   onTestFinished(() => other.end());
   await other.query('BEGIN; LOCK TABLE sync_requests');
-  const reading = failureOf(openMirror(database).orders.read(1));
+  const reading = failureOf(database.typed((typed) => typed.sync_requests.findMany()));
   const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
   // The typed client is loaded first.
   const ended = (): Promise<unknown[]> => database.query(`SELECT ${ends} ${waiting}`);

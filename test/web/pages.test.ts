@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
@@ -40,6 +40,18 @@ test('the overview counts what is open, pending, unassigned and closed, and name
   expect(body).toMatch(new RegExp(`<dt>Open</dt>\\s*<dd>${open}</dd>`));
   for (const { inbox, unassigned } of counts)
     expect(body).toMatch(new RegExp(`>${inbox}</bdi>[^]*<td class="n">${unassigned}</td>`));
+});
+
+test('a page whose code cannot be loaded once is shown the next time', async () => {
+  const { ask, sync } = await served();
+  await sync();
+  const people = '../../src/web/people/page.ts';
+  vi.doMock(people, () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  });
+  expect((await visit(ask, '/people')).status).toBe(500);
+  vi.doUnmock(people);
+  expect((await visit(ask, '/people')).status).toBe(200);
 });
 
 rule('every page forbids scripts, styles, frames and forms of other origins', async () => {

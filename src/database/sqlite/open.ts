@@ -118,13 +118,19 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     const generated = await import('../generated/sqlite/client.ts');
     return new generated.PrismaClient({ adapter: factoryOf(connection) });
   };
+  // A failure to load, for example for want of file descriptors, is not kept.
+  const loadedClient = (): Promise<PrismaClient> =>
+    (client ??= loadClient().catch((error: unknown) => {
+      client = undefined;
+      throw error;
+    }));
   return {
     dialect: sqlite,
     name,
     query: (sql, ...parameters) => inTurn(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => statements.execute(sql, ...parameters)),
     transaction: (work) => inTurn(() => inTransaction(statements, work)),
-    typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
+    typed: (work) => inTurn(async () => await work(await loadedClient())),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
     lostFile,

@@ -90,8 +90,8 @@ export class Orders {
   }
 
   async read(id: number): Promise<Order | null> {
-    const row = await this.#database.typed((client) => client.sync_requests.findUnique({ where: { id } }));
-    return row === null ? null : asOrder(row as OrderRow);
+    const [row] = await this.#database.query<OrderRow>(`${ALL} WHERE id = $1`, id);
+    return row === undefined ? null : asOrder(row);
   }
 
   /** Withdraws an order that no daemon has begun. @returns false if a daemon has begun or ended it */

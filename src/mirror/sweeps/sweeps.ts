@@ -209,12 +209,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
  * Marks the sweep complete and lays the list's bookmarks. Deletes pages of all but the last two complete
  * sweeps, and older rejects.
  */
-async function completeSweep(
-  tx: Sql,
-  dialect: Dialect,
-  sweep: Sweep,
-  now: number,
-): Promise<void> {
+async function completeSweep(tx: Sql, dialect: Dialect, sweep: Sweep, now: number): Promise<void> {
   await refuseEnded(tx, sweep);
   if (sweep.list === 'conversations') await abandonRound(tx, sweep.inboxId, now);
   await tx.execute(

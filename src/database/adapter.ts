@@ -7,6 +7,7 @@ import {
   type SqlQueryable,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils';
+import { messageOf } from '../core/errors.ts';
 import { roundedAsText } from '../core/json.ts';
 import type { Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
@@ -83,12 +84,18 @@ export async function inPooledTransaction<Result>(
 /**
  * Runs `work` in one transaction on the only connection, and rolls back if it throws. The adapter's own
  * transactions would keep its lock after a `BEGIN` that fails, and all later ones would wait for ever.
+ * @param begin its first statement
  */
-export async function inTransaction<Result>(tx: Sql, work: (tx: Sql) => Promise<Result>): Promise<Result> {
-  await tx.execute('BEGIN').catch(async () => {
+export async function inTransaction<Result>(
+  tx: Sql,
+  begin: string,
+  work: (tx: Sql) => Promise<Result>,
+): Promise<Result> {
+  await tx.execute(begin).catch(async (error: unknown) => {
+    if (!messageOf(error).includes('within a transaction')) throw error;
     // A roll-back that failed has left its transaction open.
     await rollBack(tx);
-    await tx.execute('BEGIN');
+    await tx.execute(begin);
   });
   try {
     const result = await work(tx);

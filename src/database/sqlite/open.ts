@@ -129,7 +129,9 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     name,
     query: (sql, ...parameters) => inTurn(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => statements.execute(sql, ...parameters)),
-    transaction: (work) => inTurn(() => inTransaction(statements, work)),
+    // What reads before it writes takes the lock at once: it could not write once another program has.
+    transaction: (work, alone) =>
+      inTurn(() => inTransaction(statements, alone === undefined ? 'BEGIN' : 'BEGIN IMMEDIATE', work)),
     typed: (work) => inTurn(async () => await work(await loadedClient())),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),

@@ -12,11 +12,11 @@ async function failingAt(words: RegExp) {
     sql: string,
   ) {
     const statement = prepare.call(this, sql);
-    const run = statement.run.bind(statement);
+    const { run } = statement;
     if (words.test(sql))
       statement.run = (...values: unknown[]) => {
         if (fault.now) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
-        return run(...values);
+        return Reflect.apply(run, statement, values) as Sqlite.RunResult;
       };
     return statement;
   });

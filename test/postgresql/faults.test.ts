@@ -146,6 +146,7 @@ test.each([
   ['53200', 'is short of memory'],
   ['57014', 'has stopped the statement'],
   ['40001', 'is being changed'],
+  ['25P04', 'has closed the connection'],
   ['55000', 'is being changed'],
   ['58030', 'cannot read or write its files'],
 ])('a write that the server refuses with %s stops the pass with a message: %s', async (state, sentence) => {

@@ -81,7 +81,7 @@ const CAUSES: [RegExp, string][] = [
     'cannot be reached over a secure connection. ' +
       'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate',
   ],
-  [/^(ECONNRESET|EPIPE|08|57P|25P03)|ConnectionClosed/i, CUT],
+  [/^(ECONNRESET|EPIPE|08|57P|25P0[34])|ConnectionClosed/i, CUT],
   [/connection terminated (?!due)|not queryable|connection error/i, CUT],
   [/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)/i, UNREACHABLE],
   [/DatabaseNotReachable|timeout/i, UNREACHABLE],

@@ -39,6 +39,8 @@ const CALLS = [
   `SELECT x.xmlagg FROM (SELECT xml '<a/>') x(y)`,
   `SELECT (ROW(x)).row_to_json FROM ${NAMES} x`,
   `SELECT x.text_of_mirror FROM ${NAMES} x`,
+  `SELECT public.lower('A')`,
+  `SELECT "other" . "log"(1)`,
   `SELECT 1 OPERATOR(pg_catalog.+) 1`,
   `SELECT * FROM xmltable('/a' PASSING xml '<a/>' COLUMNS b text)`,
   `SELECT * FROM json_table('[1]', '$[*]' COLUMNS (a int PATH '$'))`,

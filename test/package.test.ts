@@ -52,7 +52,7 @@ function writtenAt(pick: 'newest' | 'oldest', names: readonly string[]): number 
   return pick === 'newest' ? Math.max(...times) : Math.min(...times);
 }
 
-/** What a build reads. */
+/** The files and folders that a build reads. */
 const BUILT_FROM = [
   'src',
   'prisma',

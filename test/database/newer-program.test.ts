@@ -37,7 +37,7 @@ test('a daemon beneath which a newer program migrates the mirror writes nothing 
     });
     await expect.poll(() => sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
     await plantNewerMigration(newer);
-    // What the migration of a newer program does: see the next test.
+    // The migration of a newer program takes the lease, as the next test shows.
     await newer.execute(`DELETE FROM ${LEASE}`);
     const deadline = setTimeout(() => stop.abort(new MirrorError('STOPPED', 'It runs on.')), 15_000);
     await expect(serving).rejects.toMatchObject(NEWER);

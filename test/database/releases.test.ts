@@ -155,7 +155,7 @@ function dump(path: string, like?: Dump): Dump {
   return { columns, rows, endings };
 }
 
-/** What a dump shows after the migrations: they take the lease from a writer of the older program. */
+/** The tables after the migrations. They have no lease: a migration takes it from an older program. */
 function migrated(before: Dump): Dump {
   return { ...before, rows: { ...before.rows, leases: [] } };
 }

@@ -72,7 +72,7 @@ async function expectRight(mirror: TestMirror, zone: string, label: string): Pro
   expect(await rowsOf(mirror.database), label).toEqual(await plainRows(mirror));
 }
 
-/** What the daemon does once a day. */
+/** Writes the days and their sums, as the daemon does once a day. @returns the number of counted days */
 async function keepDays({ writer, clock }: TestMirror, reportTimezone: string): Promise<number> {
   await writer.keepViewSettings({ reportTimezone, budget: BUDGET }, clock.now());
   return await writer.countDays(clock.now());

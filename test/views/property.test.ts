@@ -133,7 +133,7 @@ test(
 
 type Mirror = Awaited<ReturnType<typeof quickMirror>>;
 
-/** What the daemon's housekeeping does for the views. */
+/** Writes the days and their sums, as the daemon's housekeeping does. */
 async function countPastDays({ writer, clock }: Mirror, reportTimezone: string): Promise<void> {
   await writer.keepViewSettings({ reportTimezone, budget: { perDay: 5000, reserved: 250 } }, clock.now());
   await writer.countDays(clock.now());

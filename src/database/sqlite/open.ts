@@ -129,7 +129,8 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     name,
     query: (sql, ...parameters) => inTurn(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => statements.execute(sql, ...parameters)),
-    // What reads before it writes takes the lock at once: it could not write once another program has.
+    // A transaction that first reads takes the write lock at once. If another program wrote in between, it could
+    // not write any more.
     transaction: (work, alone) =>
       inTurn(() => inTransaction(statements, alone === undefined ? 'BEGIN' : 'BEGIN IMMEDIATE', work)),
     typed: (work) => inTurn(async () => await work(await loadedClient())),

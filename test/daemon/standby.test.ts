@@ -7,23 +7,18 @@ import { systemClock } from '../../src/session/clock.ts';
 import { type Session, withSession } from '../../src/session/session.ts';
 import { count } from '../support/rows.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
-import { testProgram } from '../support/program.ts';
+import { quietIo, testProgram } from '../support/program.ts';
 
 const DOWN = new MirrorError('DATABASE', 'The database is just starting or stopping.');
 
 /** Serves although each of its first turns fails so, and stops once the service was asked. */
 async function serveThrough(faults: readonly MirrorError[]) {
-  const { env, folder, sandbox } = await testProgram({ inboxes: 1, conversations: 3 });
+  const program = await testProgram({ inboxes: 1, conversations: 3 });
+  const { folder, sandbox } = program;
   const stop = new AbortController();
   let errors = '';
-  const io = {
-    env,
-    cwd: folder,
-    version: '1',
-    stdout: { write: () => undefined },
-    stderr: { write: (text: string) => (errors += text) },
-    signal: stop.signal,
-  };
+  const stderr = { write: (text: string) => (errors += text) };
+  const io = quietIo(program, { stderr, signal: stop.signal });
   const roles: string[] = [];
   const failing = (session: Session): Session => ({
     ...session,
@@ -63,15 +58,7 @@ test('a database that fails again after the lease was lost is said again', async
 });
 
 test('a damaged database ends the daemon’s work at once', async () => {
-  const { env, folder } = await testProgram({ inboxes: 1, conversations: 3 });
-  const io = {
-    env,
-    cwd: folder,
-    version: '1',
-    stdout: { write: () => undefined },
-    stderr: { write: () => undefined },
-    signal: new AbortController().signal,
-  };
+  const io = quietIo(await testProgram({ inboxes: 1, conversations: 3 }));
   const damage = new MirrorError('DATABASE', 'The database is damaged.', { isDamage: true });
   await withSession(io, async (session) => {
     const serving = serveUntilStopped(io, session, {

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/session/clock.ts';
 import { withSession } from '../../src/session/session.ts';
 import { mirrorOf, temporaryDatabase } from '../support/mirror.ts';
 import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration.ts';
-import { testProgram } from '../support/program.ts';
+import { quietIo, testProgram } from '../support/program.ts';
 import { urlOf } from '../support/provider.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
@@ -17,17 +17,11 @@ const LEASE = `leases WHERE name = 'writer'`;
 
 test('a daemon beneath which a newer program migrates the mirror writes nothing more and ends', async () => {
   const place = await freshMirrorFile();
-  const { env, folder, sandbox } = await testProgram({ inboxes: 1 }, { DATABASE_URL: urlOf(place) });
+  const program = await testProgram({ inboxes: 1 }, { DATABASE_URL: urlOf(place) });
   const newer = await temporaryDatabase(place);
   const stop = new AbortController();
-  const io = {
-    env: { ...env, REQUESTS_PER_SECOND: '20', GONE_AFTER: '0s' },
-    cwd: folder,
-    version: '1',
-    stdout: { write: () => undefined },
-    stderr: { write: () => undefined },
-    signal: stop.signal,
-  };
+  const env = { ...program.env, REQUESTS_PER_SECOND: '20', GONE_AFTER: '0s' };
+  const io = quietIo(program, { env, signal: stop.signal });
   await withSession(io, async (session) => {
     const serving = serveUntilStopped(io, session, {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
@@ -35,7 +29,7 @@ test('a daemon beneath which a newer program migrates the mirror writes nothing 
       onActive: () => Promise.resolve(),
       onStandby: () => undefined,
     });
-    await expect.poll(() => sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => program.sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
     await plantNewerMigration(newer);
     // The migration of a newer program takes the lease, as the next test shows.
     await newer.execute(`DELETE FROM ${LEASE}`);
@@ -61,15 +55,7 @@ test('a migration takes the lease from a writer of an older program, and an open
 
 test('a stand-by of an older program does not take over', async () => {
   const place = await freshMirrorFile();
-  const { env, folder } = await testProgram({}, { DATABASE_URL: urlOf(place) });
-  const io = {
-    env,
-    cwd: folder,
-    version: '1',
-    stdout: { write: () => undefined },
-    stderr: { write: () => undefined },
-    signal: new AbortController().signal,
-  };
+  const io = quietIo(await testProgram({}, { DATABASE_URL: urlOf(place) }));
   await withSession(io, async (session) => {
     await plantNewerMigration(await temporaryDatabase(place));
     await expect(session.claim('start')).rejects.toMatchObject(NEWER);

@@ -1,18 +1,13 @@
 import { expect, test } from 'vitest';
 import { type Display, type Session, withSession } from '../../src/session/session.ts';
 import type { Io } from '../../src/session/terminal.ts';
-import { newProgram } from '../support/program.ts';
+import { newProgram, quietIo } from '../support/program.ts';
 
 /** The world of a command whose stderr is kept in `lines`. */
 async function commandIo(): Promise<{ io: Io; lines: string[] }> {
-  const { env, folder } = await newProgram();
   const lines: string[] = [];
   const stderr = { write: (line: string) => lines.push(line) };
-  const signal = new AbortController().signal;
-  return {
-    io: { env, cwd: folder, version: '1.2.3', stdout: { write: () => undefined }, stderr, signal },
-    lines,
-  };
+  return { io: quietIo(await newProgram(), { stderr }), lines };
 }
 
 const messages = (lines: readonly string[]): string[] =>

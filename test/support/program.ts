@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { MirrorError } from '../../src/core/errors.ts';
+import type { Io } from '../../src/session/terminal.ts';
 import { type Sandbox, type SandboxOptions, createSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryFolder } from './mirror.ts';
 
@@ -65,6 +66,13 @@ export async function newProgram(
     },
   };
   return program;
+}
+
+/** The surroundings of a session of this program that shows nothing, except for `other` parts. */
+export function quietIo({ env, folder }: TestProgram, other: Partial<Io> = {}): Io {
+  const silent = { write: () => undefined };
+  const { signal } = new AbortController();
+  return { env, cwd: folder, version: '1', stdout: silent, stderr: silent, signal, ...other };
 }
 
 async function execute({ env, folder }: TestProgram, argv: string[], stop: AbortController): Promise<Ran> {

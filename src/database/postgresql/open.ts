@@ -113,12 +113,6 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     // The models are those of SQLite's client, which declares the types.
     return new generated.PrismaClient({ adapter: factoryOf(connection) }) as unknown as PrismaClient;
   };
-  // A failure to load, for example for want of file descriptors, is not kept.
-  const loadedClient = (): Promise<PrismaClient> =>
-    (client ??= loadClient().catch((error: unknown) => {
-      client = undefined;
-      throw error;
-    }));
   return {
     dialect: postgresql,
     name,
@@ -130,7 +124,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
         retryOnConflict(() => inPooledTransaction(connection, postgresql, work, first));
       return withMessage(() => (alone === undefined ? inTurn(run) : run()));
     },
-    typed: (work) => withMessage(async () => await work(await loadedClient())),
+    typed: (work) => withMessage(async () => await work(await (client ??= loadClient()))),
     async serverTime() {
       const [row] = await this.query<{ ms: number }>(
         `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS double precision) AS ms`,

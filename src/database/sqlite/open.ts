@@ -118,22 +118,16 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     const generated = await import('../generated/sqlite/client.ts');
     return new generated.PrismaClient({ adapter: factoryOf(connection) });
   };
-  // A failure to load, for example for want of file descriptors, is not kept.
-  const loadedClient = (): Promise<PrismaClient> =>
-    (client ??= loadClient().catch((error: unknown) => {
-      client = undefined;
-      throw error;
-    }));
   return {
     dialect: sqlite,
     name,
     query: (sql, ...parameters) => inTurn(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => inTurn(() => statements.execute(sql, ...parameters)),
-    // A transaction that first reads takes the write lock at once. If another program wrote in between, it could
-    // not write any more.
+    // A transaction that first reads takes the write lock at once. If another program wrote in between, this
+    // one could not write any more.
     transaction: (work, alone) =>
       inTurn(() => inTransaction(statements, alone === undefined ? 'BEGIN' : 'BEGIN IMMEDIATE', work)),
-    typed: (work) => inTurn(async () => await work(await loadedClient())),
+    typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
     lostFile,

@@ -54,6 +54,7 @@ const modules: RolldownOptions = {
     'src/cli/main.ts',
     'src/library/library.ts',
     'src/query/sqlite/worker.ts',
+    'src/export/worker.ts',
     'src/query/reads/reader-process.ts',
   ],
   platform: 'node',

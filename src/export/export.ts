@@ -6,13 +6,16 @@ import { AT_ONCE, type Cell, type QueryResult, type ReadOnlyMirror } from '../qu
 import { fileColumns } from './columns.ts';
 import { type Format, openEncoder } from './encoder.ts';
 import {
+  abandon,
   asOutput,
-  discard,
+  finish,
   makeFolder,
+  type NamedFile,
   openPartial,
   type PartialFile,
   publish,
   refuseExisting,
+  removePartial,
 } from './files.ts';
 import { type ExportedFile, type ExportRun, readManifest, withRun, writeManifest } from './manifest.ts';
 
@@ -41,18 +44,50 @@ interface Job {
   readonly after: number | null;
 }
 
+/** Complete files, which have temporary names still. */
+export interface Written {
+  readonly run: ExportRun;
+  readonly files: readonly NamedFile[];
+}
+
 /**
  * Writes tables and views to files, all as the mirror is at one moment. Either all files take their names, or
  * none does; the manifest follows them.
  * @throws MirrorError `USAGE` for an unknown table or an existing file, `OUTPUT` if a file cannot be written
  */
 export async function exportTables(mirror: ReadOnlyMirror, options: ExportOptions): Promise<ExportRun> {
+  return await exportBy(() => writeFiles(mirror, options), options);
+}
+
+/** An export whose files `write` makes. If it fails, no file is left under a temporary name. */
+export async function exportBy(
+  write: () => Promise<Written>,
+  { folder }: Pick<ExportOptions, 'folder'>,
+): Promise<ExportRun> {
+  const manifest = await readManifest(folder);
+  const run = await whole(folder, write);
+  if (run.files.length > 0) await writeManifest(folder, withRun(manifest, run));
+  return run;
+}
+
+async function whole(folder: string, write: () => Promise<Written>): Promise<ExportRun> {
+  try {
+    const { run, files } = await write();
+    await publish(files);
+    return run;
+  } catch (error) {
+    await removePartial(folder);
+    throw error;
+  }
+}
+
+/** Writes tables and views to files under temporary names, which stay if it throws. */
+export async function writeFiles(mirror: ReadOnlyMirror, options: ExportOptions): Promise<Written> {
   const { folder, force, now, version } = options;
   await mirror.holdStill();
   const newest = await newestChange(mirror);
   const lists = await readAges(mirror);
   const jobs = await jobsOf(mirror, options);
-  const manifest = await readManifest(folder);
   if (!force)
     refuseExisting(
       folder,
@@ -68,21 +103,19 @@ export async function exportTables(mirror: ReadOnlyMirror, options: ExportOption
       partial.push(file);
       files.push(await writeTable(mirror, job, { file, newest, options }));
     }
-    await publish(partial);
+    const run = {
+      exported_at: new Date(now).toISOString(),
+      program: `inbox-mirror ${version}`,
+      newest_change_id: newest.id,
+      newest_change: cursorText(newest),
+      lists,
+      files,
+    };
+    return { run, files: await finish(partial) };
   } catch (error) {
-    await discard(partial);
+    await abandon(partial);
     throw error;
   }
-  const run: ExportRun = {
-    exported_at: new Date(now).toISOString(),
-    program: `inbox-mirror ${version}`,
-    newest_change_id: newest.id,
-    newest_change: cursorText(newest),
-    lists,
-    files,
-  };
-  if (files.length > 0) await writeManifest(folder, withRun(manifest, run));
-  return run;
 }
 
 /** @throws MirrorError `USAGE` for an unknown table, or `--since-id` without a table of changes */
@@ -120,31 +153,36 @@ async function writeTable(
 ): Promise<ExportedFile> {
   const range = after === null ? null : { after, upTo: newest.id };
   const { rows } = await readRelation(mirror, relation, range);
-  const iterator = batchesOf(rows);
-  const first = (await iterator.next()).value ?? [];
-  const columns = fileColumns(relation.columns, first);
-  const encoder = await openEncoder(format, file.handle, { table: relation.name, columns, raw });
-  let count = 0;
-  const add = async (batch: readonly Cell[][]): Promise<void> => {
-    for (const row of batch) await encoder.add(row);
-    count += batch.length;
-    onRows(relation.name, count);
-  };
-  return await asOutput(`The file ${file.path} cannot be written`, async () => {
-    await add(first);
-    for await (const batch of iterator) await add(batch);
-    await encoder.end();
-    const { size } = await file.handle.stat();
-    return {
-      file: name,
-      table: relation.name,
-      format,
-      rows: count,
-      bytes: size,
-      columns: columns.map((column) => ({ ...column })),
-      changes: after === null ? null : { after, up_to: cursorText(newest) },
+  const batches = batchesOf(rows);
+  try {
+    const first = (await batches.next()).value ?? [];
+    const columns = fileColumns(relation.columns, first);
+    const encoder = await openEncoder(format, file.handle, { table: relation.name, columns, raw });
+    let count = 0;
+    const add = async (batch: readonly Cell[][]): Promise<void> => {
+      for (const row of batch) await encoder.add(row);
+      count += batch.length;
+      onRows(relation.name, count);
     };
-  });
+    return await asOutput(`The file ${file.path} cannot be written`, async () => {
+      await add(first);
+      for await (const batch of batches) await add(batch);
+      await encoder.end();
+      const { size } = await file.handle.stat();
+      return {
+        file: name,
+        table: relation.name,
+        format,
+        rows: count,
+        bytes: size,
+        columns: columns.map((column) => ({ ...column })),
+        changes: after === null ? null : { after, up_to: cursorText(newest) },
+      };
+    });
+  } finally {
+    // A statement that still has rows keeps the mirror from closing.
+    await batches.return(undefined);
+  }
 }
 
 async function* batchesOf(rows: QueryResult['rows']): AsyncGenerator<Cell[][], undefined> {

@@ -1,18 +1,25 @@
 import { existsSync } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, MirrorError } from '../core/errors.ts';
 
-/** A file that is being written under a temporary name. */
-export interface PartialFile {
-  readonly handle: FileHandle;
+/** A file under a temporary name, and the name that it will have. */
+export interface NamedFile {
   readonly path: string;
   readonly target: string;
+}
+
+/** A file that is being written under a temporary name. */
+export interface PartialFile extends NamedFile {
+  readonly handle: FileHandle;
 }
 
 /** Only the owner may read a file, as with the mirror: both hold names and addresses of customers. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+
+/** How the temporary names of this process end. */
+const PARTIAL = `.${process.pid}.partial`;
 
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
@@ -38,7 +45,7 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
  * @throws MirrorError `OUTPUT`
  */
 export async function openPartial(folder: string, name: string): Promise<PartialFile> {
-  const path = join(folder, `.${name}.${process.pid}.partial`);
+  const path = join(folder, `.${name}${PARTIAL}`);
   const handle = await asOutput(`The file ${path} cannot be made`, async () => {
     await rm(path, { force: true });
     return await open(path, 'wx', FILE_MODE);
@@ -46,23 +53,31 @@ export async function openPartial(folder: string, name: string): Promise<Partial
   return { handle, path, target: join(folder, name) };
 }
 
-/** Gives complete files their own names, once all of them are on the disk. @throws MirrorError `OUTPUT` */
-export async function publish(files: readonly PartialFile[]): Promise<void> {
+/** Writes complete files to the disk, and closes them. @throws MirrorError `OUTPUT` */
+export async function finish(files: readonly PartialFile[]): Promise<NamedFile[]> {
   for (const { handle, path } of files)
     await asOutput(`The file ${path} cannot be written to the disk`, async () => {
       await handle.sync();
       await handle.close();
     });
+  return files.map(({ path, target }) => ({ path, target }));
+}
+
+/** Gives files that are on the disk their own names. @throws MirrorError `OUTPUT` */
+export async function publish(files: readonly NamedFile[]): Promise<void> {
   for (const { path, target } of files)
     await asOutput(`The file ${target} cannot be written`, () => rename(path, target));
 }
 
-/** Removes files that were not completed. */
-export async function discard(files: readonly PartialFile[]): Promise<void> {
-  for (const { handle, path } of files) {
-    await handle.close().catch(() => undefined);
-    await rm(path, { force: true });
-  }
+/** Closes files that are not completed. */
+export async function abandon(files: readonly PartialFile[]): Promise<void> {
+  for (const { handle } of files) await handle.close().catch(() => undefined);
+}
+
+/** Removes the files of a folder that this process has not completed. */
+export async function removePartial(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) if (name.endsWith(PARTIAL)) await rm(join(folder, name), { force: true });
 }
 
 /** Runs `work`. @throws MirrorError `OUTPUT` for an error of the file system */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { messageOf, MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { STATES } from '../query/reads/ages.ts';
-import { openPartial, publish } from './files.ts';
+import { finish, openPartial, publish } from './files.ts';
 
 /** The list of an export folder's files. */
 const MANIFEST = 'manifest.json';
@@ -81,5 +81,5 @@ export function withRun({ changes_up_to, exports }: Manifest, run: ExportRun): M
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const file = await openPartial(folder, MANIFEST);
   await writeFile(file.handle, `${JSON.stringify(manifest, null, 2)}\n`);
-  await publish([file]);
+  await publish(await finish([file]));
 }

@@ -4,6 +4,11 @@ import { sqlitePath } from '../database/sqlite/file.ts';
 import { noMirrorYet } from './faults.ts';
 import type { ReadLimits, ReadOnlyMirror } from './result.ts';
 
+/** The path of a mirror's file; null on PostgreSQL. */
+export function sqliteFile(url: string): string | null {
+  return isPostgres(url) ? null : sqlitePath(url);
+}
+
 /**
  * Opens the mirror over a connection that cannot write.
  * @param signal stops a running query at any moment; the query then throws the signal's reason
@@ -15,9 +20,9 @@ export async function openReadOnly(
   signal?: AbortSignal,
   limits?: ReadLimits,
 ): Promise<ReadOnlyMirror> {
-  if (isPostgres(url))
+  const path = sqliteFile(url);
+  if (path === null)
     return await (await import('./postgresql/reader.ts')).openPostgresReadOnly(url, signal, limits);
-  const path = sqlitePath(url);
   if (signal !== undefined) return (await import('./sqlite/thread.ts')).openSqliteInThread(path, signal);
   return (await import('./sqlite/reader.ts')).openSqliteReadOnly(path);
 }

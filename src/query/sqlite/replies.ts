@@ -1,6 +1,6 @@
-import { isMirrorError } from '../../core/errors.ts';
 import { rowTooLong } from '../faults.ts';
 import { AT_ONCE, type Cell, charactersOf, type ReadOnlyMirror } from '../result.ts';
+import { failureOf } from './failure.ts';
 import { openSqliteReadOnly } from './reader.ts';
 import type { Message, Reply } from './requests.ts';
 
@@ -33,8 +33,7 @@ export function repliesOf(path: string, mostCharacters: number): (message: Messa
       if (message === 'rows') return nextRows(rows, mostCharacters);
       return message === 'hold still' ? await holdStill() : await begin(message.sql, message.values);
     } catch (error) {
-      // Messages between threads lose an error's class, and with it the code.
-      return { failure: error, code: isMirrorError(error) ? error.code : null };
+      return failureOf(error);
     }
   };
 }

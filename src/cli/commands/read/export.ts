@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { EXIT, MirrorError } from '../../../core/errors.ts';
 import { plural, thousands } from '../../../core/humanize.ts';
+import type { ExportOptions } from '../../../export/export.ts';
 import type { ExportRun } from '../../../export/manifest.ts';
 import type { Format } from '../../../export/encoder.ts';
 import { type Io, printJson, printLine, printWarning, wrapped } from '../../../session/terminal.ts';
@@ -49,31 +50,29 @@ export function addExport(program: Command, run: Runner): void {
 }
 
 async function runExport(io: Io, tables: string[], options: Options): Promise<number> {
-  const { exportTables } = await import('../../../export/export.ts');
-  const { openReadOnly } = await import('../../../query/open.ts');
+  const { exportMirror } = await import('../../../export/mirror.ts');
   const { systemClock } = await import('../../../session/clock.ts');
   const { readerConfig } = await import('../../../session/reader.ts');
   const sinceId = options.sinceId === undefined ? null : await placeIn(io, options.sinceId);
-  const mirror = await openReadOnly(readerConfig(io).databaseUrl, io.signal);
   const progress = await progressOn(io);
+  const task: ExportOptions = {
+    tables,
+    format: options.format,
+    folder: resolve(io.cwd, options.out),
+    sinceId,
+    force: options.force ?? false,
+    raw: options.raw ?? false,
+    version: io.version,
+    now: systemClock().now(),
+    onRows: progress.show,
+  };
   try {
-    const done = await exportTables(mirror, {
-      tables,
-      format: options.format,
-      folder: resolve(io.cwd, options.out),
-      sinceId,
-      force: options.force ?? false,
-      raw: options.raw ?? false,
-      version: io.version,
-      now: systemClock().now(),
-      onRows: progress.show,
-    });
+    const done = await exportMirror(readerConfig(io).databaseUrl, task, io.signal);
     progress.end();
     await printRun(io, done, options);
     return EXIT.done;
   } finally {
     progress.end();
-    await mirror.close();
   }
 }
 

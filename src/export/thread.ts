@@ -1,0 +1,50 @@
+import { extname } from 'node:path';
+import { unlessAborted } from '../core/abortable.ts';
+import { type Failure, restoredError } from '../query/sqlite/failure.ts';
+import { startThread } from '../query/sqlite/start.ts';
+import { exportBy, type ExportOptions, type Written } from './export.ts';
+import type { ExportRun } from './manifest.ts';
+
+/** A row group is gathered outside the heap: few objects live long. */
+const YOUNG_MB = 8;
+
+/** What the thread is to do. */
+export interface Task {
+  readonly path: string;
+  readonly options: Omit<ExportOptions, 'onRows'>;
+}
+
+/** A message of the thread: its progress, then how it ended. */
+export type Report =
+  | { readonly table: string; readonly rows: number }
+  | { readonly written: Written }
+  | Failure;
+
+/**
+ * Exports like `exportTables` from a SQLite file, in another thread: SQLite's driver has no interrupt, and a
+ * row that passes from one thread to another costs more than to write it.
+ */
+export async function exportInThread(
+  path: string,
+  { onRows, ...options }: ExportOptions,
+  signal: AbortSignal,
+): Promise<ExportRun> {
+  const write = async (): Promise<Written> => {
+    const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
+    const data: Task = { path, options };
+    const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });
+    const { promise: written, resolve, reject } = Promise.withResolvers<Written>();
+    thread.onFailure(reject);
+    thread.onMessage((report) => {
+      if ('rows' in report) onRows(report.table, report.rows);
+      else if ('written' in report) resolve(report.written);
+      else reject(restoredError(report));
+    });
+    try {
+      return await unlessAborted(written, signal);
+    } finally {
+      await thread.close();
+    }
+  };
+  return await exportBy(write, options);
+}

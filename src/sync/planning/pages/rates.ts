@@ -8,8 +8,8 @@ export type Depth = 'newest' | 'new' | 'old';
 /** The weight of what was learned falls by a factor of e in this many ms. */
 const MEMORY_MS = 21 * DAY;
 
-/** A rate before anything is learned counts as this many observed hours. */
-const PRIOR_HOURS = 50;
+/** A rate before anything is learned counts as this many observed hours, and at least as this many changes. */
+const PRIOR = { hours: 50, changes: 0.3 } as const;
 
 /**
  * For each age, in the order of `AGE_EDGES`: changes a row and active hour of an open conversation, before
@@ -54,9 +54,11 @@ export class Rates {
 
   /** Changes a row and active hour. */
   ofKind(kind: number, depth: Depth): number {
+    const prior = priorOf(kind, depth);
+    const hours = Math.max(PRIOR.hours, PRIOR.changes / prior);
     return (this.#ofKinds[depth][kind] ??= this.#rate(`kind/${kind}/${depth}`, {
-      events: priorOf(kind, depth) * PRIOR_HOURS,
-      hours: PRIOR_HOURS,
+      events: prior * hours,
+      hours,
     }));
   }
 

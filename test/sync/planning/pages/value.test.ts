@@ -55,6 +55,15 @@ describe('the timeline', () => {
   });
 });
 
+test('an hour in which nothing changes does not make the rows that change least seem dead', () => {
+  const rates = new Rates();
+  const before = rates.ofKind(OPEN_NEVER, 'old');
+  rates.learnKind(OPEN_NEVER, 'old', { events: 0, hours: 1300 }, NOW);
+  expect(rates.ofKind(OPEN_NEVER, 'old')).toBeGreaterThan(before / 2);
+  rates.learnKind(OPEN_NEVER, 'old', { events: 0, hours: 100_000 }, NOW);
+  expect(rates.ofKind(OPEN_NEVER, 'old')).toBeLessThan(before / 50);
+});
+
 describe('the value of a reading', () => {
   const timeline = new Timeline(NOW + DAY);
 

@@ -177,6 +177,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
     readPages: readPages ? { stretches: true } : null,
     access: () => ({ address: 'http://sandbox/v1', fingerprint: KEY }),
     onEvent: (event) => killSwitch.onEvent(event),
+    onFailure: () => undefined,
     pollMs: POLL_MS,
   });
   const stopping = new AbortController();

@@ -63,6 +63,8 @@ const ERRORS = {
   ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },
   /** The mirror's database is locked, full, read-only, too new or broken. */
   DATABASE: { exit: EXIT.unexpected, ends: 'pass' },
+  /** The database refuses a statement: a trigger or constraint of another program, or a bug here. */
+  STATEMENT_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A file of an export cannot be written. No file was replaced. */
   OUTPUT: { exit: EXIT.unexpected, ends: 'pass' },
   /** A person or a signal stopped the command. */
@@ -108,6 +110,14 @@ export class MirrorError extends Error {
 /** True for a {@link MirrorError} with one of the codes; without codes, for any. */
 export function isMirrorError(error: unknown, ...codes: ErrorCode[]): error is MirrorError {
   return error instanceof MirrorError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/**
+ * True for a failure of the database that may end without a new start of this process: the server runs
+ * again, or a person removes what refuses a statement.
+ */
+export function isPassingFailure(error: unknown): error is MirrorError {
+  return isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED') && !error.isDamage && !error.isNewer;
 }
 
 /** The exit code of a command that this error ends. An unknown error is a bug. */

@@ -1,6 +1,6 @@
 import type { Budget } from '../core/budget.ts';
 import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
-import { type ErrorCode, isMirrorError, messageOf } from '../core/errors.ts';
+import { type ErrorCode, isMirrorError, isPassingFailure, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access, OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
@@ -34,6 +34,8 @@ export interface DaemonDeps {
   /** The address and the key in use. */
   readonly access: () => Access;
   readonly onEvent: (event: PassEvent) => void;
+  /** Receives after each tick why the database has let it fail; null if it has not. */
+  readonly onFailure: (why: string | null) => void;
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
 }
@@ -136,7 +138,7 @@ export class Daemon {
 
   /** One step: begins everything that can begin now, and waits for none of it. */
   async tick(): Promise<void> {
-    const { clock, mirror, access } = this.#deps;
+    const { clock, mirror, access, onFailure } = this.#deps;
     if (clock.monotonic() < this.#databaseBackoff.until) return;
     try {
       await this.#followClock();
@@ -155,7 +157,9 @@ export class Daemon {
       if (ordered || this.#orders.isBusy)
         await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
       if (trouble === null) await this.#sweeps.beginDue();
+      onFailure(null);
     } catch (error) {
+      if (isPassingFailure(error)) onFailure(error.message);
       this.#handleError(error);
     }
   }
@@ -213,7 +217,7 @@ export class Daemon {
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now(), error.resumeAt);
       void this.#writeOutage();
-    } else if (isMirrorError(error, 'DATABASE') && !error.isDamage) {
+    } else if (isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED') && !error.isDamage) {
       this.#troubles.databaseFails(error);
       this.#backOff(clock.monotonic());
     } else {

@@ -1,5 +1,6 @@
 import { type Clock, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
+import { duration } from '../core/humanize.ts';
 import type { ListKey } from '../core/lists.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
@@ -32,6 +33,9 @@ const BUDGET_WAIT_MS = MINUTE;
 /** An order that ends so is over: a person must correct the configuration, then order again. */
 const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
 
+/** After the database has refused what an order writes, none is tried for this many ms. */
+const REFUSED_WAIT_MS = 5 * MINUTE;
+
 /** The order that is under way. */
 interface Current {
   readonly order: Order;
@@ -46,6 +50,8 @@ export class OrderRunner {
   #current: Current | null = null;
   /** An order is resumed no earlier than this, monotonic ms. */
   #notBefore = 0;
+  /** No order is tried earlier than this, monotonic ms. */
+  #restUntil = 0;
 
   constructor(deps: OrderRunnerDeps) {
     this.#deps = deps;
@@ -70,6 +76,7 @@ export class OrderRunner {
   async beginNext(trouble: Trouble | null, places: number): Promise<void> {
     if (this.#current !== null) return await this.#stopIfCancelled(this.#current);
     const { mirror, clock } = this.#deps;
+    if (clock.monotonic() < this.#restUntil) return;
     const order = await mirror.orders.next();
     if (order === null) return;
     if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#notBefore)) return;
@@ -104,6 +111,7 @@ export class OrderRunner {
       problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
     } catch (error) {
       if (isMirrorError(error, 'USAGE')) log.warn({ order: order.id, cause: error.message }, 'order refused');
+      else if (isMirrorError(error, 'STATEMENT_REFUSED')) this.#rest(order, error);
       else problem = error;
     } finally {
       this.#current = null;
@@ -124,6 +132,15 @@ export class OrderRunner {
       this.#logOnce(order, 'order waits for the day budget');
       this.#notBefore = clock.monotonic() + wait;
     }
+  }
+
+  /** The schedules need not wait for what refuses an order alone. */
+  #rest({ id }: Order, { message: cause }: MirrorError): void {
+    const { clock, log } = this.#deps;
+    this.#restUntil = clock.monotonic() + REFUSED_WAIT_MS;
+    const isNew = !this.#logged.has(`${id} refused`);
+    this.#logged.add(`${id} refused`);
+    if (isNew) log.error({ order: id, cause }, `an order fails; retrying every ${duration(REFUSED_WAIT_MS)}`);
   }
 
   /** Logs a message once for each order: one that waits for the budget stops and resumes many times. */

@@ -10,7 +10,7 @@ import { limitStopTime } from './stop.ts';
 import { watchKeyFile } from './watches/key-file.ts';
 import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
 
-export interface RunOptions extends ServeOptions {
+export interface RunOptions extends Omit<ServeOptions, 'onFailure'> {
   /** Called with the address of the pages when they can be opened. */
   readonly onListening: (address: string) => void;
 }
@@ -33,17 +33,21 @@ export async function runDaemon(
     limitStopTime(io, session);
     let role: Role = 'standby';
     let damage: string | null = null;
+    let failure: string | null = null;
     const endpoints = await openEndpoints(session, {
       metrics,
       version: io.version,
       role: () => role,
-      damage: () => damage,
+      fault: () => damage ?? failure,
       onListening,
     });
     watchKeyFile(io, session);
     const serving = serveUntilStopped(io, session, {
       metrics,
       onPlan,
+      onFailure: (why) => {
+        failure = why;
+      },
       onActive: async (hasStoodBy) => {
         role = 'active';
         await endpoints.listen(hasStoodBy);

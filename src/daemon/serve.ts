@@ -25,6 +25,8 @@ export interface ServeOptions {
    * after the first copy of a new mirror.
    */
   readonly onPlan: (plan: Load) => void;
+  /** Receives why the database does not let the daemon work, and null once it does. */
+  readonly onFailure: (why: string | null) => void;
 }
 
 /** Runs the daemon, and everything beside it, until it is stopped or loses the lease. */
@@ -32,7 +34,7 @@ export async function serve(
   io: Io,
   session: Session,
   { mirror, signal }: Claim,
-  { metrics, onPlan }: ServeOptions,
+  { metrics, onPlan, onFailure }: ServeOptions,
 ): Promise<void> {
   const { config, clock, log, names, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
@@ -62,6 +64,7 @@ export async function serve(
     readPages: config.readPages,
     access,
     onEvent,
+    onFailure,
   });
   if (config.readPages?.stretches !== true) await mirror.saveCoverDays(1);
   const stopping = new AbortController();

@@ -1,5 +1,5 @@
 import { SECOND } from '../core/clock.ts';
-import { isMirrorError, type MirrorError } from '../core/errors.ts';
+import { isMirrorError, isPassingFailure } from '../core/errors.ts';
 import type { Claim } from '../session/claim.ts';
 import { DAEMON_COMMAND } from '../session/live-daemon.ts';
 import type { Log } from '../session/log.ts';
@@ -28,7 +28,7 @@ export async function serveUntilStopped(
   const { clock, log } = session;
   let databaseFails = false;
   while (!io.signal.aborted) {
-    const claimed = await waitForLease(io.signal, session);
+    const claimed = await waitForLease(io.signal, session, options.onFailure);
     if (claimed === null) return;
     const { claim, hasStoodBy } = claimed;
     try {
@@ -40,7 +40,8 @@ export async function serveUntilStopped(
         databaseFails = false;
         continue;
       }
-      if (!isPassing(error)) throw error;
+      if (!isPassingFailure(error)) throw error;
+      options.onFailure(error.message);
       // `serve` failed before the daemon's first tick. From that tick on, the daemon waits for the database.
       if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
       databaseFails = true;
@@ -52,15 +53,11 @@ export async function serveUntilStopped(
   }
 }
 
-/** True for a failure of the database that ends by itself, such as a server that is being restarted. */
-function isPassing(error: unknown): error is MirrorError {
-  return isMirrorError(error, 'DATABASE') && !error.isDamage && !error.isNewer;
-}
-
 /** Waits until the lease is free, and logs that once. @returns null if the daemon is stopped first */
 async function waitForLease(
   signal: AbortSignal,
   { mirror, clock, log, claim }: Session,
+  onFailure: ServeOptions['onFailure'],
 ): Promise<{ claim: Claim; hasStoodBy: boolean } | null> {
   let databaseFails = false;
   for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
@@ -69,7 +66,8 @@ async function waitForLease(
       if (hasStoodBy) log.info('took over the mirror');
       return { claim: claimed, hasStoodBy };
     } catch (error) {
-      if (isPassing(error)) {
+      if (isPassingFailure(error)) {
+        onFailure(error.message);
         if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
         databaseFails = true;
         await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
@@ -77,6 +75,7 @@ async function waitForLease(
       }
       if (!isMirrorError(error, 'LEASE_HELD')) throw error;
       databaseFails = false;
+      onFailure(null);
     }
     if (!hasStoodBy) await logHolder(mirror, log);
     await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);

@@ -7,7 +7,7 @@ import {
   type SqlQueryable,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils';
-import { messageOf } from '../core/errors.ts';
+import { messageOf, MirrorError } from '../core/errors.ts';
 import { roundedAsText } from '../core/json.ts';
 import type { Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
@@ -110,6 +110,37 @@ export async function inTransaction<Result>(
 /** ROLLBACK itself fails after a full disk or a broken connection: the database has already rolled back. */
 async function rollBack(tx: Sql): Promise<void> {
   await tx.execute('ROLLBACK').catch(() => undefined);
+}
+
+/** The adapter's error, perhaps inside an error of the typed client; null if it is another error. */
+export function adapterError(thrown: unknown): Error | null {
+  if (!(thrown instanceof Error)) return null;
+  const { driverAdapterError } = ((thrown as { meta?: unknown }).meta ?? {}) as {
+    driverAdapterError?: unknown;
+  };
+  if (driverAdapterError instanceof Error) return driverAdapterError;
+  return thrown.name === 'DriverAdapterError' ? thrown : null;
+}
+
+/**
+ * An error of the database's own, which no text of ours explains, as `STATEMENT_REFUSED`; every other error
+ * unchanged. The daemon survives it, because most often it is the work of another program.
+ * @param name the database
+ */
+export function asRefusal(thrown: unknown, name: string): unknown {
+  const { originalCode: code, originalMessage } = (adapterError(thrown)?.cause ?? {}) as {
+    readonly originalCode?: string;
+    readonly originalMessage?: string;
+  };
+  if (code === undefined) return thrown;
+  const [firstLine = ''] = (originalMessage ?? '').split('\n');
+  return new MirrorError(
+    'STATEMENT_REFUSED',
+    `The database ${name} refuses a statement: ${firstLine} (${code}). Look for a trigger, rule, ` +
+      'constraint or index of your own on the tables of the mirror; without one, this is a bug. ' +
+      'Nothing is lost.',
+    { cause: thrown },
+  );
 }
 
 /** Returns a function that runs each `work` once all earlier ones have settled. */

@@ -100,7 +100,7 @@ export function claimOf(
       released = true;
       renewal.stop();
       await lease.release().catch((error: unknown) => {
-        if (!isMirrorError(error, 'DATABASE')) throw error;
+        if (!isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED')) throw error;
         log.warn({ cause: error.message }, 'cannot release the lease; it expires by itself');
       });
     },

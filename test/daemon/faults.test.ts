@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { firstInbox } from '../support/rows.ts';
+import { addTrigger, dropTrigger, type Trigger } from '../support/triggers.ts';
 
 test('an unknown error of one list is logged with its stack and rests that list alone', async () => {
   const house = await daemonHouse({ sandbox: { conversations: [5, 5] } });
@@ -35,4 +37,71 @@ test('an unknown error of one list is logged with its stack and rests that list 
   expect(await house.late()).toEqual([]);
   await running.stop();
   expect(await running.ended).toBeUndefined();
+});
+
+describe('another program’s trigger that refuses', () => {
+  const refusing = (table: string, verb: Trigger['verb']): Trigger => {
+    return { name: 'refuse', when: 'BEFORE', verb, table, refuses: '1 = 1' };
+  };
+
+  test('what the loop writes neither ends the daemon nor fills its log, and sends nothing', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [5] } });
+    const running = await house.start();
+    await house.clock.sleep(20 * MINUTE);
+    const trigger = refusing('schedules', 'UPDATE');
+    await addTrigger(house.database, trigger);
+    await house.clock.sleep(HOUR);
+    const { length } = house.sandbox.arrivals;
+    await house.clock.sleep(3 * HOUR);
+    expect(house.sandbox.arrivals).toHaveLength(length);
+    expect(running.failure()).toMatch(/refuses a statement: refused /);
+    expect(house.said(50)).toEqual([
+      expect.objectContaining({
+        msg: expect.stringContaining('the database cannot be used'),
+        cause: expect.stringContaining('a trigger, rule, constraint or index'),
+      }),
+    ]);
+    await dropTrigger(house.database, trigger);
+    await house.clock.sleep(HOUR);
+    expect(running.failure()).toBeNull();
+    expect(await house.late()).toEqual([]);
+    await running.stop();
+    expect(await running.ended).toBeUndefined();
+  });
+
+  test('an order leaves the schedules alone, and the order is carried out later', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [5] } });
+    const running = await house.start();
+    await house.clock.sleep(20 * MINUTE);
+    const trigger = refusing('sync_requests', 'UPDATE');
+    await addTrigger(house.database, trigger);
+    const id = await house.order();
+    await house.clock.sleep(HOUR);
+    expect(await house.late()).toEqual([]);
+    expect(house.said(50)).toEqual([
+      expect.objectContaining({ order: id, cause: expect.stringContaining('refuses a statement') }),
+    ]);
+    await dropTrigger(house.database, trigger);
+    await house.clock.sleep(20 * MINUTE);
+    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'done' });
+    await running.stop();
+    expect(await running.ended).toBeUndefined();
+  });
+
+  test('the rows of one list rests that list alone', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [5] } });
+    const { id } = firstInbox(house.sandbox);
+    const trigger = refusing('inbox_tags', 'INSERT');
+    await addTrigger(house.database, trigger);
+    const running = await house.start();
+    await house.clock.sleep(2 * HOUR);
+    const tries = house.sandbox.arrivals.filter(({ path }) => path.startsWith(`/v1/inboxes/${id}/tags`));
+    expect(tries.length).toBeLessThanOrEqual(6);
+    expect((await house.late()).map((late) => late.split(':')[0])).toEqual([`tags ${id}`]);
+    expect(house.said(50)).toContainEqual(
+      expect.objectContaining({ list: `tags/${id}`, cause: expect.stringContaining('refuses a statement') }),
+    );
+    expect(running.failure()).toBeNull();
+    await running.stop();
+  });
 });

@@ -33,6 +33,7 @@ async function serveThrough(faults: readonly MirrorError[]) {
     const serving = serveUntilStopped(io, failing(session), {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
       onPlan: () => undefined,
+      onFailure: () => undefined,
       onActive: async () => void roles.push('active'),
       onStandby: () => roles.push('standby'),
     });
@@ -64,6 +65,7 @@ test('a damaged database ends the daemon’s work at once', async () => {
     const serving = serveUntilStopped(io, session, {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
       onPlan: () => undefined,
+      onFailure: () => undefined,
       onActive: () => Promise.reject(damage),
       onStandby: () => undefined,
     });

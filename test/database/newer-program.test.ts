@@ -26,6 +26,7 @@ test('a daemon beneath which a newer program migrates the mirror writes nothing 
     const serving = serveUntilStopped(io, session, {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
       onPlan: () => undefined,
+      onFailure: () => undefined,
       onActive: () => Promise.resolve(),
       onStandby: () => undefined,
     });

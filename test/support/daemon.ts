@@ -90,6 +90,8 @@ export interface RunningDaemon {
   readonly daemon: Daemon;
   readonly writer: Writer;
   readonly database: Database;
+  /** Why the database let the last tick fail; null if it did not. */
+  readonly failure: () => string | null;
   /** The error that ended `run`, or undefined for a normal end. */
   readonly ended: Promise<unknown>;
   /** Stops the daemon as SIGTERM does. The clock stands still meanwhile. */
@@ -212,6 +214,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       pageSize: house.limits.pageSize,
       storePublicPermalink: false,
     });
+    let failure: string | null = null;
     const daemon = new Daemon({
       client,
       mirror: writer,
@@ -234,6 +237,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         house.events.push(event);
         logPassEvent(event, log, 'debug');
       },
+      onFailure: (why) => (failure = why),
       pollMs: options.pollMs ?? MINUTE,
     });
     const stopped = new AbortController();
@@ -265,7 +269,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       await clock.hold(end);
     };
     onTestFinished(stop);
-    return { daemon, writer, database: own, ended, stop, killSwitch };
+    return { daemon, writer, database: own, failure: () => failure, ended, stop, killSwitch };
   }
 
   return house;

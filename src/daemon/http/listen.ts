@@ -15,7 +15,7 @@ interface OpenEndpointsOptions {
   readonly metrics: Metrics;
   readonly version: string;
   readonly role: () => Role;
-  readonly damage: () => string | null;
+  readonly fault: () => string | null;
   /** Called with the address when the endpoints answer. */
   readonly onListening: (address: string) => void;
 }

@@ -62,8 +62,8 @@ export interface EndpointsOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly role: () => Role;
-  /** How the database is damaged, if that has stopped the daemon's work; null otherwise. */
-  readonly damage: () => string | null;
+  /** Why the database does not let the daemon work; null if it does. */
+  readonly fault: () => string | null;
   /** A small query that tests the database. */
   readonly ping: () => Promise<unknown>;
   readonly status: () => Promise<JudgedStatus>;
@@ -212,8 +212,8 @@ function addRoutes(
     };
     const failed = (database: string): FastifyReply =>
       reply.code(503).send({ status: 'failed', database, ...facts });
-    const damage = options.damage();
-    if (damage !== null) return await failed(damage);
+    const fault = options.fault();
+    if (fault !== null) return await failed(fault);
     try {
       await ping();
     } catch (error) {

@@ -196,8 +196,11 @@ export class PageReads {
     const isFinal = reachIn(error, signal) === 'list';
     // The bookmarks of a gone inbox are not read any more.
     if (isMirrorError(error, 'INBOX_GONE')) return this.reload();
-    if (isFinal && isMirrorError(error)) return await this.#doubt(page, error.message);
-    if (isFinal) onEvent({ kind: 'fault', key, error });
+    const isBug = !isMirrorError(error);
+    // The database refuses the page, and would refuse it in a sweep too.
+    const isRefused = isMirrorError(error, 'STATEMENT_REFUSED');
+    if (isFinal && !isBug && !isRefused) return await this.#doubt(page, messageOf(error));
+    if (isFinal && isBug) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
       const lasts = this.#cooldowns.begin(nameOf(page.bookmark), clock.monotonic());

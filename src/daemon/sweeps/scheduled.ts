@@ -232,8 +232,8 @@ export class ScheduledSweeps {
           `a list cannot be read; retrying in ${duration(lasts)}`,
         );
     }
-    // A bug that this list meets rests it, however often its slots come.
-    if (isFinal && !isMirrorError(error))
+    // A bug or a refusing database that this list meets rests it, however often its slots come.
+    if (isFinal && (!isMirrorError(error) || isMirrorError(error, 'STATEMENT_REFUSED')))
       this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });
     // Should the ledger and the agenda ever disagree, this limits the attempts to two a minute.
     if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;

@@ -1,4 +1,5 @@
 import { codeOf, MirrorError } from '../../core/errors.ts';
+import { adapterError } from '../adapter.ts';
 
 const UNREACHABLE =
   'cannot be reached. Nothing is lost. Check that the server runs and that DATABASE_URL names ' +
@@ -114,10 +115,4 @@ export function asPostgresError(thrown: unknown, name: string): unknown {
     isDamage: DAMAGE.test(text),
     cause: thrown,
   });
-}
-
-/** The adapter's error inside an error of the typed client; null if it is another error. */
-function adapterError(thrown: Error & { readonly meta?: unknown }): Error | null {
-  const { driverAdapterError } = (thrown.meta ?? {}) as { driverAdapterError?: unknown };
-  return driverAdapterError instanceof Error ? driverAdapterError : null;
 }

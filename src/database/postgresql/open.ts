@@ -1,7 +1,14 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
-import { factoryOf, inPooledTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
+import {
+  asRefusal,
+  factoryOf,
+  inPooledTransaction,
+  keepDigits,
+  serialQueue,
+  statementsOn,
+} from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -36,7 +43,7 @@ export async function openPostgres(url: string): Promise<Database> {
     return database;
   } catch (error) {
     await connection.dispose();
-    throw asPostgresError(error, name);
+    throw asRefusal(asPostgresError(error, name), name);
   }
 }
 
@@ -101,7 +108,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     try {
       return await work();
     } catch (error) {
-      throw asPostgresError(error, name);
+      throw asRefusal(asPostgresError(error, name), name);
     }
   };
   const inTurn = serialQueue();

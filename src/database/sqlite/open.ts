@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { MirrorError } from '../../core/errors.ts';
-import { factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
+import { asRefusal, factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -108,7 +108,7 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     try {
       return await queue(work);
     } catch (error) {
-      throw asSqliteError(error, name);
+      throw asRefusal(asSqliteError(error, name), name);
     }
   };
   const statements = statementsOn(connection, sqlite);

@@ -89,7 +89,7 @@ export async function served(
     log,
     metrics,
     role: () => 'active',
-    damage: () => null,
+    fault: () => null,
     ping: () => readLease(database),
     status: judged,
     details,

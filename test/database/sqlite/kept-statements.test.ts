@@ -16,7 +16,7 @@ test('a statement that runs again uses its new values and sees columns that othe
   expect(await rowsOf('b')).toEqual([{ name: 'b', value: '2' }]);
   other.exec(`ALTER TABLE settings ADD COLUMN note TEXT DEFAULT 'new'`);
   expect(await rowsOf('a')).toEqual([{ name: 'a', value: '1', note: 'new' }]);
-  await expect(database.query('SELECT * FROM nowhere')).rejects.toThrow('TableDoesNotExist');
+  await expect(database.query('SELECT * FROM nowhere')).rejects.toThrow('no such table: nowhere');
   other.exec('CREATE TABLE nowhere AS SELECT 7 AS n');
   expect(await database.query('SELECT * FROM nowhere')).toEqual([{ n: 7 }]);
 });

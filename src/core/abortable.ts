@@ -22,3 +22,20 @@ export async function unlessAborted<Result>(
     work.catch(() => undefined);
   }
 }
+
+/** At most this many interim answers (HTTP 1xx) before an answer: a server may send them without end. */
+const MOST_INTERIM = 20;
+
+/** Calls `cut` with an error if a request gets more interim answers than a server has reason to send. */
+export function limitInterim(
+  request: { on: (event: 'information', listener: () => void) => unknown },
+  cut: (error: Error) => void,
+): void {
+  let interim = 0;
+  request.on('information', () => {
+    interim += 1;
+    if (interim !== MOST_INTERIM + 1) return;
+    const error = new Error(`the server sent more than ${MOST_INTERIM} interim answers and was cut off`);
+    cut(Object.assign(error, { code: 'INTERIM_ANSWERS' }));
+  });
+}

@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { createSecureContext, getCACertificates } from 'node:tls';
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got';
+import { limitInterim } from '../core/abortable.ts';
 import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { codeOf } from '../core/errors.ts';
 import { duration, onOneLine } from '../core/humanize.ts';
@@ -143,6 +144,7 @@ function withoutLogins(answer: Answer, masked: (text: string) => string): Answer
 
 async function send(url: string, options: OptionsInit): Promise<Answer> {
   const stream = got.stream(url, options);
+  stream.once('request', (request) => limitInterim(request, (error) => stream.destroy(error)));
   try {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -297,6 +297,31 @@ test('the error for a key that no header can hold does not show the key', async 
   await failureOf(http.get('/a', {}));
 });
 
+test('the client cuts off interim answers without end', async () => {
+  let sent = 0;
+  const { http } = await serve((_request, response) => {
+    const push = (): void => {
+      if (response.destroyed) return;
+      response.writeProcessing();
+      sent += 1;
+      setImmediate(push);
+    };
+    push();
+  });
+
+  expect((await failureOf(http.get('/a', {}))).message).toContain('more than 20 interim answers');
+  expect(sent).toBeLessThan(10_000);
+});
+
+test('the client takes an answer after a few interim ones', async () => {
+  const { http } = await serve((_request, response) => {
+    for (let nth = 0; nth < 20; nth += 1) response.writeProcessing();
+    response.end('{}');
+  });
+
+  expect(await http.get('/a', {})).toMatchObject({ status: 200, body: '{}' });
+});
+
 test('the client decompresses a compressed answer', async () => {
   const { http } = await serve(answer(200, gzipSync('{"ä":1}'), { 'content-encoding': 'gzip' }));
 

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import got, { type Response } from 'got';
+import { limitInterim } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 import type { Post } from './deliver.ts';
@@ -41,6 +42,7 @@ export async function postByHttp(
       throwHttpErrors: false,
       timeout: { request: TIME_OUT_MS },
     });
+    answer.once('request', (request) => limitInterim(request, (error) => answer.destroy(error)));
     answer.once('response', (response: Response) => (head = response));
     let bytes = 0;
     for await (const piece of answer as AsyncIterable<Buffer>) {

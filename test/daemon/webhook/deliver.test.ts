@@ -356,6 +356,16 @@ describe('the outcome of a delivery', () => {
     });
   });
 
+  test('is a failure after interim answers without end', async () => {
+    const url = await answering((response) => {
+      for (let nth = 0; nth < 21; nth += 1) response.writeProcessing();
+    });
+    expect(await postByHttp(url, {}, '{}')).toMatchObject({
+      status: null,
+      problem: 'no answer (INTERIM_ANSWERS)',
+    });
+  });
+
   test('is neither recorded nor logged when the daemon ends before the answer', async () => {
     const mirror = await quickMirror();
     await mirror.sync();

@@ -89,7 +89,9 @@ test.each([
   expect([status, answered['set-cookie']]).toEqual([403, undefined]);
 });
 
-test.each(['https://other.example/', '//other.example', '/\\other.example', 'javascript:alert(1)', '/a b'])(
+const ELSEWHERE = ['https://other.example/', '//other.example', '/\\other.example', 'javascript:alert(1)'];
+
+test.each([...ELSEWHERE, '/a b', '/é', '/😀', '/\u0001'])(
   'the login leads to no other place: %s',
   async (to) => {
     const { ask } = await served({}, { token: TOKEN });

@@ -55,7 +55,10 @@ export function addLogin(
   });
 }
 
-/** The path to which a person returns: of these pages only, so that no link leads elsewhere. */
+/**
+ * The path to which a person returns: of these pages only, so that no link leads elsewhere, and of characters
+ * that a header can hold.
+ */
 function localPath(text: unknown): string {
-  return typeof text === 'string' && /^\/(?![/\\])[^\s\\]*$/.test(text) ? text : '/';
+  return typeof text === 'string' && /^\/(?!\/)[!-[\]-~]*$/.test(text) ? text : '/';
 }

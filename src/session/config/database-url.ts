@@ -22,7 +22,7 @@ const PARAMETERS = `schema ${READ_BY_DRIVER} ${HARMLESS}`.split(' ');
 export function readDatabaseUrl(env: Environment, folder: string, faults: string[]): string {
   const { text, name } = readSecret(env, folder, 'DATABASE_URL', faults);
   const url = text === '' ? 'file:./mirror.db' : text;
-  if (/^file:./.test(url)) return `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
+  if (/^file:[^\0]+$/.test(url)) return `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
   const fault = postgresFault(url);
   if (fault !== null) faults.push(`${name}: ${fault}; its value is not shown here`);
   return url;

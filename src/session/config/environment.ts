@@ -78,10 +78,17 @@ export function reader(env: Environment, faults: string[]): Read {
     const text = env[name]?.trim() ?? '';
     if (text === '') return fallback;
     const value = parse(text);
-    const got = ADDRESSES.has(name) ? '; its value is not shown here' : `, but got ${JSON.stringify(text)}`;
+    const got = ADDRESSES.has(name) ? '; its value is not shown here' : `, but got ${shown(text)}`;
     if (value === undefined) faults.push(`${name}: expected ${expected}${got}`);
     return value ?? fallback;
   };
+}
+
+/** At most this many characters of a wrong value are shown. */
+const MOST_SHOWN = 200;
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text);
 }
 
 export function configError(faults: readonly string[], slips: readonly string[] = []): MirrorError {

@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf, messageOf } from '../../core/errors.ts';
@@ -43,8 +43,11 @@ const PATIENCE_MS = 5 * SECOND;
 /** A pipe is looked at once in this many ms. */
 const LOOK_MS = 10;
 
-/** At most this many bytes are read from a pipe. */
-const MOST_BYTES = 1024 * 1024;
+/** At most this many bytes are read: a device such as `/dev/zero` has no end. */
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/** At most this many bytes are read at a time. */
+const PART_BYTES = 4096;
 
 /**
  * The bytes or the error of each pipe, by device and inode: a pipe gives its text once, and a process asks
@@ -59,7 +62,7 @@ const pipes = new Map<string, Buffer | Error>();
  */
 export function readSettingsFile(path: string, patienceMs = PATIENCE_MS): Buffer {
   const stats = statSync(path);
-  if (!stats.isFIFO()) return readFileSync(path);
+  if (!stats.isFIFO()) return readToEnd(path);
   const id = `${stats.dev}:${stats.ino}`;
   let given = pipes.get(id);
   if (given === undefined) {
@@ -72,6 +75,28 @@ export function readSettingsFile(path: string, patienceMs = PATIENCE_MS): Buffer
   }
   if (given instanceof Error) throw given;
   return given;
+}
+
+function readToEnd(path: string): Buffer {
+  const descriptor = openSync(path, 'r');
+  try {
+    const parts = [];
+    for (let bytes = 0; bytes <= MOST_BYTES;) {
+      const part = Buffer.alloc(PART_BYTES);
+      const length = readSync(descriptor, part);
+      if (length === 0) return Buffer.concat(parts);
+      parts.push(part.subarray(0, length));
+      bytes += length;
+    }
+    throw tooLong();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function tooLong(): Error {
+  const most = MOST_BYTES / (1024 * 1024);
+  return new Error(`it has more than ${most} MB; settings, secrets and certificates are shorter`);
 }
 
 /** Reads until the last writer has closed the pipe. A pipe without a first writer looks closed, too. */
@@ -87,8 +112,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
       if (part !== null && part.length > 0) {
         parts.push(part);
         bytes += part.length;
-        if (bytes > MOST_BYTES)
-          throw new Error('it is a pipe with more than 1 MB; settings and secrets are shorter');
+        if (bytes > MOST_BYTES) throw tooLong();
       } else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
     }
     throw new Error(
@@ -101,7 +125,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
 
 /** Empty without a writer; null if a writer has written nothing more so far. */
 function readPart(descriptor: number): Buffer | null {
-  const part = Buffer.alloc(4096);
+  const part = Buffer.alloc(PART_BYTES);
   try {
     return part.subarray(0, readSync(descriptor, part));
   } catch (error) {

@@ -70,6 +70,18 @@ test('a missing file of a secret is described by its folder, an existing one by 
   expect(read('.')).toThrow('WEBHOOK_SECRET_FILE: cannot read . (EISDIR)');
 });
 
+test.runIf(process.platform !== 'win32')('a device without end is not read for a secret', () => {
+  expect(() => readConfig({ INBOX_API_KEY_FILE: '/dev/zero' }, '/', { service: false })).toThrow(
+    'INBOX_API_KEY_FILE: cannot read /dev/zero (it has more than 4 MB; settings, secrets and certificates are shorter)',
+  );
+});
+
+test('a very long value is cut in its fault, and a path with a NUL is one', () => {
+  const read = (name: string, value: string) => () => readConfig({ [name]: value }, '/', { service: false });
+  expect(read('PAGE_SIZE', '9'.repeat(1_000_000))).toThrow(/^.{0,100}PAGE_SIZE: .{0,500}…"\n/s);
+  expect(read('DATABASE_URL', 'file:a\0b')).toThrow(`DATABASE_URL: expected file:PATH`);
+});
+
 test.runIf(process.platform !== 'win32')(
   'a pipe gives a key once, and one without a writer is an error',
   async () => {

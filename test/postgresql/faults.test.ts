@@ -89,6 +89,39 @@ describe('opening a mirror fails with a message about', () => {
     });
   });
 
+  // A migration that is applied again meets what it has made, as it would meet a person's own tables and views.
+  test.each([
+    [
+      'table',
+      'SELECT 1',
+      'counted_days',
+      'another program’s table or view with a name that the mirror needs',
+    ],
+    [
+      'view of a column that a migration removes',
+      'ALTER TABLE schedules ADD due_before int; CREATE VIEW mine AS SELECT due_before FROM schedules',
+      'one_slot',
+      'has views of your own',
+    ],
+    [
+      'trigger that refuses the migrations',
+      `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not now''; END';
+       CREATE TRIGGER no BEFORE INSERT ON _prisma_migrations FOR EACH ROW EXECUTE FUNCTION no()`,
+      'one_slot',
+      'refuses a statement: not now (P0001)',
+    ],
+  ])('a person’s own %s in the way of a migration', async (_what, statements, migration, sentence) => {
+    const url = await freshMirrorFile();
+    await onServer(
+      `${statements}; DELETE FROM _prisma_migrations WHERE migration_name LIKE '%${migration}'`,
+      url,
+    );
+    expect(await failureOf(openDatabase(url))).toEqual({
+      code: expect.stringMatching(/^(DATABASE|STATEMENT_REFUSED)$/),
+      message: expect.stringContaining(sentence),
+    });
+  });
+
   test('a wrong password', async () => {
     const url = changed(await newPlace(), (address) => (address.password = 'wr0ng-one'));
     const { code, message } = await failureOf(openDatabase(url));

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   bindSqlAdapterFactory,
+  DriverAdapterError,
   type Error as AdapterError,
+  type Result as AdapterResult,
   type SqlDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils';
 import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
@@ -24,8 +26,23 @@ export async function applyMigrations(
   const connection = await adapters.connect();
   if (!connection.ok) throw asThrown(connection.error, adapters);
   const adapter = connection.value;
+  // The engine repeats an error of the database without its code.
+  let failure: AdapterError | null = null;
+  const watched =
+    <Query, Value>(call: (query: Query) => Promise<AdapterResult<Value>>) =>
+    async (query: Query) => {
+      const result = await call(query);
+      failure = result.ok ? null : result.error;
+      return result;
+    };
+  const { executeRaw, queryRaw, executeScript } = adapter;
+  Object.assign(adapter, {
+    executeRaw: watched(executeRaw),
+    queryRaw: watched(queryRaw),
+    executeScript: watched(executeScript),
+  });
   const run = async (sql: string): Promise<void> => {
-    const result = await adapter.executeRaw({ sql, args: [], argTypes: [] });
+    const result = await executeRaw({ sql, args: [], argTypes: [] });
     if (!result.ok) throw asThrown(result.error, adapters);
   };
   // Two processes may start at once, and one may be killed half-way. The lock admits one at a time; the
@@ -39,9 +56,7 @@ export async function applyMigrations(
     await run('COMMIT');
   } catch (error) {
     await run('ROLLBACK').catch(() => undefined);
-    // For an error of the driver the engine reports only a number; the registry holds the error.
-    const [, number] = (error instanceof Error && /^External error id#(\d+)/.exec(error.message)) || [];
-    throw number === undefined ? error : (thrownAs(Number(number), adapters) ?? error);
+    throw failure === null ? error : asThrown(failure, adapters);
   } finally {
     await adapter.dispose();
   }
@@ -49,15 +64,15 @@ export async function applyMigrations(
 
 type Registry = Pick<ReturnType<typeof bindSqlAdapterFactory>, 'errorRegistry'>;
 
-/** The error that the driver has thrown: the adapter and the engine pass on only its number. */
+/** The error that the driver has thrown: the adapter passes on only its number. */
 function thrownAs(number: number, { errorRegistry }: Registry): unknown {
   return errorRegistry.consumeError(number)?.error;
 }
 
-/** The error to throw for an error that the adapter returns: an unknown one is the driver's own. */
+/** The error to throw for an error that the adapter returns. */
 function asThrown(error: AdapterError, adapters: Registry): unknown {
   const thrown = error.kind === 'GenericJs' ? thrownAs(error.id, adapters) : undefined;
-  return thrown ?? new Error(error.originalMessage ?? JSON.stringify(error), { cause: error });
+  return thrown ?? new DriverAdapterError(error);
 }
 
 /** Prisma's schema engine, in this process. Also used by `prisma/migrate.ts` to write new migrations. */

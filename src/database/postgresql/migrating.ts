@@ -32,7 +32,8 @@ export const BEGIN_MIGRATION = [
 ];
 
 /**
- * Connects for the migrations, once: a second connection would be outside of their transaction.
+ * Connects for the migrations, once: a second connection would be outside of their transaction. The pool
+ * drops the connection after an error. Whatever the engine then asks for fails with the same error.
  * @param pool the driver's options
  * @param options the adapter's options
  */
@@ -40,23 +41,37 @@ export function forMigrations(
   pool: { readonly onConnect: (client: ClientBase) => Promise<void> },
   options: ConstructorParameters<typeof PrismaPg>[1],
 ): SqlDriverAdapterFactory {
-  const once = { ...pool, onConnect: onlyOnce(pool.onConnect), max: 1, idleTimeoutMillis: 0 };
+  let failure: unknown = new Error('Connection terminated during the migrations');
+  const onConnect = onlyOnce(pool.onConnect, () => failure);
+  const once = { ...pool, onConnect, max: 1, idleTimeoutMillis: 0 };
   const factory = new PrismaPg(once, options);
   const connect = factory.connect.bind(factory);
   factory.connect = async () => {
     const connection = await connect();
     const executeRaw = connection.executeRaw.bind(connection);
-    connection.executeRaw = async (query) => (query.sql === ENGINE_LOCK ? 0 : await executeRaw(query));
+    const queryRaw = connection.queryRaw.bind(connection);
+    const executeScript = connection.executeScript.bind(connection);
+    const remember = (error: unknown): never => {
+      failure = error;
+      throw error;
+    };
+    connection.executeRaw = async (query) =>
+      query.sql === ENGINE_LOCK ? 0 : await executeRaw(query).catch(remember);
+    connection.queryRaw = (query) => queryRaw(query).catch(remember);
+    connection.executeScript = (script) => executeScript(script).catch(remember);
     return connection;
   };
   return factory;
 }
 
-/** Lets a pool open only one connection. */
-function onlyOnce(onConnect: (client: ClientBase) => Promise<void>): (client: ClientBase) => Promise<void> {
+/** Lets a pool open only one connection; a second one fails with `why()`. */
+function onlyOnce(
+  onConnect: (client: ClientBase) => Promise<void>,
+  why: () => unknown,
+): (client: ClientBase) => Promise<void> {
   let opened = false;
   return async (client) => {
-    if (opened) throw new Error('Connection terminated during the migrations');
+    if (opened) throw why();
     opened = true;
     await onConnect(client);
   };

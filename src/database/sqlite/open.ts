@@ -42,7 +42,7 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
     return database;
   } catch (error) {
     await connection.dispose();
-    throw asSqliteError(error, path);
+    throw asRefusal(asSqliteError(error, path), path);
   }
 }
 

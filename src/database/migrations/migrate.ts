@@ -2,7 +2,7 @@ import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { Database } from '../database.ts';
 import { contentsOf, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
 import { applyMigrations } from './schema-engine.ts';
-import { dropViews, ensureViews } from '../views/views.ts';
+import { ensureViews, viewDrops } from '../views/views.ts';
 
 /**
  * Takes the lease from a writer of an older program, which would write on as if nothing had changed. It finds
@@ -22,9 +22,10 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
   refuseForeign(database.name, tables, applied, shipped);
   refuseNewer(database.name, applied, shipped);
   if (!shipped.names.every((name) => applied.includes(name))) {
-    // A migration cannot rebuild a table that a view reads.
-    if (tables.includes('settings')) await dropViews(database);
-    await applyMigrations(shipped, factory, { begin: database.dialect.beginMigration, end: TAKE_LEASE });
+    // A migration cannot rebuild a table that a view reads. If it fails, the views are there as before.
+    const drops = tables.includes('settings') ? await viewDrops(database) : [];
+    const begin = [...database.dialect.beginMigration, ...drops];
+    await applyMigrations(shipped, factory, { begin, end: TAKE_LEASE });
   }
   await ensureViews(database);
 }

@@ -40,7 +40,7 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
   mkdirSync(folder, { recursive: true });
   // The server does not run as root; it must be able to enter this folder.
   chmodSync(folder, 0o755);
-  const port = await freePort();
+  const { port, release } = await freePort();
   const log: string[] = [];
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
@@ -67,6 +67,7 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
     });
   };
   if (!existsSync(join(folder, 'data', 'PG_VERSION'))) await server.initialise();
+  await release();
   await start();
   return {
     port,
@@ -77,10 +78,13 @@ export async function startServer(settings: readonly string[] = [], kept?: strin
   };
 }
 
-async function freePort(): Promise<number> {
+/** Until `release`, no other process gets the port: the server needs seconds until it uses it. */
+async function freePort(): Promise<{ port: number; release(): Promise<unknown> }> {
   const probe = createServer();
   await new Promise<void>((resolve) => void probe.listen(0, '127.0.0.1', resolve));
   const address = probe.address();
-  await new Promise((resolve) => void probe.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    release: () => new Promise((resolve) => void probe.close(resolve)),
+  };
 }

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDaemon } from '../support/daemon-process.ts';
-import { testProgram } from '../support/program.ts';
+import { temporaryDatabase } from '../support/mirror.ts';
+import { mirrorFile, testProgram } from '../support/program.ts';
+import { count } from '../support/rows.ts';
 
 test('every request to the service names the program and its version', async () => {
   const program = await testProgram({ inboxes: 1 });
@@ -30,6 +32,9 @@ test('every delivery to the webhook names the program and its version', async ()
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   });
   await daemon.said(/conversations of inbox \d+ complete/);
+  // The webhook gets the changes after its first entry.
+  const database = await temporaryDatabase(mirrorFile(program));
+  await expect.poll(() => count(database, 'webhooks')).toBe(1);
   program.sandbox.world.addConversation([...program.sandbox.world.inboxes.keys()][0] ?? '');
 
   const [{ headers }] = await delivered;

@@ -61,6 +61,8 @@ export default defineConfig(({ mode }) => {
     test: {
       testTimeout: 60_000,
       hookTimeout: 60_000,
+      // A test that waits for an event gives up only where the event never comes: a busy machine is slow.
+      expect: { poll: { timeout: 40_000 } },
       maxWorkers: 3,
       // Files share their worker's modules, because loading them costs half a second a file. A test that
       // changes module state restores it.

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { type IPty, spawn } from '@lydell/node-pty';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { SECOND } from '../../src/core/clock.ts';
 import { mirrorFile, newProgram } from '../support/program.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
@@ -26,7 +25,7 @@ test.each([
     const logged = (): string => (existsSync(log) ? readFileSync(log, 'utf8') : '');
     const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
     const saw = async (words: RegExp): Promise<void> =>
-      await expect.poll(() => shown + logged(), { timeout: 10 * SECOND, interval: 20 }).toMatch(words);
+      await expect.poll(() => shown + logged(), { interval: 20 }).toMatch(words);
     terminal.onData((text) => (shown += text));
 
     await saw(/conversations .*complete/);

@@ -37,7 +37,7 @@ async function serveThrough(faults: readonly MirrorError[]) {
       onActive: async () => void roles.push('active'),
       onStandby: () => roles.push('standby'),
     });
-    await expect.poll(() => sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => sandbox.arrivals.length).toBeGreaterThanOrEqual(4);
     stop.abort(new MirrorError('STOPPED', 'Stopped by SIGTERM.'));
     await serving;
   });

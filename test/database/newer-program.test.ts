@@ -30,7 +30,7 @@ test('a daemon beneath which a newer program migrates the mirror writes nothing 
       onActive: () => Promise.resolve(),
       onStandby: () => undefined,
     });
-    await expect.poll(() => program.sandbox.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => program.sandbox.arrivals.length).toBeGreaterThanOrEqual(4);
     await plantNewerMigration(newer);
     // The migration of a newer program takes the lease, as the next test shows.
     await newer.execute(`DELETE FROM ${LEASE}`);

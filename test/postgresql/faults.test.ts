@@ -245,7 +245,7 @@ test.each([
   const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
   // The typed client is loaded first.
   const ended = (): Promise<unknown[]> => database.query(`SELECT ${ends} ${waiting}`);
-  await expect.poll(ended, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(ended).toHaveLength(1);
   expect(await reading).toEqual({ code: 'DATABASE', message: expect.stringContaining(sentence) });
 });
 

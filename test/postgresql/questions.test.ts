@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { readCatalogue } from '../../src/database/columns.ts';
 import { readExamples } from '../../src/query/figures/examples.ts';
 import { openBounded } from '../../src/query/reads/bounded.ts';
@@ -145,7 +145,7 @@ test('a statement that has lifted its limits does not run on after its visit', a
   });
   await expect(visit).rejects.toThrow('was stopped');
   await reader.close();
-  await vi.waitFor(async () => expect(await running()).toBe(0));
+  await expect.poll(running).toBe(0);
 });
 
 /** Selects `cell`, in which `s` is a text of `length` characters: a multiple of 5,242,880. */

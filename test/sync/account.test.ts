@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
@@ -211,7 +211,7 @@ describe('another account behind the mirror', () => {
     const prove = () => account.prove({ ...mirror.client, listPage }, { reason: 'schedule' }, false);
     way.address = 'http://renewed.example/v1';
     const proofs = [prove()];
-    await vi.waitFor(() => expect(asked).toBe(1));
+    await expect.poll(() => asked).toBe(1);
     way.address = 'http://other.example/v1';
     proofs.push(prove());
     answer.resolve(undefined);

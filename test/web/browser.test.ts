@@ -81,10 +81,8 @@ async function awkward(inboxes = 5, pages = PAGES): Promise<Served & { readonly 
   // A page that waits for the history loads itself again, under the hands of the test.
   for (const [path] of paths)
     await expect
-      .poll(
-        async () =>
-          (await all.ask(path, { headers: { accept: 'text/html' } })).body.includes('http-equiv="refresh"'),
-        { timeout: 20_000 },
+      .poll(async () =>
+        (await all.ask(path, { headers: { accept: 'text/html' } })).body.includes('http-equiv="refresh"'),
       )
       .toBe(false);
   return { ...all, paths };

@@ -54,7 +54,7 @@ test('a script runs first and can answer, reset, hang or leave the request to th
   await expect(get()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
   const giveUp = new AbortController();
   const hung = get(giveUp.signal);
-  await vi.waitFor(() => expect(sandbox.arrivals.length).toBe(3), { interval: 1 });
+  await expect.poll(() => sandbox.arrivals.length, { interval: 1 }).toBe(3);
   giveUp.abort();
   await expect(hung).rejects.toThrow('aborted');
   expect((await get()).status).toBe(204);
@@ -68,7 +68,7 @@ test('close breaks a hanging request', async () => {
   const serving = await sandbox.listen();
   sandbox.script(() => 'hang');
   const hung = expect(fetch(`${serving.url}/inboxes`, { headers: KEY })).rejects.toThrow('fetch failed');
-  await vi.waitFor(() => expect(sandbox.arrivals.length).toBe(1), { interval: 1 });
+  await expect.poll(() => sandbox.arrivals.length, { interval: 1 }).toBe(1);
   await serving.close();
   await hung;
 });

@@ -11,7 +11,7 @@ import { urlOf } from '../support/provider.ts';
 import { firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { rule } from '../support/rule.ts';
-import { livelyMirror } from '../views/lively.ts';
+import { livelyMirror, livelyWeek } from '../views/lively.ts';
 import { ask } from '../views/support.ts';
 
 const DOC = readFileSync(join(import.meta.dirname, '../../docs/assistants.md'), 'utf8');
@@ -28,8 +28,7 @@ function plain(value: unknown): unknown {
 }
 
 test('ten questions of docs/assistants.md get the answers of SQL, each with the age of its lists', async () => {
-  const place = await freshMirrorFile();
-  const mirror = await livelyMirror(place);
+  const mirror = await livelyWeek();
   const questions = [...DOC.matchAll(/^### (.*)\n\n```sql\n([\s\S]*?)```/gm)];
   expect(questions).toHaveLength(10);
   const expected = new Map<string, unknown[][]>();
@@ -38,7 +37,7 @@ test('ten questions of docs/assistants.md get the answers of SQL, each with the 
       title,
       (await ask(mirror, sql)).map((row) => Object.values(row)),
     );
-  const assistant = await startAssistant(urlOf(place));
+  const assistant = await startAssistant(urlOf(mirror.place));
   for (const [, title = '', sql = ''] of questions) {
     const answer = await assistant.ask('query', { sql });
     const { rows } = dataOf(answer) as Table;

@@ -6,19 +6,17 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { openMirror, type OpenedMirror } from '../../src/library/library.ts';
 import { urlOf } from '../support/provider.ts';
-import { freshMirrorFile } from '../support/template.ts';
-import { livelyMirror } from '../views/lively.ts';
+import { livelyWeek } from '../views/lively.ts';
 import { ask } from '../views/support.ts';
 
 const FILE = join(import.meta.dirname, '../../docs/prisma.md');
 const QUESTION = /^### (.*)\n\n```ts\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
 test('each of the ten questions of docs/prisma.md returns the documented answer', async () => {
-  const place = await freshMirrorFile();
-  const lively = await livelyMirror(place);
+  const lively = await livelyWeek();
   // This stops the clock of the views.
   await ask(lively, 'SELECT 1');
-  const mirror = await openMirror(urlOf(place));
+  const mirror = await openMirror(urlOf(lively.place));
   onTestFinished(() => mirror.close());
   const doc = readFileSync(FILE, 'utf8');
   const questions = [...doc.matchAll(QUESTION)];

@@ -18,7 +18,7 @@ import { type History, readHistory, type Row } from './cookbook/history.ts';
 import { LEAD } from './cookbook/lead.ts';
 import { ENGINEER, OPERATOR } from './cookbook/machine.ts';
 import { followJoins } from './joins.ts';
-import { livelyMirror } from './lively.ts';
+import { livelyWeek } from './lively.ts';
 import { ask } from './support.ts';
 import { askToolQuestions } from './tool-questions.ts';
 
@@ -91,7 +91,7 @@ test('each relation of the typed client is a join of the catalogue', () => {
 const EXAMPLE = /^### (.*)\n\n(?:(?:[^`\n].*\n)+\n)?```sql\n([\s\S]*?)```\n\n```\n([\s\S]*?)```\n/gm;
 
 test('each of the 26 questions of the cookbook has the answer of a program on the raw rows; those of deploy/ run', async () => {
-  const mirror = await livelyMirror();
+  const mirror = await livelyWeek();
   expect(await followJoins(mirror.database, catalogue)).toBeGreaterThan(50);
   await askToolQuestions(mirror);
   const history = await readHistory(mirror.database, mirror.clock.now());

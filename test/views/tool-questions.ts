@@ -31,7 +31,7 @@ function read(file: string): unknown {
  * Asks the questions for Metabase, and on PostgreSQL those of the dashboard for Grafana. Each must have rows, and
  * the columns that its chart shows.
  */
-export async function askToolQuestions(mirror: TestMirror): Promise<void> {
+export async function askToolQuestions(mirror: Pick<TestMirror, 'database' | 'clock'>): Promise<void> {
   const cards = read('metabase/questions.json') as Card[];
   expect(cards.length).toBeGreaterThan(6);
   for (const { name, display, dataset_query: asked, visualization_settings: chart } of cards) {
@@ -44,7 +44,7 @@ export async function askToolQuestions(mirror: TestMirror): Promise<void> {
   if (!ON_SQLITE) await askGrafana(mirror);
 }
 
-async function askGrafana(mirror: TestMirror): Promise<void> {
+async function askGrafana(mirror: Pick<TestMirror, 'database' | 'clock'>): Promise<void> {
   const { panels, templating } = read('grafana/conversations.json') as Dashboard;
   const variable = templating.list.find(({ name }) => name === 'inbox')!.query;
   const inboxes = (await ask(mirror, variable)).map((row) => `'${String(row['__value'])}'`);

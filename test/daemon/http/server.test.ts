@@ -171,32 +171,31 @@ test('/ lists the endpoints, and an unknown path answers 404 with a sentence', a
   expect(missing.json).toEqual({ error: 'There is no such endpoint; / lists all endpoints.' });
 });
 
-test.each(PATHS)('HEAD %s returns the headers of GET and no body', async (path) => {
+test('HEAD returns the headers of GET and no body', async () => {
   const { ask, sync } = await served();
   await sync();
-  const [get, head] = [await ask(path), await ask(path, { method: 'HEAD' })];
-  expect(head.status).toBe(200);
-  expect(head.body).toBe('');
-  for (const name of ['content-type', 'cache-control', 'x-content-type-options'])
-    expect(head.headers[name]).toBe(get.headers[name]);
+  for (const path of PATHS) {
+    const [get, head] = [await ask(path), await ask(path, { method: 'HEAD' })];
+    expect([head.status, head.body], path).toEqual([200, '']);
+    for (const name of ['content-type', 'cache-control', 'x-content-type-options'])
+      expect(head.headers[name], path).toBe(get.headers[name]);
+  }
 });
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-  'the method %s answers 405 on every path',
-  async (method) => {
-    const { ask } = await served();
+test('a method that could write answers 405 on every path', async () => {
+  const { ask } = await served();
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
     for (const path of ['/healthz', '/nowhere']) {
       const { status, headers, json } = await ask(path, {
         method,
         headers: { 'content-type': 'text/odd', 'content-length': '0' },
       });
-      expect(status).toBe(405);
-      expect(headers.allow).toBe('GET, HEAD');
-      expect(json['error']).toContain('read-only');
+      expect([status, headers.allow], `${method} ${path}`).toEqual([405, 'GET, HEAD']);
+      expect(json['error'], `${method} ${path}`).toContain('read-only');
     }
-    expect((await ask('/healthz')).status).toBe(200);
-  },
-);
+    expect((await ask('/healthz')).status, `after ${method}`).toBe(200);
+  }
+});
 
 test('every answer forbids caching and content sniffing', async () => {
   const { ask } = await served();
@@ -209,7 +208,7 @@ test('every answer forbids caching and content sniffing', async () => {
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
 });
 
-test.each([
+const ACCEPTED_HOSTS = [
   '127.0.0.1',
   '127.0.0.1:8787',
   '10.1.2.3:80',
@@ -220,12 +219,15 @@ test.each([
   'localhost.',
   'Mirror.Example:8787',
   'my-host:8787',
-])('the host name %s is accepted', async (host) => {
+];
+
+test('addresses, localhost and the configured host names are accepted', async () => {
   const { ask } = await served({}, { host: '127.0.0.1', allowedHosts: ['mirror.example', 'my-host'] });
-  expect((await ask('/healthz', { headers: { host } })).status).toBe(200);
+  for (const host of ACCEPTED_HOSTS)
+    expect((await ask('/healthz', { headers: { host } })).status, host).toBe(200);
 });
 
-test.each([
+const REFUSED_HOSTS = [
   'evil.example',
   'evil.example:8787',
   'localhost.evil.example',
@@ -237,13 +239,20 @@ test.each([
   '[evil]',
   '[::1',
   'a b',
-])('the host name "%s" is refused, and the error names the variable that would allow it', async (host) => {
+];
+
+test('any other host name is refused, and the error names the variable that would allow it', async () => {
   const { ask } = await served();
-  for (const path of [...PATHS, '/nowhere']) {
-    const { status, json } = await ask(path, { headers: { host } });
-    expect(status).toBe(421);
-    expect(json).toEqual({ error: expect.stringContaining('HTTP_ALLOWED_HOSTS') });
-  }
+  for (const host of REFUSED_HOSTS)
+    for (const path of [...PATHS, '/nowhere']) {
+      const { status, json } = await ask(path, { headers: { host } });
+      expect([host, path, status, json]).toEqual([
+        host,
+        path,
+        421,
+        { error: expect.stringContaining('HTTP_ALLOWED_HOSTS') },
+      ]);
+    }
 });
 
 test('the host name in HTTP_HOST is accepted', async () => {

@@ -11,6 +11,7 @@ import type { TestMirror } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { read, READING } from '../support/readings.ts';
 import { count } from '../support/rows.ts';
+import { rule } from '../support/rule.ts';
 import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { step } from '../support/steps.ts';
 import { quickMirror } from '../support/template.ts';
@@ -154,7 +155,7 @@ const LATE: [title: string, steps: (Happening['kind'] | number)[]][] = [
   ['the clock shows a time before the first sight', ['status', -100, 'status', 'remove']],
 ];
 
-test.for(LATE)(
+rule.for(LATE)(
   'sums of days that had passed stay right after the clock was set back: %s',
   async ([, steps]) => {
     const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
@@ -176,7 +177,7 @@ test.for(LATE)(
   },
 );
 
-test('the sums of a day are right after the only interval that began on it has gone', async () => {
+rule('the sums of a day are right after the only interval that began on it has gone', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const life = new Happenings(mirror.sandbox.world);
   // The second change ends the interval of the first before it begins, and the third that of the second.
@@ -222,7 +223,7 @@ test('a repair of intervals forgets the days of those that it removes and of tho
   }
 });
 
-test('a first sweep that overwrites what a broken one wrote leaves the sums right', async () => {
+rule('a first sweep that overwrites what a broken one wrote leaves the sums right', async () => {
   const mirror = await quickMirror({ pageSize: 10, sandbox: { ...SMALL, conversations: [40] } });
   const life = new Happenings(mirror.sandbox.world);
   await read(mirror, 'broken', 4);
@@ -234,7 +235,7 @@ test('a first sweep that overwrites what a broken one wrote leaves the sums righ
   await expectRight(mirror, 'UTC', 'overwritten');
 });
 
-test('all days that have passed are counted once, and a usual page forgets none', async () => {
+rule('all days that have passed are counted once, and a usual page forgets none', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const { database, clock, writer } = mirror;
   const life = new Happenings(mirror.sandbox.world);
@@ -255,7 +256,7 @@ test('all days that have passed are counted once, and a usual page forgets none'
   await expectRight(mirror, 'UTC', 'returned');
 });
 
-test('in another time zone no sums of other days are used, and the next count deletes them', async () => {
+rule('in another time zone no sums of other days are used, and the next count deletes them', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const life = new Happenings(mirror.sandbox.world);
   // In the evening of UTC's days, the next day has begun in India.
@@ -275,7 +276,7 @@ test('in another time zone no sums of other days are used, and the next count de
   await expectRight(mirror, 'UTC', 'counted');
 });
 
-test('days that were counted while the clock was ahead are not used once it is right', async () => {
+rule('days that were counted while the clock was ahead are not used once it is right', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });
   const life = new Happenings(mirror.sandbox.world);
   mirror.clock.setWall(10 * DAY);

@@ -8,6 +8,7 @@ import { histories } from '../support/histories.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { read, READING } from '../support/readings.ts';
+import { rule } from '../support/rule.ts';
 import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { step } from '../support/steps.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
@@ -95,7 +96,7 @@ const SET_BACK: [title: string, steps: (Happening['kind'] | number)[]][] = [
   ],
 ];
 
-test.for(SET_BACK)('a clock that is set back leaves the intervals right: %s', async ([, steps]) => {
+rule.for(SET_BACK)('a clock that is set back leaves the intervals right: %s', async ([, steps]) => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [3] } });
   const life = new Happenings(mirror.sandbox.world);
   for (const [nth, one] of steps.entries()) {

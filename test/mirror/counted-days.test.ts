@@ -11,7 +11,7 @@ import type { TestMirror } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { read, READING } from '../support/readings.ts';
 import { count } from '../support/rows.ts';
-import { rule } from '../support/rule.ts';
+import { casesOf, rule } from '../support/rule.ts';
 import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { step } from '../support/steps.ts';
 import { quickMirror } from '../support/template.ts';
@@ -155,7 +155,7 @@ const LATE: [title: string, steps: (Happening['kind'] | number)[]][] = [
   ['the clock shows a time before the first sight', ['status', -100, 'status', 'remove']],
 ];
 
-rule.for(LATE)(
+test.for(casesOf(LATE, 1))(
   'sums of days that had passed stay right after the clock was set back: %s',
   async ([, steps]) => {
     const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [6] } });

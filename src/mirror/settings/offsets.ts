@@ -58,6 +58,8 @@ function firstWith(
 
 /** A function from an instant (epoch ms) to the zone's offset then (ms). */
 function zone(timezone: string): (instant: number) => number {
+  // The default. Other zones cost 10 ms for two years of days.
+  if (timezone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,
     hourCycle: 'h23',

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keyFingerprint, withoutKey } from '../../src/core/secrets.ts';
+import { cpuMs } from '../support/cpu.ts';
 
 const key = fc.stringMatching(/^[\x21-\x7e]{8,40}$/);
 
@@ -78,18 +79,18 @@ test.each(FORMS)('withoutKey removes the key in the form of %s', (_name, form) =
 });
 
 test('withoutKey reads a megabyte of backslashes within a second', () => {
-  const begun = performance.now();
+  const begun = cpuMs();
   withoutKey('\\'.repeat(1024 * 1024), 's3cret\\"/key');
-  expect(performance.now() - begun).toBeLessThan(1000);
+  expect(cpuMs() - begun).toBeLessThan(1000);
 });
 
 test.each(['\n', '\\n', ' \\u006e', 'n\\n', '%25'])(
   'withoutKey reads a megabyte of %j within a second',
   (part) => {
-    const begun = performance.now();
+    const begun = cpuMs();
     // After two bytes, base64 of this key begins with n, the letter of an escaped line break.
     withoutKey(part.repeat((1024 * 1024) / part.length), 'g%s3cret/key');
-    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(cpuMs() - begun).toBeLessThan(1000);
   },
 );
 

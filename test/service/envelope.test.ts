@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { BrokenBody, readBody, readErrorMessage, readList, readObject } from '../../src/service/envelope.ts';
+import { cpuMs } from '../support/cpu.ts';
 
 /** A first page of at most 10 rows. */
 const FIRST = { limit: 10, isFirst: true };
@@ -70,10 +71,10 @@ test('readErrorMessage reads the first 65,536 characters only', () => {
 
 test('readErrorMessage reads the title of any page in milliseconds', () => {
   expect(readErrorMessage('<html><title lang="en">Out of order</title></html>')).toBe('Out of order');
-  const begun = performance.now();
+  const begun = cpuMs();
   expect(readErrorMessage('<title'.repeat(100_000))).toBeNull();
   // It took minutes.
-  expect(performance.now() - begun).toBeLessThan(5000);
+  expect(cpuMs() - begun).toBeLessThan(5000);
 });
 
 test.each<[unknown, string]>([

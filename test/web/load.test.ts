@@ -1,15 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { served } from '../daemon/http/served.ts';
+import { cpuMs } from '../support/cpu.ts';
 
 /** A page may hold the daemon's thread for at most this many ms of its CPU time at once: its tick is later by that. */
 const MOST_AT_ONCE_MS = 100;
-
-/** The CPU time of this thread, in ms: other processes of the machine do not count. */
-const cpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-};
 
 /** The longest time, in ms of CPU, in which `work` let nothing else of this thread run. */
 async function longestHold(work: () => Promise<unknown>): Promise<number> {

@@ -506,7 +506,7 @@ test('a page that grows beyond its range is divided, and small neighbours are jo
   await expectEqualToService(mirror);
 });
 
-test('more deletions than a tenth of the rows are held, also if single pages find a few each', async () => {
+rule('more deletions than a tenth of the rows are held, also if single pages find a few each', async () => {
   const mirror = await pageMirror({}, [200]);
   const { database, sandbox, writer, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;

@@ -14,6 +14,7 @@ import { judge } from '../../src/status/judge.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { histories } from '../support/histories.ts';
 import { urlOf } from '../support/provider.ts';
+import { casesOf } from '../support/rule.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
 const INBOXES = 8;
@@ -129,7 +130,7 @@ function configOf(schedules: Readonly<Record<ListName, string>>, timezone: strin
 
 const { parameters, timeoutMs } = histories(3, 60);
 
-test.each(MOMENTS)(
+test.each(casesOf(MOMENTS, 2))(
   'the view `freshness` and `status` agree at %s, whatever the schedules and the time zone',
   async (moment) => {
     const now = Date.parse(moment);

@@ -59,9 +59,9 @@ export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
   return {
     test: {
-      testTimeout: 60_000,
-      hookTimeout: 60_000,
-      // A test that waits for an event gives up only where the event never comes: a busy machine is slow.
+      // A busy machine is slow: tests give up only where an event never comes.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
       expect: { poll: { timeout: 40_000 } },
       maxWorkers: 3,
       // Files share their worker's modules, because loading them costs half a second a file. A test that

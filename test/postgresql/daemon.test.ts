@@ -56,7 +56,7 @@ test('start syncs, runs an order, yields to a standby after a kill, and exits 0 
   expect(await count(database, `leases WHERE name = 'writer'`)).toBe(0);
   for (const form of [new URL(url).password, decodeURIComponent(new URL(url).password)])
     for (const daemon of [first, second]) expect(daemon.errors() + daemon.stdout()).not.toContain(form);
-}, 60_000);
+});
 
 test('the daemon reports a restart of the database server and resumes within seconds', async () => {
   const server = await startServer();
@@ -84,7 +84,7 @@ test('the daemon reports a restart of the database server and resumes within sec
   await server.stop();
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);
-}, 60_000);
+});
 
 /** A daemon on a mirror whose schema is taken away and put back. */
 async function expectParks(takesAway: string): Promise<void> {
@@ -129,4 +129,4 @@ test('a daemon whose schema is renamed, or replaced by an empty one, parks, and 
     expectParks('ALTER SCHEMA mirror RENAME TO away'),
     expectParks('ALTER SCHEMA mirror RENAME TO away; CREATE SCHEMA mirror'),
   ]);
-}, 60_000);
+});

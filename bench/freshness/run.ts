@@ -167,8 +167,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
       level: 'fatal',
       secrets: () => [],
       write: () => undefined,
-      pretty: null,
-      colour: false,
+      prettify: null,
     }),
     readCrons: () =>
       stretchedCrons(mirror, { schedules, timezone: 'UTC', stretchable: ['users', 'tags'] }, BUDGET),

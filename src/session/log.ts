@@ -1,5 +1,4 @@
 import pino, { type Logger } from 'pino';
-import pretty from 'pino-pretty';
 import { withoutKey } from '../core/secrets.ts';
 import type { LogLevel } from './config/config.ts';
 import { type SentenceOptions, sentenceOf } from './words/sentence.ts';
@@ -12,24 +11,27 @@ export interface LogOptions {
   readonly secrets: () => readonly string[];
   /** Receives whole lines. */
   readonly write: (line: string) => void;
-  /** A sentence for a person instead of JSON; null: JSON. */
-  readonly pretty: SentenceOptions | null;
-  readonly colour: boolean;
+  /** Makes a sentence for a person of a line of JSON; null: JSON. */
+  readonly prettify: Prettify | null;
+}
+
+type Prettify = (line: string) => string;
+
+/** Loads what makes sentences. A service's log, which is JSON, does without it. */
+export async function loadPrettify(options: SentenceOptions, colour: boolean): Promise<Prettify> {
+  const { prettyFactory } = await import('pino-pretty');
+  return prettyFactory({
+    colorize: colour,
+    translateTime: 'HH:MM:ss',
+    // The sentence has every field.
+    ignore: 'pid,hostname',
+    hideObject: true,
+    messageFormat: (line) => sentenceOf(line, options),
+  });
 }
 
 /** The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. */
-export function createLog({ level, secrets, write, pretty: forPeople, colour }: LogOptions): Log {
-  const prettify =
-    forPeople !== null
-      ? pretty.prettyFactory({
-          colorize: colour,
-          translateTime: 'HH:MM:ss',
-          // The sentence has every field.
-          ignore: 'pid,hostname',
-          hideObject: true,
-          messageFormat: (line) => sentenceOf(line, forPeople),
-        })
-      : null;
+export function createLog({ level, secrets, write, prettify }: LogOptions): Log {
   const destination = {
     write(line: string) {
       const clean = secrets().reduce<string>(withoutKey, line);

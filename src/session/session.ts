@@ -16,7 +16,7 @@ import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersAdvice, othersWords } from './key/use.ts';
-import { createLog, type Log } from './log.ts';
+import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
@@ -101,7 +101,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const { screen, attach } = openScreen(io);
   let names: InboxNames | null = null;
   const inboxName = (id: string): string | null => names?.of(id) ?? null;
-  const log = commandLog(io, configured, keys, { screen, inboxName });
+  const log = await commandLog(io, configured, keys, { screen, inboxName });
   const releases: Release[] = [];
   const close = async (): Promise<void> => {
     for (const release of releases.splice(0).toReversed()) await release();
@@ -241,12 +241,12 @@ function openScreen(io: Io): { screen: Display; attach: Session['attach'] } {
 }
 
 /** A command's log on the screen: sentences on a terminal, otherwise JSON. */
-function commandLog(
+async function commandLog(
   io: Io,
   config: Pick<Config, 'logLevel' | 'webhook' | 'http' | 'reportTimezone'>,
   keys: Keys,
   { screen, inboxName }: { screen: Display; inboxName: (id: string) => string | null },
-): Log {
+): Promise<Log> {
   const isPretty = io.stderr.isTTY === true;
   return createLog({
     level: config.logLevel,
@@ -254,7 +254,8 @@ function commandLog(
     // The 11 columns of the time: a wrapped line continues below its message.
     write: (line) =>
       screen.writeLog(isPretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
-    pretty: isPretty ? { inboxName, timezone: config.reportTimezone } : null,
-    colour: usesColour(io.stderr),
+    prettify: isPretty
+      ? await loadPrettify({ inboxName, timezone: config.reportTimezone }, usesColour(io.stderr))
+      : null,
   });
 }

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { harmless, linked, wrapped } from '../../src/session/terminal.ts';
+import { loadPrettify } from '../../src/session/log.ts';
 import { testLog } from '../support/log.ts';
 import { testProgram } from '../support/program.ts';
 import { LINKS, renderOnTerminal } from '../support/terminal.ts';
@@ -35,8 +36,9 @@ test('only links of the program reach a terminal, and only to the web', () => {
   expect(harmless({ write: () => undefined }, link)).not.toMatch(/\p{Cc}/u);
 });
 
-test('on a terminal the log prints its figures in the sentence and omits zeros', () => {
-  const { log, lines } = testLog('info', { pretty: { inboxName: () => 'Support', timezone: 'UTC' } });
+test('on a terminal the log prints its figures in the sentence and omits zeros', async () => {
+  const prettify = await loadPrettify({ inboxName: () => 'Support', timezone: 'UTC' }, false);
+  const { log, lines } = testLog('info', { prettify });
   log.info({ list: 'tags/7', rows: 8, inserted: 2, changed: 0, suspects: 1 }, 'tags of inbox 7 complete');
   log.error({ list: 'tags/7', cause: 'HTTP 404', order: 3 }, 'list failed');
   log.warn({ cause: 'HTTP 500', failure: 1, waitMs: 2227 }, 'request failed; retrying');

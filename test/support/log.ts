@@ -11,8 +11,7 @@ export function testLog(
     level,
     secrets: () => [],
     write: (line) => lines.push(line),
-    pretty: null,
-    colour: false,
+    prettify: null,
     ...options,
   });
   return { log, lines };

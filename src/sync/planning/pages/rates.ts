@@ -8,7 +8,7 @@ export type Depth = 'newest' | 'new' | 'old';
 /** The weight of what was learned falls by a factor of e in this many ms. */
 const MEMORY_MS = 21 * DAY;
 
-/** A rate before anything is learned counts as this many observed hours, and at least as this many changes. */
+/** Before anything is learned, a rate counts as so many observed hours, and at least as so many changes. */
 const PRIOR = { hours: 50, changes: 0.3 } as const;
 
 /**

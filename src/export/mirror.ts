@@ -1,6 +1,7 @@
 import { openReadOnly, sqliteFile } from '../query/open.ts';
-import { type ExportOptions, exportTables } from './export.ts';
+import { exportTables } from './export.ts';
 import type { ExportRun } from './manifest.ts';
+import type { ExportOptions } from './write.ts';
 import { exportInThread } from './thread.ts';
 
 /** Exports from a mirror's database. `signal` stops it at any moment; no file then has changed. */

@@ -1,12 +1,14 @@
 import { extname } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { unlessAborted } from '../core/abortable.ts';
 import { type Failure, restoredError } from '../query/sqlite/failure.ts';
 import { startThread } from '../query/sqlite/start.ts';
-import { exportBy, type ExportOptions, type Written } from './export.ts';
+import { exportBy } from './export.ts';
 import type { ExportRun } from './manifest.ts';
+import type { ExportOptions, Written } from './write.ts';
 
-/** A row group is gathered outside the heap: few objects live long. */
-const YOUNG_MB = 8;
+/** A group of rows is garbage once it is written: with this memory for new objects, little of it grows old. */
+const YOUNG_MB = 16;
 
 /** What the thread is to do. */
 export interface Task {
@@ -32,6 +34,8 @@ export async function exportInThread(
   const write = async (): Promise<Written> => {
     const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
     const data: Task = { path, options };
+    // bin/memory.cjs keeps the young generation from growing. The main thread makes little garbage here.
+    setFlagsFromString('--semi-space-growth-factor=2');
     const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });
     const { promise: written, resolve, reject } = Promise.withResolvers<Written>();
     thread.onFailure(reject);

@@ -3,8 +3,8 @@ import { workerData } from 'node:worker_threads';
 import { failureOf } from '../query/sqlite/failure.ts';
 import { toStarter } from '../query/sqlite/loaded.ts';
 import { openSqliteReadOnly } from '../query/sqlite/reader.ts';
-import { writeFiles } from './export.ts';
 import type { Report, Task } from './thread.ts';
+import { writeFiles } from './write.ts';
 
 /** The progress is reported at most once in this many ms. */
 const REPORTED_MS = 100;

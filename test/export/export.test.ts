@@ -9,7 +9,7 @@ import { asCsv } from '../../src/cli/output/cells.ts';
 import { TABLE_SENTENCES, VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { exportTables } from '../../src/export/export.ts';
-import type { ExportOptions } from '../../src/export/export.ts';
+import type { ExportOptions } from '../../src/export/write.ts';
 import type { ExportRun } from '../../src/export/manifest.ts';
 import { csvEncoder } from '../../src/export/text.ts';
 import { openReadOnly } from '../../src/query/open.ts';

@@ -1,7 +1,9 @@
 import { cursorText } from '../mirror/mirror.ts';
+import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { publish, removePartial } from './files.ts';
 import { type ExportRun, readManifest, withRun, writeManifest } from './manifest.ts';
+import { writeInThread } from './thread.ts';
 import { type ExportOptions, writeFiles, type Written } from './write.ts';
 
 /**
@@ -13,8 +15,24 @@ export async function exportTables(mirror: ReadOnlyMirror, options: ExportOption
   return await exportBy(() => writeFiles(mirror, options), options);
 }
 
+/** Exports like `exportTables` from a database. `signal` stops it at any moment; no file then has changed. */
+export async function exportMirror(
+  url: string,
+  options: ExportOptions,
+  signal: AbortSignal,
+): Promise<ExportRun> {
+  const path = sqliteFile(url);
+  if (path !== null) return await exportBy(() => writeInThread(path, options, signal), options);
+  const mirror = await openReadOnly(url, signal);
+  try {
+    return await exportTables(mirror, options);
+  } finally {
+    await mirror.close();
+  }
+}
+
 /** An export whose files `write` makes. If it fails, no file is left under a temporary name. */
-export async function exportBy(
+async function exportBy(
   write: () => Promise<Written>,
   { folder, now, version }: Pick<ExportOptions, 'folder' | 'now' | 'version'>,
 ): Promise<ExportRun> {

@@ -11,6 +11,8 @@ import { finish, openPartial, publish } from './files.ts';
 const MANIFEST = 'manifest.json';
 
 const text = z.string();
+
+/** A written file. `changes`: the place after which its changes begin, and the cursor of the newest. */
 const FILE = z.object({
   file: text,
   table: text,
@@ -38,9 +40,6 @@ const RUN = z.object({
   files: z.array(FILE),
 });
 const SHAPE = z.object({ changes_up_to: text.nullable(), exports: z.array(RUN) });
-
-/** A written file. `changes`: the place after which its changes begin, and the cursor of the newest. */
-export type ExportedFile = z.infer<typeof FILE>;
 
 /** One export: the mirror as it was at one moment, and the files that hold it. */
 export type ExportRun = z.infer<typeof RUN>;

@@ -3,11 +3,9 @@ import { setFlagsFromString } from 'node:v8';
 import { unlessAborted } from '../core/abortable.ts';
 import { type Failure, restoredError } from '../query/sqlite/failure.ts';
 import { startThread } from '../query/sqlite/start.ts';
-import { exportBy } from './export.ts';
-import type { ExportRun } from './manifest.ts';
 import type { ExportOptions, Written } from './write.ts';
 
-/** A group of rows is garbage once it is written: with this memory for new objects, little of it grows old. */
+/** For new objects. A group of rows is garbage once it is written: so, little of it grows old. */
 const YOUNG_MB = 16;
 
 /** What the thread is to do. */
@@ -23,32 +21,29 @@ export type Report =
   | Failure;
 
 /**
- * Exports like `exportTables` from a SQLite file, in another thread: SQLite's driver has no interrupt, and a
- * row that passes from one thread to another costs more than to write it.
+ * Writes files like `writeFiles` from a SQLite file, in another thread. SQLite's driver has no interrupt. The
+ * rows do not leave the thread: to pass one on costs more than to write it.
  */
-export async function exportInThread(
+export async function writeInThread(
   path: string,
   { onRows, ...options }: ExportOptions,
   signal: AbortSignal,
-): Promise<ExportRun> {
-  const write = async (): Promise<Written> => {
-    const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
-    const data: Task = { path, options };
-    // bin/memory.cjs keeps the young generation from growing. The main thread makes little garbage here.
-    setFlagsFromString('--semi-space-growth-factor=2');
-    const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });
-    const { promise: written, resolve, reject } = Promise.withResolvers<Written>();
-    thread.onFailure(reject);
-    thread.onMessage((report) => {
-      if ('rows' in report) onRows(report.table, report.rows);
-      else if ('written' in report) resolve(report.written);
-      else reject(restoredError(report));
-    });
-    try {
-      return await unlessAborted(written, signal);
-    } finally {
-      await thread.close();
-    }
-  };
-  return await exportBy(write, options);
+): Promise<Written> {
+  const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
+  const data: Task = { path, options };
+  // bin/memory.cjs keeps the young generation from growing. The main thread makes little garbage here.
+  setFlagsFromString('--semi-space-growth-factor=2');
+  const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });
+  const { promise: written, resolve, reject } = Promise.withResolvers<Written>();
+  thread.onFailure(reject);
+  thread.onMessage((report) => {
+    if ('rows' in report) onRows(report.table, report.rows);
+    else if ('written' in report) resolve(report.written);
+    else reject(restoredError(report));
+  });
+  try {
+    return await unlessAborted(written, signal);
+  } finally {
+    await thread.close();
+  }
 }

@@ -61,8 +61,8 @@ interface WrittenTable {
 }
 
 /**
- * Writes tables and views to files under temporary names, which stay if it throws. All are as the mirror is at
- * one moment. An export's thread loads this module and no other of the program's larger ones.
+ * Writes tables and views to files under temporary names, which stay if it throws. All are as the mirror is
+ * at one moment. A thread runs it: it imports no large module.
  */
 export async function writeFiles(mirror: ReadOnlyMirror, options: ExportOptions): Promise<Written> {
   const { folder, force } = options;

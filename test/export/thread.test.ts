@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
-import { exportInThread } from '../../src/export/thread.ts';
+import { exportMirror } from '../../src/export/export.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';
 
 test('an export that a person stops in the middle of a table leaves no file', async () => {
@@ -30,7 +30,7 @@ test('an export that a person stops in the middle of a table leaves no file', as
       stop.abort(new Error('stopped by a person'));
     },
   };
-  await expect(exportInThread(path, task, stop.signal)).rejects.toThrow('stopped by a person');
+  await expect(exportMirror(`file:${path}`, task, stop.signal)).rejects.toThrow('stopped by a person');
   expect(seen).toContain(`.endless.ndjson.${process.pid}.partial`);
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -50,7 +50,7 @@ export function addExport(program: Command, run: Runner): void {
 }
 
 async function runExport(io: Io, tables: string[], options: Options): Promise<number> {
-  const { exportMirror } = await import('../../../export/mirror.ts');
+  const { exportMirror } = await import('../../../export/export.ts');
   const { systemClock } = await import('../../../session/clock.ts');
   const { readerConfig } = await import('../../../session/reader.ts');
   const sinceId = options.sinceId === undefined ? null : await placeIn(io, options.sinceId);

@@ -45,7 +45,7 @@ export function asAnswer(data: unknown, ages: readonly CopiedAge[], notes: reado
   const warning = ages.some(isBehind) ? ['WARNING: say with any figure that it may be out of date.'] : [];
   const copying =
     firstCopyOf(ages) !== null
-      ? ['The first copy is under way: say that every figure counts only what has been copied so far.']
+      ? ['The first copy is not complete: say that every figure counts only what has been copied so far.']
       : [];
   return [
     `How current this is: ${sentenceOf(ages)}`,

@@ -5,8 +5,8 @@ import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import type { Format } from './options.ts';
 
 /**
- * Parses a date, an instant, `today`, `yesterday`, or a length of time ago (`30m`, `2h`, `3days`). Days and
- * instants without a zone are UTC.
+ * Parses a date, an instant, `today`, `yesterday`, or a length of time ago (`30m`, `2h`, `3days ago`). Days
+ * and instants without a zone are UTC.
  * @param option for the message
  * @throws MirrorError `USAGE`
  */
@@ -14,7 +14,7 @@ export function parseSince(text: string, now: number, option = '--since'): Date 
   const midnight = now - (now % DAY);
   if (text === 'today') return new Date(midnight);
   if (text === 'yesterday') return new Date(midnight - DAY);
-  const ago = parseLength(text);
+  const ago = parseLength(text.replace(/ ago$/, ''));
   // A length of time that reaches back before 1970 means 1970.
   if (ago !== null) return new Date(Math.max(0, now - ago));
   if (/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {

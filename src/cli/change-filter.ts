@@ -30,14 +30,14 @@ export async function parseFilter(options: FilterOptions, now: number): Promise<
         `The fields are: ${fields.join(', ')}.`,
     );
   }
-  return {
-    list,
-    inboxId: inbox,
-    itemId: item,
-    field,
-    since: since === undefined ? undefined : parseSince(since, now),
-    until: until === undefined ? undefined : parseSince(until, now, '--until'),
-  };
+  const from = since === undefined ? undefined : parseSince(since, now);
+  const to = until === undefined ? undefined : parseSince(until, now, '--until');
+  if (from !== undefined && to !== undefined && from > to)
+    throw new MirrorError(
+      'USAGE',
+      `--until: ${to.toISOString()} is before --since, ${from.toISOString()}. Exchange the two.`,
+    );
+  return { list, inboxId: inbox, itemId: item, field, since: from, until: to };
 }
 
 /**

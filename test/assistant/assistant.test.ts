@@ -130,7 +130,7 @@ rule(
     const { text: ofTags } = await assistant.ask('query', { sql: 'SELECT count(*) FROM tag_volume' });
     expect(ofTags).toMatch(/never read to the end: tags of "/);
     expect(ofTags).toContain('WARNING: say with any figure that it may be out of date.');
-    expect(ofTags).toContain('The first copy is under way: say that every figure counts only');
+    expect(ofTags).toContain('The first copy is not complete: say that every figure counts only');
     const { text: ofUsers } = await assistant.ask('query', { sql: 'SELECT count(*) FROM inbox_users' });
     expect(ofUsers).not.toMatch(/WARNING|first copy/);
     // All lists of tags but one were read, and that one cannot be read.

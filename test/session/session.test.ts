@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Display, type Session, withSession } from '../../src/session/session.ts';
 import type { Io } from '../../src/session/terminal.ts';
@@ -26,6 +28,25 @@ test('an attached display gets the log lines of a session, and stderr the others
   });
   expect(messages(shown)).toEqual(['meanwhile']);
   expect(messages(lines)).toEqual(['before', 'after']);
+});
+
+test('a key that changes in .env is noticed, and one in the environment comes before it', async () => {
+  const { io } = await commandIo();
+  const { INBOX_API_KEY: first = '', ...rest } = io.env;
+  const write = (key: string): void => writeFileSync(join(io.cwd, '.env'), `INBOX_API_KEY=${key}\n`);
+  write(first);
+  await withSession({ ...io, env: rest }, async ({ keys }) => {
+    expect([keys.reload(), keys.current()]).toEqual([false, first]);
+    write('another-key');
+    expect([keys.reload(), keys.current()]).toEqual([true, 'another-key']);
+    rmSync(join(io.cwd, '.env'));
+    expect(() => keys.reload()).toThrow('INBOX_API_KEY');
+    expect(keys.current()).toBe('another-key');
+  });
+  write('another-key');
+  await withSession(io, async ({ keys }) => {
+    expect([keys.reload(), keys.current()]).toEqual([false, first]);
+  });
 });
 
 test('a session is closed when its work ends, and when its work fails', async () => {

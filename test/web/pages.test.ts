@@ -184,7 +184,7 @@ test('during the first copy every figure says that it counts only a part, and ho
   for (const [path, sections] of Object.entries(figures)) {
     const body = await counted(ask, path);
     const [some, all] = path.startsWith('/inboxes') ? [2, 3] : [5, 7];
-    expect(body).toContain(`The first copy is under way: ${some} of ${all} lists.`);
+    expect(body).toContain(`The first copy is not complete: ${some} of ${all} lists.`);
     expect(body.split(`so far: ${some} of ${all} lists`), path).toHaveLength(1 + sections);
     expect(body).not.toMatch(/Well done|No person has|Every conversation|No conversation/);
   }

@@ -3,10 +3,10 @@ import { messageOf } from '../../core/errors.ts';
 import type { Session } from '../../session/session.ts';
 import type { Io } from '../../session/terminal.ts';
 
-/** The key file is read once in this many ms, so a new key needs no signal. */
+/** The key is read again once in this many ms, so a new one in its file or in `.env` needs no signal. */
 const KEY_POLL_MS = 10 * SECOND;
 
-/** Reads the key file again at SIGHUP and every 10 s, until the session closes. */
+/** Reads the key again at SIGHUP and every 10 s, until the session closes. */
 export function watchKeyFile(io: Io, { keys, log, defer }: Session): void {
   let loggedCause = '';
   const reload = (): void => {

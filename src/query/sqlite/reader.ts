@@ -1,5 +1,6 @@
 import SqliteDatabase from 'better-sqlite3';
 import { codeOf, isMirrorError, messageOf } from '../../core/errors.ts';
+import { asSqliteError } from '../../database/sqlite/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations/shipped.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
@@ -26,7 +27,8 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   try {
     refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
   } catch (error) {
-    const fault = asFault(database, APPLIED, error);
+    const isOther = codeOf(error) === 'SQLITE_NOTADB';
+    const fault = isOther ? asSqliteError(error, path) : asFault(database, APPLIED, error);
     database.close();
     throw fault;
   }

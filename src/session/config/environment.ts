@@ -97,6 +97,7 @@ export function configError(faults: readonly string[], slips: readonly string[] 
   return new MirrorError(
     'CONFIG',
     `The configuration has ${all.length === 1 ? 'a problem' : `${all.length} problems`}:\n${list}\n` +
-      'Set the variables in the environment or in a file named .env; .env.example lists all with defaults.',
+      'Set the variables in the environment or in a file named .env in the current folder, which ' +
+      '`inbox-mirror init` writes; .env.example lists all with defaults.',
   );
 }

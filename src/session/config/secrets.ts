@@ -60,7 +60,7 @@ export function strayKeyWarnings(all: Environment, own: Environment, folder: str
   ];
 }
 
-/** Reads the key again, in case its file has changed. Null if none is set. @throws MirrorError `CONFIG` */
+/** Reads the key again. Null if none is set. @throws MirrorError `CONFIG` */
 export function rereadKey(env: Environment, folder: string): string | null {
   const faults: string[] = [];
   const key = readKey(env, folder, true, faults);

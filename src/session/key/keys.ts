@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts';
 import type { rereadKey } from '../config/secrets.ts';
 
-/** The API key in use. A key in a file may change while the program runs. */
+/** The API key in use. A key in a file, or in `.env`, may change while the program runs. */
 export interface Keys {
   current(): string;
   /** Every key that has been in use. No output may contain one. */
   seen(): readonly string[];
-  /** Reads the key file again. @returns whether the key has changed. @throws MirrorError `CONFIG` */
+  /** Reads the key again. @returns whether the key has changed. @throws MirrorError `CONFIG` */
   reload(): boolean;
 }
 

@@ -23,6 +23,6 @@ export function emptyOf(copy: FirstCopy | null, sentence: string): string {
 export function copyNotice(copy: FirstCopy | null): Html | null {
   if (copy === null) return null;
   return html`<p class="verdict late">
-    The first copy is under way: ${progressOf(copy)}. Every figure counts only what has been copied so far.
+    The first copy is not complete: ${progressOf(copy)}. Every figure counts only what has been copied so far.
   </p>`;
 }

@@ -79,6 +79,7 @@ test('the changes command prints an empty result of a mirror without changes, in
 test.each([
   [['--since', 'soon'], '--since: expected'],
   [['--until', 'soon'], '--until: expected'],
+  [['--since', '2026-11-22', '--until', '2026-11-21'], '--until: 2026-11-21T00:00:00.000Z is before --since'],
   [['--field', 'statsu'], 'Perhaps you meant "status".'],
   [['--list', 'tags', '--field', 'status'], 'The fields are: presence, name, color_code, type, created_at.'],
   [['--follow', '--until', 'today'], 'Use one.'],

@@ -91,12 +91,12 @@ describe('an SQL error', () => {
   });
 });
 
-test('query says on stderr that a first copy is under way, and how far it is', async () => {
+test('query says on stderr that a first copy is not complete, and how far it is', async () => {
   const sql = 'SELECT count(*) AS n FROM backlog_now';
   const early = await program.run('query', sql, '--format', 'csv');
   expect(early).toMatchObject({ exitCode: 0, stdout: 'n\n0\n' });
   expect(early.stderr).toBe(
-    'warning: The first copy is under way (0 of 1 list): the answer counts only what has been copied so far.\n',
+    'warning: The first copy is not complete (0 of 1 list): the answer counts only what has been copied.\n',
   );
   expect(await program.run('query', 'SELECT 1 AS n')).toMatchObject({ stderr: '' });
   await program.run('sync');

@@ -99,7 +99,7 @@ async function warnOfFirstCopy({ stderr }: Io, mirror: ReadOnlyMirror, sql: stri
   if (copy === null) return;
   printWarning(
     stderr,
-    `The first copy is under way (${progressOf(copy)}): the answer counts only what has been copied so far.`,
+    `The first copy is not complete (${progressOf(copy)}): the answer counts only what has been copied.`,
   );
 }
 

@@ -61,7 +61,8 @@ async function runDoctor(
   let session: Session | null = null;
   try {
     const found = await findMirror(io);
-    session = await openSession(found.io);
+    // A daemon needs right endpoints too.
+    session = await openSession(found.io, { endpoints: true });
     if (found.standIn !== null) session.defer(found.standIn.remove);
     const { config, mirror } = session;
     checks.push({

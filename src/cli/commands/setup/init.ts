@@ -33,8 +33,7 @@ async function runInit(io: Io): Promise<number> {
       printLine(io.stdout, `${path} stays as it is.`);
       return EXIT.done;
     }
-    const settings = await askForSettings(io, ask);
-    printLine(io.stdout, wrapped(io.stdout, await check(io, settings)));
+    const settings = await askUntilAccepted(io, ask);
     writeSettings(path, settings);
     printLine(io.stdout, wrapped(io.stdout, nextSteps(io, path)));
     return EXIT.done;
@@ -54,6 +53,18 @@ async function mayChange(ask: Ask, path: string): Promise<boolean> {
 
 type Settings = Readonly<Record<'INBOX_API_URL' | 'INBOX_API_KEY', string>>;
 
+/** Asks until the service accepts the key. */
+async function askUntilAccepted(io: Io, ask: Ask): Promise<Settings> {
+  const { INBOX_API_URL, INBOX_API_KEY } = await askForSettings(io, ask);
+  for (let key = INBOX_API_KEY; ; key = await askForKey(ask)) {
+    const settings = { INBOX_API_URL, INBOX_API_KEY: key };
+    const accepted = await check(io, settings);
+    if (accepted === null) continue;
+    printLine(io.stdout, wrapped(io.stdout, accepted));
+    return settings;
+  }
+}
+
 /** Asks until both can be right. */
 async function askForSettings(io: Io, ask: Ask): Promise<Settings> {
   const { readConfig } = await import('../../../session/config/config.ts');
@@ -72,10 +83,13 @@ async function askForSettings(io: Io, ask: Ask): Promise<Settings> {
     const INBOX_API_URL = await ask('Address of the service (INBOX_API_URL, ends in /v1):');
     // A wrong address is reported before a person has found the key.
     if (!isRight({ INBOX_API_URL, INBOX_API_KEY: SANDBOX_KEY })) continue;
-    const hidden = { hidden: true };
-    const INBOX_API_KEY = await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', hidden);
+    const INBOX_API_KEY = await askForKey(ask);
     if (isRight({ INBOX_API_URL, INBOX_API_KEY })) return { INBOX_API_URL, INBOX_API_KEY };
   }
+}
+
+async function askForKey(ask: Ask): Promise<string> {
+  return await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true });
 }
 
 /** The environment with the answers in place of what it says of them. */
@@ -83,8 +97,12 @@ function environmentOf({ env }: Io, settings: Settings): Io['env'] {
   return { ...env, INBOX_API_KEY_FILE: undefined, ...settings };
 }
 
-/** Sends one request. @returns a sentence @throws MirrorError for an address or a key that does not work */
-async function check(io: Io, settings: Settings): Promise<string> {
+/**
+ * Sends one request.
+ * @returns a sentence; null, after one that says why, if the service refuses the key
+ * @throws MirrorError for an address that does not work
+ */
+async function check(io: Io, settings: Settings): Promise<string | null> {
   const { findMirror } = await import('../../../session/reader.ts');
   const { openSession } = await import('../../../session/session.ts');
   const found = await findMirror({ ...io, env: environmentOf(io, settings) });
@@ -96,6 +114,10 @@ async function check(io: Io, settings: Settings): Promise<string> {
     return `The service accepts the key and lists ${next === null ? '' : 'at least '}${inboxes}.`;
   } catch (error) {
     if (!isMirrorError(error)) throw error;
+    if (error.code === 'KEY_REFUSED') {
+      printFailure(io.stdout, error.message);
+      return null;
+    }
     throw new MirrorError(error.code, `${error.message} Nothing was written.`, { cause: error });
   } finally {
     await session.close();

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
@@ -49,6 +51,27 @@ test('doctor --webhook fails for a receiver that refuses, and where there is non
   delete program.env['WEBHOOK_SECRET'];
   const none = await program.run('doctor', '--webhook');
   expect([none.exitCode, none.stdout]).toEqual([2, expect.stringContaining('WEBHOOK_URL is not set')]);
+});
+
+test('doctor fails where start would: a file that is no database, a page without a token for the network', async () => {
+  const program = await newProgram({ inboxes: 1 });
+  writeFileSync(
+    join(program.folder, 'text.db'),
+    'no database, but more than one hundred bytes of text. '.repeat(4),
+  );
+  program.env['DATABASE_URL'] = 'file:text.db';
+  const commands = [['doctor'], ['query', 'SELECT 1'], ['changes']];
+  for (const command of commands) {
+    const { exitCode, stdout, stderr } = await program.run(...command);
+    expect([exitCode, stdout + stderr]).toEqual([
+      1,
+      expect.stringMatching(/text\.db is not an\s+SQLite database/),
+    ]);
+  }
+  delete program.env['DATABASE_URL'];
+  program.env['HTTP_HOST'] = '0.0.0.0';
+  const { exitCode, stdout } = await program.run('doctor');
+  expect([exitCode, stdout]).toEqual([2, expect.stringContaining('HTTP_TOKEN_FILE')]);
 });
 
 test('doctor counts every variable that its configuration error lists', async () => {

@@ -46,11 +46,21 @@ test('init asks before it changes .env, and keeps its other lines', async () => 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('init asks again at once for an address that cannot be right, and writes nothing for a refused key', async () => {
+test('init asks again at once for an address that cannot be right, and for a key that is refused', async () => {
   const { program, url, path } = await fresh();
-  const answers = ['mail.example.com', url, 'wrong-key'];
+  const answers = ['mail.example.com', url, 'wrong-key', SECRET];
   const { exitCode, shown } = await answering(program, ['init'], answers);
-  expect([exitCode, shown]).toEqual([3, expect.stringContaining('INBOX_API_URL: expected')]);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('INBOX_API_URL: expected')]);
+  expect(shown).toMatch(/refused? the (API )?key/);
+  expect(shown).not.toContain('wrong-key');
+  expect(program.sandbox.arrivals).toHaveLength(2);
+  expect(readFileSync(path, 'utf8')).toContain(`INBOX_API_KEY=${SECRET}\n`);
+});
+
+test('init writes nothing for an address that does not work', async () => {
+  const { program, url, path } = await fresh();
+  const { exitCode, shown } = await answering(program, ['init'], [url.replace('/v1', '/v2/v1'), SECRET]);
+  expect(exitCode).not.toBe(0);
   expect(shown).toContain('Nothing was written.');
   expect(existsSync(path)).toBe(false);
 });

@@ -7,6 +7,7 @@ import { SANDBOX_KEY } from '../../core/secrets.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
+import { ownCommand } from '../own-command.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;
@@ -67,7 +68,7 @@ async function runDemo(io: Io, file: string): Promise<number> {
     await printChanges(demo);
     printLine(io.stdout, `\n${PRESENCE}`);
     heading(io, '4. Next steps');
-    printLine(io.stdout, nextSteps(relative(io.cwd, path) || path));
+    printLine(io.stdout, nextSteps(relative(io.cwd, path) || path, ownCommand(io)));
     return EXIT.done;
   } finally {
     await server.close();
@@ -168,14 +169,14 @@ function heading(io: Io, text: string): void {
   printLine(io.stdout, `\n${paint(io.stdout, ['bold', 'cyan'], text)}`);
 }
 
-function nextSteps(file: string): string {
+function nextSteps(file: string, command: string): string {
   return [
     `\nThe copy is in ${file}. Query it again:`,
-    `  DATABASE_URL=file:${file} npx inbox-mirror query "SELECT * FROM budget"`,
-    `  DATABASE_URL=file:${file} npx inbox-mirror tables`,
+    `  DATABASE_URL=file:${file} ${command} query "SELECT * FROM budget"`,
+    `  DATABASE_URL=file:${file} ${command} tables`,
     'or open it with any SQLite program. For your own inboxes:',
-    '  npx inbox-mirror init     # asks for address and key, and writes .env',
-    '  npx inbox-mirror start    # copies the inboxes, keeps the copy fresh and serves',
-    '                            # pages for people at http://127.0.0.1:8787',
+    `  ${command} init     # asks for address and key, and writes .env`,
+    `  ${command} start    # copies the inboxes, keeps the copy fresh and serves`,
+    `  ${' '.repeat(command.length)}          # pages for people at http://127.0.0.1:8787`,
   ].join('\n');
 }

@@ -5,6 +5,7 @@ import { plural } from '../../core/humanize.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, printLine } from '../../session/terminal.ts';
 import type { Runner } from '../options.ts';
+import { ownCommand } from '../own-command.ts';
 import { addSandboxOptions, type SandboxFlags, sandboxOptions } from '../sandbox-options.ts';
 
 export function addSandbox(program: Command, run: Runner): void {
@@ -39,9 +40,13 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
   printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
   printLine(io.stdout, `In another terminal:\n  export ${variables}`);
-  printLine(io.stdout, '  npx inbox-mirror sync     # copies it once');
-  printLine(io.stdout, '  npx inbox-mirror start    # copies it, keeps the copy fresh and serves');
-  printLine(io.stdout, '                            # pages for people at http://127.0.0.1:8787\n');
+  const command = ownCommand(io);
+  printLine(io.stdout, `  ${command} sync     # copies it once`);
+  printLine(io.stdout, `  ${command} start    # copies it, keeps the copy fresh and serves`);
+  printLine(
+    io.stdout,
+    `  ${' '.repeat(command.length)}          # pages for people at http://127.0.0.1:8787\n`,
+  );
   if (options.activity === 0)
     printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
   printLine(io.stdout, 'Ctrl-C stops it and discards its data.');

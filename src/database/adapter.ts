@@ -18,7 +18,10 @@ const UNTYPED: ArgType = { scalarType: 'unknown', arity: 'scalar' };
  * Runs SQL on Prisma's driver adapter directly. The client's raw-query runtime would add about 0.4 ms of CPU
  * to each statement and double the cost of an unchanged page (docs/decisions/0005).
  */
-export function statementsOn(queryable: SqlQueryable, dialect: Dialect): Sql {
+export function statementsOn(
+  queryable: Pick<SqlQueryable, 'queryRaw' | 'executeRaw'>,
+  dialect: Dialect,
+): Sql {
   const bind = (text: string, parameters: unknown[]): SqlQuery => {
     const { sql, values } = dialect.bind(text, parameters);
     return { sql, args: values, argTypes: values.map(() => UNTYPED) };

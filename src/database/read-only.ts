@@ -55,7 +55,7 @@ export async function openForReading(
     ? await (await import('./postgresql/open.ts')).openPostgresForReading(url)
     : await (await import('./sqlite/open.ts')).openSqliteForReading(url, noMirror);
   try {
-    const { applied } = await contentsOf(database);
+    const { applied } = await contentsOf(database, database.dialect);
     if (applied.length === 0) throw noMirror(database.name);
     const shipped = shippedMigrations(database.dialect);
     refuseNewer(database.name, applied, shipped);

@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrate.ts';
 import { loadEngine, readMigrations } from '../../src/database/migrations/schema-engine.ts';
 import { IN_SOAK } from '../support/histories.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
@@ -221,6 +222,31 @@ test.runIf(ON_SQLITE)('three programs that open an older mirror at once all find
     [0, null],
   ]);
 });
+
+test.runIf(ON_SQLITE)(
+  'two programs with a view more that open an older mirror at once both open it',
+  async () => {
+    const path = await freshMirrorFile();
+    const database = await temporaryDatabase(path);
+    const names = VIEW_NAMES.slice(0, -1);
+    await database.execute(`DROP VIEW ${VIEW_NAMES.at(-1)}`);
+    await database.execute(
+      `UPDATE settings SET value = $1 WHERE name = 'views'`,
+      JSON.stringify({ hash: 'of the older release', names }),
+    );
+    await database.execute(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_long_tokens'`);
+    const factory = new PrismaBetterSqlite3({ url: path });
+    const connect = factory.connect.bind(factory);
+    factory.connect = async () => {
+      // This program has found the older mirror. The other one is faster.
+      await (await openDatabase(urlOf(path))).close();
+      return await connect();
+    };
+    await migrate(database, factory);
+    await (await openDatabase(urlOf(path))).close();
+    for (const view of VIEW_NAMES) await database.query(`SELECT * FROM ${view} LIMIT 1`);
+  },
+);
 
 describe.runIf(ON_SQLITE)("the first release's database", () => {
   test('keeps every value and instant of every table, gets the views, and accepts the next sync', async () => {

@@ -1,8 +1,8 @@
 import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
-import type { Database } from '../database.ts';
+import type { Database, Sql } from '../database.ts';
 import { contentsOf, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
 import { applyMigrations } from './schema-engine.ts';
-import { ensureViews, viewDrops } from '../views/views.ts';
+import { dropViews, ensureViews } from '../views/views.ts';
 
 /**
  * Takes the lease from a writer of an older program, which would write on as if nothing had changed. It finds
@@ -17,15 +17,26 @@ const TAKE_LEASE = 'DELETE FROM leases';
  *   program's tables
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
-  const shipped = shippedMigrations(database.dialect);
-  const { tables, applied } = await contentsOf(database);
-  refuseForeign(database.name, tables, applied, shipped);
-  refuseNewer(database.name, applied, shipped);
-  if (!shipped.names.every((name) => applied.includes(name))) {
-    // A migration cannot rebuild a table that a view reads. If it fails, the views are there as before.
-    const drops = tables.includes('settings') ? await viewDrops(database) : [];
-    const begin = [...database.dialect.beginMigration, ...drops];
-    await applyMigrations(shipped, factory, { begin, end: TAKE_LEASE });
+  const { name, dialect } = database;
+  const shipped = shippedMigrations(dialect);
+  const { tables, applied } = await contentsOf(database, dialect);
+  refuseForeign(name, tables, applied, shipped);
+  refuseNewer(name, applied, shipped);
+  if (hasMissing(applied, shipped)) {
+    // Another process may have migrated the mirror since it was looked at.
+    const prepare = async (tx: Sql): Promise<boolean> => {
+      const now = await contentsOf(tx, dialect);
+      refuseNewer(name, now.applied, shipped);
+      if (!hasMissing(now.applied, shipped)) return false;
+      // A migration cannot rebuild a table that a view reads. If it fails, the views are there as before.
+      if (now.tables.includes('settings')) await dropViews(tx);
+      return true;
+    };
+    await applyMigrations(shipped, factory, { dialect, prepare, end: TAKE_LEASE });
   }
   await ensureViews(database);
+}
+
+function hasMissing(applied: readonly string[], { names }: { names: readonly string[] }): boolean {
+  return !names.every((name) => applied.includes(name));
 }

@@ -5,27 +5,37 @@ import {
   bindSqlAdapterFactory,
   DriverAdapterError,
   type Error as AdapterError,
+  type ErrorCapturingSqlDriverAdapter,
   type Result as AdapterResult,
   type SqlDriverAdapterFactory,
+  type SqlQuery,
 } from '@prisma/driver-adapter-utils';
 import { type MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
+import { statementsOn } from '../adapter.ts';
+import type { Sql } from '../database.ts';
+import type { Dialect } from '../dialect.ts';
 
 const NO_FILTERS = { externalTables: [], externalEnums: [] };
 
-/**
- * Applies the missing ones of the named migrations, all in one transaction.
- * @param begin the statements with which it begins
- * @param end the statement with which it ends, unless another process has applied them all before
- */
+interface Transaction {
+  readonly dialect: Dialect;
+  /** Called once no other process can migrate. Without a missing migration it returns false. */
+  readonly prepare: (tx: Sql) => Promise<boolean>;
+  /** The statement with which the transaction ends. */
+  readonly end: string;
+}
+
+/** Applies the missing ones of the named migrations, all in one transaction. */
 export async function applyMigrations(
   { folder, names }: { readonly folder: string; readonly names: string[] },
   factory: SqlDriverAdapterFactory,
-  { begin, end }: { readonly begin: readonly string[]; readonly end: string },
+  { dialect, prepare, end }: Transaction,
 ): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
   if (!connection.ok) throw asThrown(connection.error, adapters);
   const adapter = connection.value;
+  const tx = statementsOn(throwing(adapter, adapters), dialect);
   // The engine repeats an error of the database without its code.
   let failure: AdapterError | null = null;
   const watched =
@@ -35,31 +45,42 @@ export async function applyMigrations(
       failure = result.ok ? null : result.error;
       return result;
     };
-  const { executeRaw, queryRaw, executeScript } = adapter;
   Object.assign(adapter, {
-    executeRaw: watched(executeRaw),
-    queryRaw: watched(queryRaw),
-    executeScript: watched(executeScript),
+    executeRaw: watched(adapter.executeRaw),
+    queryRaw: watched(adapter.queryRaw),
+    executeScript: watched(adapter.executeScript),
   });
-  const run = async (sql: string): Promise<void> => {
-    const result = await executeRaw({ sql, args: [], argTypes: [] });
-    if (!result.ok) throw asThrown(result.error, adapters);
-  };
   // Two processes may start at once, and one may be killed half-way. The lock admits one at a time; the
   // transaction applies all migrations or none.
   try {
-    for (const statement of begin) await run(statement);
-    const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
-    const migrationsList = readMigrations(folder, names);
-    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters: NO_FILTERS });
-    if (appliedMigrationNames.length > 0) await run(end);
-    await run('COMMIT');
+    for (const statement of dialect.beginMigration) await tx.execute(statement);
+    if (await prepare(tx)) {
+      const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
+      await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
+      await tx.execute(end);
+    }
+    await tx.execute('COMMIT');
   } catch (error) {
-    await run('ROLLBACK').catch(() => undefined);
+    await tx.execute('ROLLBACK').catch(() => undefined);
     throw failure === null ? error : asThrown(failure, adapters);
   } finally {
     await adapter.dispose();
   }
+}
+
+type Statements = Pick<ErrorCapturingSqlDriverAdapter, 'executeRaw' | 'queryRaw'>;
+
+/** The adapter's statements, as they are now, with errors that are thrown. */
+function throwing({ executeRaw, queryRaw }: Statements, adapters: Registry) {
+  const valueOf = async <Value>(result: Promise<AdapterResult<Value>>): Promise<Value> => {
+    const settled = await result;
+    if (!settled.ok) throw asThrown(settled.error, adapters);
+    return settled.value;
+  };
+  return {
+    executeRaw: (query: SqlQuery) => valueOf(executeRaw(query)),
+    queryRaw: (query: SqlQuery) => valueOf(queryRaw(query)),
+  };
 }
 
 type Registry = Pick<ReturnType<typeof bindSqlAdapterFactory>, 'errorRegistry'>;

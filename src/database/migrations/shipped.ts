@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MirrorError } from '../../core/errors.ts';
-import type { Database } from '../database.ts';
+import type { Database, Sql } from '../database.ts';
 import type { Dialect } from '../dialect.ts';
 
 /** Three folders up from src/database/migrations, and from dist/database/migrations. */
@@ -22,16 +22,19 @@ export const APPLIED =
  * @throws MirrorError `DATABASE`
  */
 export async function refuseMigrated(database: Database): Promise<void> {
-  const { applied } = await contentsOf(database);
+  const { applied } = await contentsOf(database, database.dialect);
   refuseNewer(database.name, applied, shippedMigrations(database.dialect));
 }
 
 /** The names of a database's tables, and of the migrations applied to it: none without a mirror. */
-export async function contentsOf(database: Database): Promise<{ tables: string[]; applied: string[] }> {
-  const found = await database.query<{ name: string }>(database.dialect.tableNames);
+export async function contentsOf(
+  sql: Sql,
+  { tableNames }: Pick<Dialect, 'tableNames'>,
+): Promise<{ tables: string[]; applied: string[] }> {
+  const found = await sql.query<{ name: string }>(tableNames);
   const tables = found.map(({ name }) => name);
   if (!tables.includes('_prisma_migrations')) return { tables, applied: [] };
-  const rows = await database.query<{ migration_name: string }>(APPLIED);
+  const rows = await sql.query<{ migration_name: string }>(APPLIED);
   return { tables, applied: rows.map((row) => row.migration_name) };
 }
 

@@ -40,25 +40,14 @@ export async function ensureViews(database: Database): Promise<void> {
 }
 
 /**
- * The statements that drop the views, so that a migration can rebuild the tables that they read.
- * {@link ensureViews} creates them again, in this process or in the next that opens the mirror.
+ * Drops the views, so that a migration can rebuild the tables that they read. {@link ensureViews} creates
+ * them again, in this process or in the next that opens the mirror.
  */
-export async function viewDrops(sql: Sql): Promise<string[]> {
-  const names = (await readCreated(sql))?.names ?? [];
-  return [
-    // As in `ensureViews`: two processes that start at once wait for each other here.
-    `UPDATE settings SET value = value WHERE name = '${SETTING}'`,
-    ...names.toReversed().map((name) => `DROP VIEW IF EXISTS ${name}`),
-    `DELETE FROM settings WHERE name = '${SETTING}'`,
-  ];
-}
-
-/** Drops the views, for tests and benchmarks. */
-export async function dropViews(database: Database): Promise<void> {
-  const drops = await viewDrops(database);
-  await database.transaction(async (tx) => {
-    for (const statement of drops) await tx.execute(statement);
-  });
+export async function dropViews(tx: Sql): Promise<void> {
+  // As in `ensureViews`: a process that replaces the views is waited for here, before their names are read.
+  await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
+  await drop(tx, (await readCreated(tx))?.names ?? []);
+  await tx.execute(`DELETE FROM settings WHERE name = $1`, SETTING);
 }
 
 /**

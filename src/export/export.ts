@@ -36,7 +36,7 @@ async function exportBy(
   write: () => Promise<Written>,
   { folder, now, version }: Pick<ExportOptions, 'folder' | 'now' | 'version'>,
 ): Promise<ExportRun> {
-  const manifest = await readManifest(folder);
+  await readManifest(folder);
   const { newest, lists, tables } = await whole(folder, write);
   const cursor = cursorText(newest);
   const run: ExportRun = {
@@ -50,7 +50,8 @@ async function exportBy(
       changes: after === null ? null : { after, up_to: cursor },
     })),
   };
-  if (run.files.length > 0) await writeManifest(folder, withRun(manifest, run));
+  // Another export into the folder may have ended meanwhile.
+  if (run.files.length > 0) await writeManifest(folder, withRun(await readManifest(folder), run));
   return run;
 }
 

@@ -287,6 +287,28 @@ test('all files hold the mirror as it was at one moment, whatever is written mea
   expect(files.at(-1)).toMatchObject({ table: 'conversations', rows: before?.n });
 });
 
+test('two exports into a folder at once are both in its manifest', async () => {
+  const program = await filled();
+  const mirror = await openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
+  let other: Promise<unknown> | undefined;
+  const gate = {
+    ...mirror,
+    query: async (...query: Parameters<typeof mirror.query>) => {
+      await (other ??= program.run('export', 'inbox_tags', '--out', 'lake'));
+      return await mirror.query(...query);
+    },
+  };
+  await exportTables(gate, optionsFor(program, { tables: ['inboxes'] }));
+  await mirror.close();
+  const { exports } = JSON.parse(readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8')) as {
+    exports: ExportRun[];
+  };
+  expect(exports.map(({ files }) => files.map(({ file }) => file))).toEqual([
+    ['inbox_tags.parquet'],
+    ['inboxes.ndjson'],
+  ]);
+});
+
 rule('an export that ends early changes no file and leaves none behind', async () => {
   const program = await filled();
   await program.run('export', 'inboxes', 'conversations', '--format', 'ndjson', '--out', 'lake');

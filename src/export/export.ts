@@ -1,7 +1,7 @@
 import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
-import { publish, removePartial } from './files.ts';
+import { newEnding, publish, removePartial } from './files.ts';
 import { type ExportRun, readManifest, withRun, writeManifest } from './manifest.ts';
 import { writeInThread } from './thread.ts';
 import { type ExportOptions, writeFiles, type Written } from './write.ts';
@@ -12,7 +12,7 @@ import { type ExportOptions, writeFiles, type Written } from './write.ts';
  * @throws MirrorError `USAGE` for an unknown table or an existing file, `OUTPUT` if a file cannot be written
  */
 export async function exportTables(mirror: ReadOnlyMirror, options: ExportOptions): Promise<ExportRun> {
-  return await exportBy(() => writeFiles(mirror, options), options);
+  return await exportBy((ending) => writeFiles(mirror, options, ending), options);
 }
 
 /** Exports like `exportTables` from a database. `signal` stops it at any moment; no file then has changed. */
@@ -22,7 +22,8 @@ export async function exportMirror(
   signal: AbortSignal,
 ): Promise<ExportRun> {
   const path = sqliteFile(url);
-  if (path !== null) return await exportBy(() => writeInThread(path, options, signal), options);
+  if (path !== null)
+    return await exportBy((ending) => writeInThread({ path, options, ending }, signal), options);
   const mirror = await openReadOnly(url, signal);
   try {
     return await exportTables(mirror, options);
@@ -31,13 +32,17 @@ export async function exportMirror(
   }
 }
 
-/** An export whose files `write` makes. If it fails, no file is left under a temporary name. */
+/**
+ * An export whose files `write` makes, under temporary names that end in its argument. If it fails, none of
+ * them is left.
+ */
 async function exportBy(
-  write: () => Promise<Written>,
+  write: (ending: string) => Promise<Written>,
   { folder, now, version }: Pick<ExportOptions, 'folder' | 'now' | 'version'>,
 ): Promise<ExportRun> {
   await readManifest(folder);
-  const { newest, lists, tables } = await whole(folder, write);
+  const ending = newEnding();
+  const { newest, lists, tables } = await whole(folder, ending, write);
   const cursor = cursorText(newest);
   const run: ExportRun = {
     exported_at: new Date(now).toISOString(),
@@ -51,17 +56,21 @@ async function exportBy(
     })),
   };
   // Another export into the folder may have ended meanwhile.
-  if (run.files.length > 0) await writeManifest(folder, withRun(await readManifest(folder), run));
+  if (run.files.length > 0) await writeManifest(folder, withRun(await readManifest(folder), run), ending);
   return run;
 }
 
-async function whole(folder: string, write: () => Promise<Written>): Promise<Written> {
+async function whole(
+  folder: string,
+  ending: string,
+  write: (ending: string) => Promise<Written>,
+): Promise<Written> {
   try {
-    const written = await write();
+    const written = await write(ending);
     await publish(written.files);
     return written;
   } catch (error) {
-    await removePartial(folder);
+    await removePartial(folder, ending);
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,8 +19,10 @@ export interface PartialFile extends NamedFile {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** How the temporary names of this process end. */
-const PARTIAL = `.${process.pid}.partial`;
+/** How the temporary names of one export end. Another export into the folder, of any machine, has others. */
+export function newEnding(): string {
+  return `.${randomUUID()}.partial`;
+}
 
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
@@ -40,16 +43,13 @@ export function refuseExisting(folder: string, names: readonly string[]): void {
 }
 
 /**
- * Opens a new file under a temporary name beside its own. A file or link of that name is removed first:
- * in a folder that others may write to, it may be a link, or a file that they may read.
+ * Opens a new file under a temporary name beside its own. It follows no link and takes no file that is there:
+ * in a folder that others may write to, it may be theirs.
  * @throws MirrorError `OUTPUT`
  */
-export async function openPartial(folder: string, name: string): Promise<PartialFile> {
-  const path = join(folder, `.${name}${PARTIAL}`);
-  const handle = await asOutput(`The file ${path} cannot be made`, async () => {
-    await rm(path, { force: true });
-    return await open(path, 'wx', FILE_MODE);
-  });
+export async function openPartial(folder: string, name: string, ending: string): Promise<PartialFile> {
+  const path = join(folder, `.${name}${ending}`);
+  const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'wx', FILE_MODE));
   return { handle, path, target: join(folder, name) };
 }
 
@@ -74,10 +74,10 @@ export async function abandon(files: readonly PartialFile[]): Promise<void> {
   for (const { handle } of files) await handle.close().catch(() => undefined);
 }
 
-/** Removes the files of a folder that this process has not completed. */
-export async function removePartial(folder: string): Promise<void> {
+/** Removes the files of a folder that an export has not completed. */
+export async function removePartial(folder: string, ending: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names) if (name.endsWith(PARTIAL)) await rm(join(folder, name), { force: true });
+  for (const name of names) if (name.endsWith(ending)) await rm(join(folder, name), { force: true });
 }
 
 /** Runs `work`. @throws MirrorError `OUTPUT` for an error of the file system */

@@ -77,8 +77,8 @@ export function withRun({ changes_up_to, exports }: Manifest, run: ExportRun): M
 }
 
 /** Writes the manifest whole or not at all. @throws MirrorError `OUTPUT` */
-export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
-  const file = await openPartial(folder, MANIFEST);
+export async function writeManifest(folder: string, manifest: Manifest, ending: string): Promise<void> {
+  const file = await openPartial(folder, MANIFEST, ending);
   await writeFile(file.handle, `${JSON.stringify(manifest, null, 2)}\n`);
   await publish(await finish([file]));
 }

@@ -12,6 +12,8 @@ const YOUNG_MB = 16;
 export interface Task {
   readonly path: string;
   readonly options: Omit<ExportOptions, 'onRows'>;
+  /** Of the temporary names of the files. */
+  readonly ending: string;
 }
 
 /** A message of the thread: its progress, then how it ended. */
@@ -25,12 +27,11 @@ export type Report =
  * rows do not leave the thread: to pass one on costs more than to write it.
  */
 export async function writeInThread(
-  path: string,
-  { onRows, ...options }: ExportOptions,
+  { options: { onRows, ...options }, ...task }: Task & { readonly options: ExportOptions },
   signal: AbortSignal,
 ): Promise<Written> {
   const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
-  const data: Task = { path, options };
+  const data: Task = { ...task, options };
   // bin/memory.cjs keeps the young generation from growing. The main thread makes little garbage here.
   setFlagsFromString('--semi-space-growth-factor=2');
   const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });

@@ -61,10 +61,14 @@ interface WrittenTable {
 }
 
 /**
- * Writes tables and views to files under temporary names, which stay if it throws. All are as the mirror is
- * at one moment. A thread runs it: it imports no large module.
+ * Writes tables and views to files under temporary names that end in `ending`, which stay if it throws. All
+ * are as the mirror is at one moment. A thread runs it: it imports no large module.
  */
-export async function writeFiles(mirror: ReadOnlyMirror, options: ExportOptions): Promise<Written> {
+export async function writeFiles(
+  mirror: ReadOnlyMirror,
+  options: ExportOptions,
+  ending: string,
+): Promise<Written> {
   const { folder, force } = options;
   await mirror.holdStill();
   const newest = await newestChange(mirror);
@@ -81,7 +85,7 @@ export async function writeFiles(mirror: ReadOnlyMirror, options: ExportOptions)
   try {
     for (const job of jobs) {
       if (job.after !== null && job.after > 0 && newest.id <= job.after) continue;
-      const file = await openPartial(folder, job.file);
+      const file = await openPartial(folder, job.file, ending);
       partial.push(file);
       tables.push(await writeTable(mirror, job, { file, upTo: newest.id, options }));
     }

@@ -287,20 +287,34 @@ test('all files hold the mirror as it was at one moment, whatever is written mea
   expect(files.at(-1)).toMatchObject({ table: 'conversations', rows: before?.n });
 });
 
-test('two exports into a folder at once are both in its manifest', async () => {
+test('exports into a folder at once leave each other alone, and the manifest has all that end', async () => {
   const program = await filled();
-  const mirror = await openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
-  let other: Promise<unknown> | undefined;
+  const folder = join(program.folder, 'lake');
+  const reader = () => openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
+  const [mirror, second] = [await reader(), await reader()];
+  let complete: Promise<unknown> | undefined;
+  let broken: Promise<unknown> | undefined;
+  // In two containers, both processes can have the same id, as these two exports have.
+  const failing = optionsFor(program, {
+    tables: ['inboxes'],
+    onRows() {
+      throw new Error('stopped half-way');
+    },
+  });
   const gate = {
     ...mirror,
     query: async (...query: Parameters<typeof mirror.query>) => {
-      await (other ??= program.run('export', 'inbox_tags', '--out', 'lake'));
+      await (complete ??= program.run('export', 'inbox_tags', '--out', 'lake'));
+      if (readdirSync(folder).some((name) => name.startsWith('.inboxes.ndjson')))
+        await (broken ??= expect(exportTables(second, failing)).rejects.toThrow('stopped half-way'));
       return await mirror.query(...query);
     },
   };
   await exportTables(gate, optionsFor(program, { tables: ['inboxes'] }));
-  await mirror.close();
-  const { exports } = JSON.parse(readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8')) as {
+  expect(broken).toBeDefined();
+  await Promise.all([mirror.close(), second.close()]);
+  expect(filesIn(program, 'lake')).toEqual(['inbox_tags.parquet', 'inboxes.ndjson', 'manifest.json']);
+  const { exports } = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as {
     exports: ExportRun[];
   };
   expect(exports.map(({ files }) => files.map(({ file }) => file))).toEqual([

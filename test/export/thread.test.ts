@@ -31,6 +31,6 @@ test('an export that a person stops in the middle of a table leaves no file', as
     },
   };
   await expect(exportMirror(`file:${path}`, task, stop.signal)).rejects.toThrow('stopped by a person');
-  expect(seen).toContain(`.endless.ndjson.${process.pid}.partial`);
+  expect(seen).toContainEqual(expect.stringMatching(/^\.endless\.ndjson\..+\.partial$/));
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { openPartial } from '../../../src/export/files.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
@@ -117,14 +118,17 @@ test.skipIf(process.platform === 'win32')(
     await program.run('sync', 'inboxes');
     const folder = join(program.folder, 'shared');
     mkdirSync(folder);
-    const partial = (name: string): string => join(folder, `.${name}.${process.pid}.partial`);
     const foreign = join(program.folder, 'foreign');
     writeFileSync(foreign, 'as it was');
-    symlinkSync(foreign, partial('inboxes.csv'));
-    writeFileSync(partial('manifest.json'), '', { mode: 0o644 });
-    expect(await program.run('export', 'inboxes', '--out', folder, '--format', 'csv')).toMatchObject({
-      exitCode: 0,
-    });
+    symlinkSync(foreign, join(folder, 'inboxes.csv'));
+    expect(
+      await program.run('export', 'inboxes', '--out', folder, '--format', 'csv', '--force'),
+    ).toMatchObject({ exitCode: 0 });
+    // Nobody can guess a temporary name.
+    symlinkSync(foreign, join(folder, '.a.csv.guessed'));
+    writeFileSync(join(folder, '.b.csv.guessed'), '', { mode: 0o644 });
+    for (const name of ['a.csv', 'b.csv'])
+      await expect(openPartial(folder, name, '.guessed')).rejects.toMatchObject({ code: 'OUTPUT' });
     expect(readFileSync(foreign, 'utf8')).toBe('as it was');
     for (const name of ['inboxes.csv', 'manifest.json']) {
       const { mode } = lstatSync(join(folder, name));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, MirrorError } from '../core/errors.ts';
@@ -63,8 +63,15 @@ export async function finish(files: readonly PartialFile[]): Promise<NamedFile[]
   return files.map(({ path, target }) => ({ path, target }));
 }
 
-/** Gives files that are on the disk their own names. @throws MirrorError `OUTPUT` */
+/** Gives files that are on the disk their own names, if all can have them. @throws MirrorError `OUTPUT` */
 export async function publish(files: readonly NamedFile[]): Promise<void> {
+  const folder = files.find(({ target }) => lstatSync(target, { throwIfNoEntry: false })?.isDirectory());
+  if (folder !== undefined)
+    throw new MirrorError(
+      'OUTPUT',
+      `The file ${folder.target} cannot be written: a folder has its name. ` +
+        'Move it away, or name another folder with --out.',
+    );
   for (const { path, target } of files)
     await asOutput(`The file ${target} cannot be written`, () => rename(path, target));
 }

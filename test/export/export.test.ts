@@ -233,6 +233,15 @@ rule(
   },
 );
 
+rule('a folder that has the name of a file ends the export before any file has its name', async () => {
+  const program = await filled();
+  mkdirSync(join(program.folder, 'lake/conversations.csv'), { recursive: true });
+  const names = ['inboxes', 'conversations'];
+  const done = await program.run('export', ...names, '--format', 'csv', '--force', '--out', 'lake');
+  expect(done).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a folder has its name') });
+  expect(filesIn(program, 'lake')).toEqual(['conversations.csv']);
+});
+
 rule('a folder whose manifest.json is of another program stays as it is', async () => {
   const program = await filled();
   mkdirSync(join(program.folder, 'site'));

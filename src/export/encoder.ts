@@ -7,7 +7,8 @@ export type Sink = Pick<FileHandle, 'writeFile'>;
 
 /** Writes rows to an open file, with little of them in memory. */
 export interface Encoder {
-  add(row: Cell[]): Promise<void>;
+  /** Null unless the caller has to wait: a promise for each row would cost as much as the row. */
+  add(row: Cell[]): Promise<void> | null;
   /** Writes what is left. The file stays open. */
   end(): Promise<void>;
 }

@@ -69,11 +69,11 @@ export function parquetEncoder(file: Sink, table: string, columns: readonly File
     bytes.index = 0;
   };
   return {
-    async add(row) {
+    add(row) {
       for (const [index, store] of storing.entries()) gatherers[index]?.add(store(row[index] ?? null));
       rows += 1;
       characters += charactersOf(row);
-      if (rows >= GROUP.rows || characters >= GROUP.characters) await writeGroup();
+      return rows >= GROUP.rows || characters >= GROUP.characters ? writeGroup() : null;
     },
     async end() {
       await writeGroup();

@@ -55,12 +55,12 @@ function textEncoder(file: FileHandle, head: string, asLines: (rows: Cell[][]) =
     text = '';
   };
   return {
-    async add(row) {
+    add(row) {
       rows.push(row);
       characters += charactersOf(row);
-      if (rows.length < AT_ONCE.rows && characters < AT_ONCE.characters) return;
+      if (rows.length < AT_ONCE.rows && characters < AT_ONCE.characters) return null;
       gather();
-      if (text.length >= WRITTEN_AT_ONCE) await write();
+      return text.length >= WRITTEN_AT_ONCE ? write() : null;
     },
     async end() {
       gather();

@@ -139,7 +139,10 @@ async function writeTable(
     const encoder = await openEncoder(format, file.handle, { table: relation.name, columns, raw });
     let count = 0;
     const add = async (batch: readonly Cell[][]): Promise<void> => {
-      for (const row of batch) await encoder.add(row);
+      for (const row of batch) {
+        const wait = encoder.add(row);
+        if (wait !== null) await wait;
+      }
       count += batch.length;
       onRows(relation.name, count);
     };
@@ -166,11 +169,17 @@ async function writeTable(
 
 async function* batchesOf(rows: QueryResult['rows']): AsyncGenerator<Cell[][], undefined> {
   let batch: Cell[][] = [];
-  for await (const row of rows) {
-    batch.push(row);
-    if (batch.length < AT_ONCE.rows) continue;
-    yield batch;
+  const isFull = (row: Cell[]): boolean => batch.push(row) >= AT_ONCE.rows;
+  const taken = (): Cell[][] => {
+    const full = batch;
     batch = [];
+    return full;
+  };
+  // Rows that need no waiting come without a promise each.
+  if (Symbol.iterator in rows) {
+    for (const row of rows) if (isFull(row)) yield taken();
+  } else {
+    for await (const row of rows) if (isFull(row)) yield taken();
   }
   if (batch.length > 0) yield batch;
 }

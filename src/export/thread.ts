@@ -6,7 +6,7 @@ import { startThread } from '../query/sqlite/start.ts';
 import type { ExportOptions, Written } from './write.ts';
 
 /** For new objects. A group of rows is garbage once it is written: so, little of it grows old. */
-const YOUNG_MB = 16;
+const YOUNG_MB = 24;
 
 /** What the thread is to do. */
 export interface Task {

@@ -8,7 +8,10 @@ import type { ExportOptions, Written } from './write.ts';
 /** For new objects. A group of rows is garbage once it is written: so, little of it grows old. */
 const YOUNG_MB = 24;
 
-/** What the thread is to do. */
+/** The young generation may grow, which bin/memory.cjs forbids; the old one only to twice what is live. */
+const FLAGS = ['--semi-space-growth-factor=2', '--heap-growing-percent=100'] as const;
+
+/** The mirror's file, what to write of it, and the names to write under. */
 export interface Task {
   readonly path: string;
   readonly options: Omit<ExportOptions, 'onRows'>;
@@ -32,8 +35,8 @@ export async function writeInThread(
 ): Promise<Written> {
   const file = new URL(`worker${extname(import.meta.filename)}`, import.meta.url);
   const data: Task = { ...task, options };
-  // bin/memory.cjs keeps the young generation from growing. The main thread makes little garbage here.
-  setFlagsFromString('--semi-space-growth-factor=2');
+  // The main thread makes little garbage here (docs/decisions/0014).
+  for (const flag of FLAGS) setFlagsFromString(flag);
   const thread = startThread<never, Report>(file, { data, youngMb: YOUNG_MB });
   const { promise: written, resolve, reject } = Promise.withResolvers<Written>();
   thread.onFailure(reject);

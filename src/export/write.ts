@@ -40,7 +40,7 @@ interface Job {
   readonly after: number | null;
 }
 
-/** What was written: the files are complete, and have temporary names still. */
+/** The result of an export. Its files are complete, but still have their temporary names. */
 export interface Written {
   /** The newest change of the mirror. */
   readonly newest: { readonly id: number; readonly epoch: string | null };

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { messageOf, MirrorError } from '../../core/errors.ts';
+import { onOneLine } from '../../core/humanize.ts';
 import { readSettingsFile } from './files.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -78,7 +79,9 @@ export function reader(env: Environment, faults: string[]): Read {
     const text = env[name]?.trim() ?? '';
     if (text === '') return fallback;
     const value = parse(text);
-    const got = ADDRESSES.has(name) ? '; its value is not shown here' : `, but got ${shown(text)}`;
+    const got = ADDRESSES.has(name)
+      ? '; its value is not shown here'
+      : `, but got ${JSON.stringify(onOneLine(text, MOST_SHOWN))}`;
     if (value === undefined) faults.push(`${name}: expected ${expected}${got}`);
     return value ?? fallback;
   };
@@ -86,10 +89,6 @@ export function reader(env: Environment, faults: string[]): Read {
 
 /** At most this many characters of a wrong value are shown. */
 const MOST_SHOWN = 200;
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text);
-}
 
 export function configError(faults: readonly string[], slips: readonly string[] = []): MirrorError {
   const all = [...faults, ...slips];

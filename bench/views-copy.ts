@@ -40,7 +40,7 @@ export async function copyMirror(file: string, url: string): Promise<void> {
   chmodSync(folder, 0o755);
   await dropViews(to);
   // Creating the views creates their indexes again, which is faster than to update them during the copy.
-  await to.execute(`DROP INDEX changes_life, changes_moves, conversations_unsettled, status_spans_begun`);
+  await to.execute(`DROP INDEX changes_life, changes_moves, conversations_unsettled`);
   for (const table of TABLES) {
     const csv = join(folder, `${table}.csv`);
     const statement = from.prepare<[], (string | number | null)[]>(

@@ -247,6 +247,49 @@ test.runIf(ON_SQLITE)(
 );
 
 test.runIf(ON_SQLITE)(
+  'the state at an instant is counted in the order of one index, which holds all it needs',
+  async () => {
+    const { database } = await mirrorOf({ path: await freshMirrorFile() });
+    await database.execute(`ANALYZE`);
+    await database.execute(`DELETE FROM sqlite_stat1`);
+    // What PRAGMA optimize samples in a mirror of a million conversations.
+    for (const [index, stat] of [
+      ['status_spans_status_from_at_to_at_idx', '2674264 2001 1 1'],
+      ['status_spans_inbox_id_status_from_at_to_at_idx', '2674264 2001 2001 1 1'],
+      ['status_spans_inbox_id_status_to_at_idx', '2674264 2001 2001 2001'],
+      ['status_spans_inbox_id_conversation_id_idx', '2674264 2001 4'],
+      ['assignee_spans_assignee_id_from_at_to_at_idx', '1900323 2001 1 1'],
+      ['assignee_spans_inbox_id_assignee_id_from_at_to_at_idx', '1900323 2001 2001 1 1'],
+      ['assignee_spans_inbox_id_conversation_id_idx', '1900323 2001 2'],
+    ])
+      await database.execute(
+        `INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (substr($1, 1, instr($1, '_spans') + 5), $1, $2)`,
+        index,
+        stat,
+      );
+    await database.execute(`ANALYZE sqlite_schema`);
+    const then = `'2026-03-04T12:00:00.000+00:00'`;
+    for (const [view, value] of [
+      ['status_intervals', 'status'],
+      ['assignee_intervals', 'assignee_id'],
+    ])
+      for (const [scope, first] of [
+        ['', `ANY(${value})`],
+        [`inbox_id = '51001' AND`, 'inbox_id=?'],
+      ]) {
+        const plan = await database.query<{ detail: string }>(
+          `EXPLAIN QUERY PLAN SELECT ${value}, count(*) FROM ${view}
+           WHERE ${scope} from_at <= ${then} AND (to_at IS NULL OR to_at > ${then}) GROUP BY ${value}`,
+        );
+        expect(plan.map(({ detail }) => detail)).toEqual([
+          expect.stringMatching(/^SEARCH \w+ USING COVERING INDEX /),
+        ]);
+        expect(plan[0]!.detail).toContain(`(${first!}`);
+      }
+  },
+);
+
+test.runIf(ON_SQLITE)(
   'the measured delay, its view and the learned activity read recent changes, not the history',
   async () => {
     const { database, lease, clock } = await mirrorOf({ path: await freshMirrorFile() });

@@ -29,9 +29,8 @@ WITH RECURSIVE
     SELECT seen.item_id AS inbox_id, seen.observed_at, seen.new_value, statuses.status,
       CASE WHEN seen.new_value = 'missing'
         THEN (SELECT count(*) FROM status_spans AS spans
-          -- NOT <> instead of =, so that the database uses the index on the instant.
-          WHERE spans.inbox_id = seen.item_id AND spans.to_at = seen.observed_at
-            AND NOT (spans.status <> statuses.status))
+          WHERE spans.inbox_id = seen.item_id AND spans.status = statuses.status
+            AND spans.to_at = seen.observed_at)
         ELSE (SELECT count(*) FROM status_spans AS spans
           WHERE spans.inbox_id = seen.item_id AND spans.status = statuses.status
             AND spans.from_at = seen.observed_at) END AS n
@@ -108,7 +107,7 @@ WITH RECURSIVE
            WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
              AND begun.from_at > known.since AND begun.from_at < days.ends_at)
           - (SELECT count(*) FROM status_spans AS ended
-             WHERE ended.inbox_id = statuses.inbox_id AND NOT (ended.status <> statuses.status)
+             WHERE ended.inbox_id = statuses.inbox_id AND ended.status = statuses.status
                AND ended.to_at > known.since AND ended.to_at < days.ends_at)), 0)
         FROM statuses
         WHERE statuses.inbox_id = known.inbox_id AND NOT IS_FINAL(statuses.status)) END AS gained_on_first

@@ -2,6 +2,7 @@
 -- views. To change an index, rename it and drop the old one here.
 DROP INDEX IF EXISTS changes_lives;
 DROP INDEX IF EXISTS changes_days;
+DROP INDEX IF EXISTS status_spans_begun;
 
 -- The history of each conversation, in order.
 CREATE INDEX IF NOT EXISTS changes_life
@@ -22,9 +23,6 @@ WHERE deleted_at IS NOT NULL OR (status IS NULL OR status NOT IN ('close', 'clos
 CREATE INDEX IF NOT EXISTS conversations_order
 ON conversations (inbox_id, length(id), id)
 WHERE deleted_at IS NULL;
-
--- Counts the intervals of a status that begin between two instants, without reading the table.
-CREATE INDEX IF NOT EXISTS status_spans_begun ON status_spans (inbox_id, status, from_at);
 
 -- Finds the day of an instant.
 CREATE INDEX IF NOT EXISTS report_days_begun ON report_days (starts_at, ends_at, day);

@@ -5,10 +5,8 @@
        WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
          AND begun.from_at >= $1.starts_at AND begun.from_at < $1.ends_at)
       - (SELECT count(*) FROM status_spans AS ended
-         WHERE ended.inbox_id = statuses.inbox_id
-           AND ended.to_at >= $1.starts_at AND ended.to_at < $1.ends_at
-           -- NOT <> instead of =, so that the database uses the index on the instant.
-           AND NOT (ended.status <> statuses.status)) AS difference
+         WHERE ended.inbox_id = statuses.inbox_id AND ended.status = statuses.status
+           AND ended.to_at >= $1.starts_at AND ended.to_at < $1.ends_at) AS difference
     FROM statuses
     CROSS JOIN $1
     WHERE statuses.status IS NOT NULL

@@ -27,6 +27,8 @@ const AIMS: Readonly<Record<string, number>> = {
   tag_volume: 1,
   backlog_daily: 2,
   flow_daily: 2,
+  assignee_daily: 2,
+  tag_daily: 2,
 };
 
 /** The views that are also measured for the largest inbox, with their aims in seconds. */

@@ -26,9 +26,14 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   gate_state: 'The state of the gate across restarts, in one row.',
   settings: "Configuration values that the views need, and the way to the mirror's account.",
   report_days: 'When each day of `REPORT_TIMEZONE` begins and ends.',
-  counted_days: 'The past days whose sums the program keeps, for `backlog_daily` and `flow_daily`.',
+  counted_days: 'The past days whose sums the program keeps, for the daily views.',
   day_statuses: 'By how much the number of conversations with each status changed on each counted day.',
   day_moves: 'How often conversations changed their status, appeared and were removed on each counted day.',
+  day_assignees:
+    'By how much the number of conversations with each assignee and status changed on each counted day.',
+  day_turns: 'How often conversations of each assignee changed their status on each counted day.',
+  day_tags: 'By how much the number of conversations with each tag and status changed on each counted day.',
+  day_taggings: 'How often conversations were seen to get each tag on each counted day.',
   report_offsets: 'How far `REPORT_TIMEZONE` is from UTC, from when to when.',
   office_hours: 'The office hours of `OFFICE_HOURS`, from when to when.',
 };

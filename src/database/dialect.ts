@@ -68,6 +68,11 @@ export interface Dialect {
    */
   readBy(index: string): string;
   /**
+   * A join that looks up rows of a table for each row before it, by an index, whatever the planner estimates.
+   * @param condition names the table by its alias
+   */
+  lookUp(table: string, alias: string, condition: string): string;
+  /**
    * An expression: `column` with the declared type of its kind, where `type` is what it has without. Null for
    * a database in which every expression has a type.
    */

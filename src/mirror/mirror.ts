@@ -18,7 +18,7 @@ import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
 import { findWrongDays, repairDays } from './history/days/check.ts';
-import { countDays } from './history/days/count.ts';
+import { type CountOptions, countDays } from './history/days/count.ts';
 import { findWrongIntervals, repairIntervals, type WrongIntervals } from './history/intervals/check.ts';
 import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
@@ -181,7 +181,7 @@ export interface Writer extends Mirror {
    * Stores the sums of the days that have passed and have none, for the daily views.
    * @returns the number of days
    */
-  countDays(now: number): Promise<number>;
+  countDays(now: number, options?: CountOptions): Promise<number>;
   /** Counts these days again, and those that have passed and have no sums. */
   repairDays(wrong: readonly string[], now: number): Promise<void>;
   /** Records that this access leads to the mirror's account. */
@@ -255,7 +255,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     deliveries: new Deliveries(fenced),
     applyPage: (sweep, page, now) => applyPage(fenced, sweep, page, now),
     repairIntervals: (wrong) => repairIntervals(fenced, wrong),
-    countDays: (now) => countDays(fenced, now),
+    countDays: (now, options) => countDays(fenced, now, options),
     repairDays: (wrong, now) => repairDays(fenced, wrong, now),
     proveAccount: (access) => proveAccount(fenced, access),
     refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),

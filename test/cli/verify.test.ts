@@ -37,7 +37,8 @@ async function verify(program: TestProgram): Promise<{ exitCode: number; check: 
 
 const first = (table: string): string => `id = (SELECT min(id) FROM ${table})`;
 /** The days from the first sighting begin today: this one seems to have passed, without sums. */
-const COUNT_TODAY = `INSERT INTO counted_days SELECT day, starts_at, ends_at FROM report_days ORDER BY day LIMIT 1`;
+const COUNT_TODAY = `INSERT INTO counted_days (day, starts_at, ends_at)
+  SELECT day, starts_at, ends_at FROM report_days ORDER BY day LIMIT 1`;
 
 const LONG_AGO = `'2020-01-01T00:00:00.000+00:00'`;
 

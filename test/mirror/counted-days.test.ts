@@ -4,6 +4,10 @@ import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { statusSql } from '../../src/database/views/expressions.ts';
+import { countDays, type CountOptions } from '../../src/mirror/history/days/count.ts';
+import { forgetDay } from '../../src/mirror/history/days/forget.ts';
+import { WriterEpoch } from '../../src/mirror/history/epochs.ts';
+import type { FencedDatabase } from '../../src/mirror/lease.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { happening, type Happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
@@ -31,11 +35,11 @@ const ZONES = ['UTC', 'UTC', 'UTC', 'Europe/London', 'America/New_York', 'Asia/K
 
 const BUDGET = { perDay: 5000, reserved: 250 };
 
-const VIEWS = ['backlog_daily', 'flow_daily'];
+const VIEWS = ['backlog_daily', 'flow_daily', 'assignee_daily', 'tag_daily'];
 
 async function rowsOf(sql: Sql): Promise<unknown[]> {
   const rows: unknown[] = [];
-  for (const view of VIEWS) rows.push(await sql.query(`SELECT * FROM ${view} ORDER BY day, inbox_id, 3`));
+  for (const view of VIEWS) rows.push(await sql.query(`SELECT * FROM ${view} ORDER BY day, inbox_id, 3, 4`));
   return rows;
 }
 
@@ -74,9 +78,13 @@ async function expectRight(mirror: TestMirror, zone: string, label: string): Pro
 }
 
 /** Writes the days and their sums, as the daemon does once a day. @returns the number of counted days */
-async function keepDays({ writer, clock }: TestMirror, reportTimezone: string): Promise<number> {
+async function keepDays(
+  { writer, clock }: TestMirror,
+  reportTimezone: string,
+  options: CountOptions = {},
+): Promise<number> {
   await writer.keepViewSettings({ reportTimezone, budget: BUDGET }, clock.now());
-  return await writer.countDays(clock.now());
+  return await writer.countDays(clock.now(), options);
 }
 
 const round = fc.record({
@@ -87,6 +95,7 @@ const round = fc.record({
   nth: fc.nat(20),
   zone: fc.constantFrom(...ZONES),
   counts: fc.constantFrom('before', 'after', 'never'),
+  edgesAtOnce: fc.constantFrom(4, 40, 20_000),
 });
 
 test(
@@ -99,14 +108,14 @@ test(
         async (seed, rounds) => {
           const mirror = await quickMirror({ pageSize: 10, sandbox: { seed, ...SMALL } });
           const life = new Happenings(mirror.sandbox.world);
-          for (const { happenings, hours, setHours, reading, nth, zone, counts } of rounds) {
+          for (const { happenings, hours, setHours, reading, nth, zone, counts, edgesAtOnce } of rounds) {
             for (const one of happenings) life.make(one);
             mirror.clock.advance(hours * HOUR);
-            if (counts === 'before') await keepDays(mirror, zone);
+            if (counts === 'before') await keepDays(mirror, zone, { edgesAtOnce });
             mirror.clock.setWall(setHours * HOUR);
             await read(mirror, reading, nth);
-            if (counts === 'after') await keepDays(mirror, zone);
-            await expectSums(mirror, JSON.stringify({ setHours, reading, counts }));
+            if (counts === 'after') await keepDays(mirror, zone, { edgesAtOnce });
+            await expectSums(mirror, JSON.stringify({ setHours, reading, counts, edgesAtOnce }));
           }
           await expectRight(mirror, rounds.at(-1)?.zone ?? 'UTC', 'in the end');
           await mirror.database.close();
@@ -152,6 +161,8 @@ const LATE: [title: string, steps: (Happening['kind'] | number)[]][] = [
   ['an inbox returns', ['remove-inbox', -30, 'return-inbox']],
   ['an inbox appears', ['status', -30, 'add-inbox']],
   ['an inbox goes before a status has changed', [72, 'status', -96, 'remove-inbox']],
+  ['another assignee comes before one has come', [72, 'assign', -96, 'assign']],
+  ['a tag goes before it has come', [72, 'tag', -96, 'unassign', 'untag']],
   ['the clock shows a time before the first sight', ['status', -100, 'status', 'remove']],
 ];
 
@@ -221,6 +232,63 @@ test('a repair of intervals forgets the days of those that it removes and of tho
     const [repaired] = await database.query<{ id: number }>(`SELECT max(id) AS id FROM status_spans`);
     Object.assign(first ?? {}, repaired);
   }
+});
+
+/** The days that count, and those that are still being counted. */
+async function daysOf(sql: Sql): Promise<{ counted: number; partial: number }> {
+  const rows = await sql.query<{ is_partial: unknown }>(`SELECT is_partial FROM counted_days`);
+  const partial = rows.filter((row) => Boolean(row.is_partial)).length;
+  return { counted: rows.length - partial, partial };
+}
+
+test('a write that concerns a day while its chunks are counted leaves it for the next time', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [12] } });
+  const { database, writer, clock } = mirror;
+  const [first] = await database.query<{ at: Date }>(`SELECT min(from_at) AS at FROM status_spans`);
+  clock.advance(2 * DAY);
+  await writer.keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, clock.now());
+  let writes = 0;
+  const fenced: FencedDatabase = {
+    database,
+    write: async (work) => {
+      // The first day has about 60 edges, in chunks of 5. Its row is there from the first transaction on.
+      if (++writes === 9)
+        await database.transaction(async (tx) => {
+          expect(await daysOf(tx)).toEqual({ counted: 0, partial: 1 });
+          await forgetDay(tx, iso(first!.at));
+        });
+      return await database.transaction((tx) => work({ ...tx, epoch: new WriterEpoch() }));
+    },
+  };
+  expect(await countDays(fenced, clock.now(), { edgesAtOnce: 5 })).toBe(1);
+  expect(writes).toBeGreaterThan(20);
+  await expectRight(mirror, 'UTC', 'without the first day');
+  expect(await keepDays(mirror, 'UTC', { edgesAtOnce: 5 })).toBe(1);
+  await expectRight(mirror, 'UTC', 'with it');
+  expect(await daysOf(database)).toEqual({ counted: 2, partial: 0 });
+});
+
+test('a day whose chunks were interrupted counts as not stored, and is counted again', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [12] } });
+  const { database, clock } = mirror;
+  clock.advance(2 * DAY);
+  await mirror.writer.keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, clock.now());
+  for (const writes of [2, 6, 15]) {
+    let left = writes;
+    const dying: FencedDatabase = {
+      database,
+      write: async (work) => {
+        if (left-- === 0) throw new Error('killed');
+        return await database.transaction((tx) => work({ ...tx, epoch: new WriterEpoch() }));
+      },
+    };
+    await expect(countDays(dying, clock.now(), { edgesAtOnce: 5 })).rejects.toThrow('killed');
+    expect(await daysOf(database)).toEqual({ counted: 0, partial: 1 });
+    await expectRight(mirror, 'UTC', `after ${writes} transactions`);
+  }
+  expect(await keepDays(mirror, 'UTC', { signal: AbortSignal.abort() })).toBe(0);
+  expect(await keepDays(mirror, 'UTC', { edgesAtOnce: 5 })).toBe(2);
+  await expectRight(mirror, 'UTC', 'in the end');
 });
 
 rule('a first sweep that overwrites what a broken one wrote leaves the sums right', async () => {

@@ -2,25 +2,33 @@ CREATE VIEW tag_daily AS
 WITH RECURSIVE
   PART(statuses),
   PART(meanings),
+  PART(days),
+  PART(unstored),
   PART(known),
-  -- The times in which a conversation carried a tag and was not closed.
-  work AS (
-    SELECT tags.inbox_id, tags.tag_id,
-      CASE WHEN spans.from_at > tags.from_at THEN spans.from_at ELSE tags.from_at END AS from_at,
-      CASE WHEN tags.to_at IS NULL OR spans.to_at < tags.to_at THEN spans.to_at ELSE tags.to_at END AS to_at
-    FROM tag_spans AS tags
-    JOIN status_spans AS spans ON spans.inbox_id = tags.inbox_id
-      AND spans.conversation_id = tags.conversation_id
-      AND (tags.to_at IS NULL OR tags.to_at > spans.from_at)
-      AND (spans.to_at IS NULL OR spans.to_at > tags.from_at)
-    JOIN meanings ON meanings.status = spans.status AND meanings.meaning <> 'final'
-  ),
-  events AS (
-    SELECT inbox_id, tag_id, from_at, to_at, 1 AS n1, 0 AS n2,
-      CASE WHEN is_lower_bound THEN 0 ELSE 1 END AS n3, 0 AS n4
-    FROM tag_spans
+  PART(day_owners, unstored, tag_spans, tag_id),
+  PART(day_taggings, unstored),
+  carried AS (
+    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.status, stored.difference
+    FROM day_tags AS stored
+    JOIN days ON days.day = stored.day AND days.is_counted
     UNION ALL
-    SELECT inbox_id, tag_id, from_at, to_at, 0, 1, 0, 0 FROM work
+    SELECT day, inbox_id, tag_id, status, difference FROM computed_owners
+  ),
+  tagged AS (
+    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.taggings
+    FROM day_taggings AS stored
+    JOIN days ON days.day = stored.day AND days.is_counted
+    UNION ALL
+    SELECT day, inbox_id, tag_id, taggings FROM computed_taggings
+  ),
+  dated AS (
+    SELECT carried.inbox_id, carried.tag_id, carried.day, carried.difference AS n1,
+      CASE WHEN meanings.meaning = 'final' THEN 0 ELSE carried.difference END AS n2, 0 AS n3, 0 AS n4
+    FROM carried
+    CROSS JOIN meanings
+    WHERE meanings.status = carried.status
+    UNION ALL
+    SELECT inbox_id, tag_id, day, 0, 0, taggings, 0 FROM tagged
   ),
   PART(daily, tag_id)
 SELECT daily.day, daily.inbox_id, inboxes.display_name AS inbox, daily.tag_id, tags.name AS tag,

@@ -84,6 +84,9 @@ export const postgresql: Dialect = {
     return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;
   },
   readBy: () => '',
+  // OFFSET 0 keeps the planner from turning the subquery into a join that reads the whole table.
+  lookUp: (table, alias, condition) =>
+    `CROSS JOIN LATERAL (SELECT * FROM ${table} AS ${alias} WHERE ${condition} OFFSET 0) AS ${alias}`,
   declared: null,
   comments: commentsSql,
   allColumns: `SELECT relname AS name, CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind,

@@ -83,6 +83,8 @@ export const sqlite: Dialect = {
   instantAgo: (seconds, now) =>
     `strftime('%Y-%m-%dT%H:%M:%f${UTC}', '${now ?? 'now'}', '-${seconds} seconds')`,
   readBy: (index) => `INDEXED BY ${index}`,
+  // CROSS JOIN keeps the order.
+  lookUp: (table, alias, condition) => `CROSS JOIN ${table} AS ${alias} ON ${condition}`,
   // A column that has its type stays as it is: no index serves a condition on a CAST. The second SELECT of a
   // scalar subquery, which finds no row, lends the first its declared type.
   declared: (column, kind, type) => {

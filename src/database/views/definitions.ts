@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { FINAL_STATUSES, type ListName, NO_STATUS, WAITING_STATUSES } from '../../core/lists.ts';
 import { VIEW_NAMES } from '../catalogue.ts';
 import type { Dialect } from '../dialect.ts';
-import { firstValuesSql, isListedSql, meaningSql, nameSql, officeSql, statusSql } from './expressions.ts';
+import {
+  firstValuesSql,
+  isListedSql,
+  meaningSql,
+  nameSql,
+  officeSql,
+  overlapsSql,
+  statusSql,
+} from './expressions.ts';
 
 /** Three folders up from src/database/views, and from dist/database/views. */
 const FOLDER = join(import.meta.dirname, '../../../prisma/views');
@@ -29,29 +37,69 @@ export type Scope = (inboxId: string, id: string) => string;
  * comes from `sweeps`, which housekeeping deletes.
  */
 export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope): string {
-  return definition(dialect, join('intervals', kind), scope);
+  return definition(dialect, join('intervals', kind), { scope });
 }
 
-/** The tables of the stored sums of days. The key of each is `day` with the columns `key`. */
+/**
+ * The tables of the stored sums of days. The key of each is `day` with the columns `key`. `looksUp`: it takes
+ * another interval for each edge, so a day with very many edges is counted in chunks.
+ */
 export const DAY_SUMS = {
-  statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference' },
-  moves: { table: 'day_moves', key: ['inbox_id', 'field', 'old_value', 'new_value'], sum: 'moves' },
+  statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference', looksUp: false },
+  moves: {
+    table: 'day_moves',
+    key: ['inbox_id', 'field', 'old_value', 'new_value'],
+    sum: 'moves',
+    looksUp: false,
+  },
+  assignees: {
+    table: 'day_assignees',
+    key: ['inbox_id', 'assignee_id', 'status'],
+    sum: 'difference',
+    looksUp: true,
+  },
+  turns: {
+    table: 'day_turns',
+    key: ['inbox_id', 'assignee_id', 'old_status', 'new_status'],
+    sum: 'turns',
+    looksUp: true,
+  },
+  tags: { table: 'day_tags', key: ['inbox_id', 'tag_id', 'status'], sum: 'difference', looksUp: true },
+  taggings: { table: 'day_taggings', key: ['inbox_id', 'tag_id'], sum: 'taggings', looksUp: true },
 } as const;
 export type DaySumKind = keyof typeof DAY_SUMS;
 export const DAY_SUM_KINDS = Object.keys(DAY_SUMS) as DaySumKind[];
 
+/** One of `of` parts of the edges of a day; the first is 0. */
+export interface Chunk {
+  readonly nth: number;
+  readonly of: number;
+}
+
 /**
  * The definition of the stored sums: a query that computes them from the intervals and `changes`, for the
  * `counted_days` that start from `$1` to `$2`. Its columns are those of the table.
+ * @param chunk of a kind that `looksUp`: the query counts only these edges; null: all
  */
-export function daySumsSql(dialect: Dialect, kind: DaySumKind): string {
-  return definition(dialect, join('days', kind));
+export function daySumsSql(dialect: Dialect, kind: DaySumKind, chunk: Chunk | null = null): string {
+  return definition(dialect, join('days', kind), { chunk });
+}
+
+/** A query for the number of `edges`: intervals that begin or end from `$1` to `$2`, the latter excluded. */
+export function edgesSql(dialect: Dialect): string {
+  return definition(dialect, join('days', 'edges'));
+}
+
+/** The parts of the whole that a definition computes. */
+interface Extent {
+  readonly scope?: Scope;
+  readonly chunk?: Chunk | null;
 }
 
 /** The SQL of a definition's file without its lines of comment. */
-function definition(dialect: Dialect, name: string, scope?: Scope): string {
+function definition(dialect: Dialect, name: string, extent: Extent = {}): string {
   const sql = readSql(dialect, name).replaceAll(/^ *--.*\n/gm, '');
-  return expand(sql, dialect, null, scope);
+  return expand(sql, dialect, null, extent);
 }
 
 /** The statements that create the indexes and the views, in order. `now` is null for the database's clock. */
@@ -82,7 +130,8 @@ function readSql(dialect: Dialect, name: string): string {
  * Expands the words in capitals of the views' files: expressions that differ between databases, and some that
  * all views share (docs/decisions/0013).
  */
-function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope = () => 'TRUE'): string {
+function expand(sql: string, dialect: Dialect, now: string | null, extent: Extent = {}): string {
+  const { scope = () => 'TRUE', chunk = null } = extent;
   const { millisecondsBetween, instantAgo, readBy, lowered } = dialect;
   return (
     sql
@@ -101,6 +150,9 @@ function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope 
       .replaceAll(/\bIN_SCOPE\(([\w.]+), ([\w.]+)\)/g, (_call, inboxId: string, id: string) =>
         scope(inboxId, id),
       )
+      .replaceAll(/\bIN_CHUNK\((\w+)\)/g, (_call, spans: string) =>
+        chunk === null ? 'TRUE' : `${spans}.id % ${chunk.of} = ${chunk.nth}`,
+      )
       .replaceAll(/\bSTATUS_OF\(([\w.]+)\)/g, (_call, status: string) => statusSql(status))
       .replaceAll(/\bNAME_OF\((\w+)\)/g, (_call, users: string) => nameSql(users))
       // An empty text stands for no id: in SQL, null does not equal null.
@@ -115,6 +167,14 @@ function expand(sql: string, dialect: Dialect, now: string | null, scope: Scope 
       )
       .replaceAll(/\bDAY_OF\((\w+)\)/g, (_call, instant: string) =>
         dialect.dayOf(instant, instantAgo(0, now)),
+      )
+      .replaceAll(/\bOVERLAPS\((\w+), (\w+)\)/g, (_call, one: string, other: string) =>
+        overlapsSql(one, other),
+      )
+      // After the words within its condition.
+      .replaceAll(
+        /\bLOOK_UP\((\w+), (\w+)\) ([^;]+);/g,
+        (_call, table: string, alias: string, condition: string) => dialect.lookUp(table, alias, condition),
       )
       .replaceAll(/\bREAD_BY\((\w+)\)/g, (_call, index: string) => readBy(index))
       .replaceAll(/\bSECONDS_AGO\((\d+)\)/g, (_call, seconds: string) => instantAgo(Number(seconds), now))

@@ -75,3 +75,10 @@ export function firstValuesSql({ jsonObject, jsonTexts, instantText }: Dialect, 
          AND lost.old_value IN (old_value, new_value))`;
   return jsonObject([...columns, ...(list === 'conversations' ? [['tags', jsonTexts(tags)] as const] : [])]);
 }
+
+/** True if two intervals of one conversation have an instant in common. @param one an alias, as `other` */
+export function overlapsSql(one: string, other: string): string {
+  return `${other}.inbox_id = ${one}.inbox_id AND ${other}.conversation_id = ${one}.conversation_id
+    AND (${one}.to_at IS NULL OR ${one}.to_at > ${other}.from_at)
+    AND (${other}.to_at IS NULL OR ${other}.to_at > ${one}.from_at)`;
+}

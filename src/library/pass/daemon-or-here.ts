@@ -81,7 +81,7 @@ export async function passHere(
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
     // Where no daemon runs, nothing else stores the sums of past days.
-    if (!signal.aborted) await mirror.countDays(clock.now());
+    await mirror.countDays(clock.now(), { signal });
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);

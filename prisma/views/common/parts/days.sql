@@ -7,7 +7,7 @@
       counted.day IS NOT NULL AS is_counted
     FROM report_days AS report
     LEFT JOIN counted_days AS counted ON counted.day = report.day AND counted.starts_at = report.starts_at
-      AND counted.ends_at = report.ends_at AND counted.ends_at <= NOW()
+      AND counted.ends_at = report.ends_at AND counted.ends_at <= NOW() AND NOT counted.is_partial
     WHERE report.starts_at <= NOW()
   ),
   uncounted AS MATERIALIZED (SELECT day, starts_at, ends_at FROM days WHERE NOT is_counted)

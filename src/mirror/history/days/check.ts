@@ -18,6 +18,9 @@ export async function findWrongDays(sql: Sql, dialect: Dialect): Promise<string[
   return [...wrong].toSorted();
 }
 
+/** The counted days. The program is still counting the partial ones. */
+const COUNTED = 'SELECT counted_days.day FROM counted_days WHERE NOT counted_days.is_partial';
+
 /** A query for the days whose computed and stored sums differ. */
 function comparison(dialect: Dialect, kind: DaySumKind): string {
   const { table, key, sum } = DAY_SUMS[kind];
@@ -27,8 +30,9 @@ function comparison(dialect: Dialect, kind: DaySumKind): string {
       SELECT ${shared} FROM (
         SELECT ${shared}, ${sum} AS n FROM (${daySumsSql(dialect, kind)}) AS computed
         UNION ALL
-        SELECT ${shared}, -${sum} FROM ${table} WHERE day IN (SELECT counted_days.day FROM counted_days)
+        SELECT ${shared}, -${sum} FROM ${table}
       ) AS both_sides
+      WHERE day IN (${COUNTED})
       GROUP BY ${shared} HAVING sum(n) <> 0
     ) AS differing`;
 }

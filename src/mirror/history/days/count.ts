@@ -1,17 +1,35 @@
-import type { Sql } from '../../../database/database.ts';
+import type { Database, Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
 import { iso } from '../../../database/instants.ts';
-import { DAY_SUM_KINDS, DAY_SUMS, daySumsSql } from '../../../database/views/definitions.ts';
+import {
+  type Chunk,
+  DAY_SUM_KINDS,
+  DAY_SUMS,
+  type DaySumKind,
+  daySumsSql,
+  edgesSql,
+} from '../../../database/views/definitions.ts';
 import type { FencedDatabase } from '../../lease.ts';
 
 /** At most this many days are counted in one transaction, so that pages do not wait long. */
 const DAYS_AT_ONCE = 16;
+/** So are at most about this many edges: intervals that begin or end. */
+const EDGES_AT_ONCE = 20_000;
 
 /** Consecutive days without stored sums. `from` and `to` are the first instants of the first and last day. */
 interface Run {
   readonly from: string;
-  to: string;
-  days: number;
+  readonly to: string;
+  readonly days: number;
+  readonly edges: number;
+}
+const EMPTY: Run = { from: '', to: '', days: 0, edges: 0 };
+
+export interface CountOptions {
+  /** Ends the work after the current days; the next call counts the others. */
+  readonly signal?: AbortSignal;
+  /** A run of days with more edges has one day, and is counted in chunks of about so many edges. */
+  readonly edgesAtOnce?: number;
 }
 
 /**
@@ -19,39 +37,85 @@ interface Run {
  * add them up, and count the other days themselves (docs/decisions/0024).
  * @returns the number of days
  */
-export async function countDays({ database, write }: FencedDatabase, now: number): Promise<number> {
+export async function countDays(
+  fenced: FencedDatabase,
+  now: number,
+  { signal, edgesAtOnce = EDGES_AT_ONCE }: CountOptions = {},
+): Promise<number> {
   let counted = 0;
-  const runs = await uncountedRuns(database, iso(now));
-  for (const run of runs) {
+  let any = false;
+  for await (const run of uncountedRuns(fenced.database, iso(now), edgesAtOnce)) {
+    if (signal?.aborted === true) break;
+    any = true;
     // As after a page of a sweep: the driver frees statements only when the event loop turns.
     await new Promise(setImmediate);
-    counted += await write((tx) => countRun(tx, database.dialect, run, iso(now)));
+    counted += await countRun(fenced, run, { now: iso(now), edgesAtOnce });
   }
-  if (runs.length > 0) await write(deleteOthers);
+  if (any) await fenced.write(deleteOthers);
   return counted;
 }
 
-async function uncountedRuns(sql: Sql, now: string): Promise<Run[]> {
-  const days = await sql.query<{ starts_at: Date; counted: string | null }>(
-    `SELECT days.starts_at, counted.day AS counted FROM report_days AS days
-     LEFT JOIN counted_days AS counted ON counted.day = days.day
+/** Groups the days without sums; a counted day, the most days or the most edges end a run. */
+async function* uncountedRuns(database: Database, now: string, edgesAtOnce: number): AsyncGenerator<Run> {
+  const days = await database.query<{ starts_at: Date; ends_at: Date; counted: string | null }>(
+    `SELECT days.starts_at, days.ends_at, counted.day AS counted FROM report_days AS days
+     LEFT JOIN counted_days AS counted ON counted.day = days.day AND NOT counted.is_partial
        AND counted.starts_at = days.starts_at AND counted.ends_at = days.ends_at
      WHERE days.ends_at <= $1 ORDER BY days.starts_at`,
     now,
   );
-  const runs: Run[] = [];
-  let open: Run | null = null;
-  for (const { starts_at, counted } of days) {
+  const sql = edgesSql(database.dialect);
+  let run: Run = EMPTY;
+  for (const { starts_at, ends_at, counted } of days) {
     const at = iso(starts_at);
-    if (counted !== null) open = null;
-    else if (open !== null && open.days < DAYS_AT_ONCE) Object.assign(open, { to: at, days: open.days + 1 });
-    else runs.push((open = { from: at, to: at, days: 1 }));
+    const [row] = counted === null ? await database.query<{ edges: number }>(sql, at, iso(ends_at)) : [];
+    const edges = run.edges + (row?.edges ?? 0);
+    const isFull = run.days === DAYS_AT_ONCE || edges > edgesAtOnce;
+    if (run.days > 0 && (isFull || counted !== null)) {
+      yield run;
+      run = EMPTY;
+    }
+    if (row === undefined) continue;
+    run = { from: run.days === 0 ? at : run.from, to: at, days: run.days + 1, edges: run.edges + row.edges };
   }
-  return runs;
+  if (run.days > 0) yield run;
 }
 
 /** @returns the number of counted days */
-async function countRun(tx: Sql, dialect: Dialect, { from, to }: Run, now: string): Promise<number> {
+async function countRun(
+  { database, write }: FencedDatabase,
+  run: Run,
+  { now, edgesAtOnce }: { now: string; edgesAtOnce: number },
+): Promise<number> {
+  const chunks = Math.ceil(run.edges / edgesAtOnce);
+  const isPartial = chunks > 1;
+  const counted = await write(async (tx) => {
+    const days = await begin(tx, run, { now, isPartial });
+    for (const kind of DAY_SUM_KINDS) {
+      await tx.execute(`DELETE FROM ${DAY_SUMS[kind].table} WHERE day IN (${DAYS})`, run.from, run.to);
+      if (!isPartial || !DAY_SUMS[kind].looksUp) await add(tx, database.dialect, kind, { run, chunk: null });
+    }
+    return days;
+  });
+  if (!isPartial) return counted;
+  for (const kind of DAY_SUM_KINDS)
+    for (let nth = 0; nth < chunks && DAY_SUMS[kind].looksUp; nth++) {
+      await new Promise(setImmediate);
+      // Without the day's row it adds nothing.
+      await write((tx) => add(tx, database.dialect, kind, { run, chunk: { nth, of: chunks } }));
+    }
+  return await write((tx) => finish(tx, run));
+}
+
+/** The days from `$1` to `$2` that have a row. */
+const DAYS = `SELECT day FROM counted_days WHERE starts_at >= $1 AND starts_at <= $2`;
+
+/** Writes the rows of the days, and so locks out a change of the calendar. @returns their number */
+async function begin(
+  tx: Sql,
+  { from, to }: Run,
+  { now, isPartial }: { now: string; isPartial: boolean },
+): Promise<number> {
   // A process that replaces `report_days` writes this row first (settings/views.ts): until this transaction
   // ends, the days stay as they are.
   await tx.execute(`UPDATE settings SET value = value WHERE name = 'report_timezone'`);
@@ -62,31 +126,43 @@ async function countRun(tx: Sql, dialect: Dialect, { from, to }: Run, now: strin
     from,
     to,
   );
-  const counted = await tx.execute(
-    `INSERT INTO counted_days (day, starts_at, ends_at)
-     SELECT day, starts_at, ends_at FROM report_days
+  return await tx.execute(
+    `INSERT INTO counted_days (day, starts_at, ends_at, is_partial)
+     SELECT day, starts_at, ends_at, ${isPartial ? 'TRUE' : 'FALSE'} FROM report_days
      WHERE starts_at >= $1 AND starts_at <= $2 AND ends_at <= $3`,
     from,
     to,
     now,
   );
-  for (const kind of DAY_SUM_KINDS) {
-    const { table, key, sum } = DAY_SUMS[kind];
-    const columns = ['day', ...key, sum].join(', ');
-    await tx.execute(
-      `DELETE FROM ${table} WHERE day IN
-         (SELECT day FROM counted_days WHERE starts_at >= $1 AND starts_at <= $2)`,
-      from,
-      to,
-    );
-    await tx.execute(
-      `INSERT INTO ${table} (${columns})
-       SELECT ${columns} FROM (${daySumsSql(dialect, kind)}) AS computed`,
-      from,
-      to,
-    );
-  }
-  return counted;
+}
+
+/** Adds the sums of a run, or those of a chunk of its edges. */
+async function add(
+  tx: Sql,
+  dialect: Dialect,
+  kind: DaySumKind,
+  { run, chunk }: { run: Run; chunk: Chunk | null },
+): Promise<void> {
+  const { table, key, sum } = DAY_SUMS[kind];
+  const shared = ['day', ...key].join(', ');
+  await tx.execute(
+    `INSERT INTO ${table} (${shared}, ${sum})
+     SELECT ${shared}, ${sum} FROM (${daySumsSql(dialect, kind, chunk)}) AS computed
+     WHERE TRUE ON CONFLICT (${shared}) DO UPDATE SET ${sum} = ${table}.${sum} + excluded.${sum}`,
+    run.from,
+    run.to,
+  );
+}
+
+/** @returns 1, or 0 if a write that concerns the day has deleted its row meanwhile */
+async function finish(tx: Sql, { from, to }: Run): Promise<number> {
+  for (const { table, sum } of Object.values(DAY_SUMS))
+    await tx.execute(`DELETE FROM ${table} WHERE ${sum} = 0 AND day IN (${DAYS})`, from, to);
+  return await tx.execute(
+    `UPDATE counted_days SET is_partial = FALSE WHERE starts_at >= $1 AND starts_at <= $2 AND is_partial`,
+    from,
+    to,
+  );
 }
 
 /** Deletes the sums of days that are not counted, such as those of an earlier time zone. */

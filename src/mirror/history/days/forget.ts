@@ -10,9 +10,9 @@ export async function forgetDay(tx: Sql, at: string): Promise<void> {
 }
 
 /**
- * Forgets the stored sums of the days on which some intervals of status begin or end. Runs before and after
+ * Forgets the stored sums of the days on which some intervals begin or end. Runs before and after
  * these intervals are replaced.
- * @param spans a FROM item with its condition: rows of `status_spans`
+ * @param spans a FROM item with its condition: rows of a table of intervals
  */
 export async function forgetDaysOf(tx: Sql, spans: string, parameters: readonly unknown[]): Promise<void> {
   // Counted days do not overlap (count.ts): the first that ends after an instant holds it, or none does.

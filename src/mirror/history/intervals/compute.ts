@@ -37,11 +37,14 @@ export async function computeIntervals(
 ): Promise<void> {
   if (ids.length === 0) return;
   const [scope, parameters] = [idsScope(dialect), [inboxId, JSON.stringify(ids)]];
-  const where = scope('inbox_id', 'conversation_id');
-  const spans = `${byConversation(dialect, INTERVALS.status.table)} WHERE ${where}`;
-  await forgetDaysOf(tx, spans, parameters);
+  const forget = async (): Promise<void> => {
+    const where = scope('inbox_id', 'conversation_id');
+    for (const { table } of Object.values(INTERVALS))
+      await forgetDaysOf(tx, `${byConversation(dialect, table)} WHERE ${where}`, parameters);
+  };
+  await forget();
   await compute(tx, dialect, scope, parameters);
-  await forgetDaysOf(tx, spans, parameters);
+  await forget();
 }
 
 /** Replaces the intervals of all conversations of an inbox by those that `changes` define. */

@@ -97,7 +97,9 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   const environment = readEnvironment(io.env, io.cwd);
   const { endpoints = false } = options;
   const configured = readConfig(environment, io.cwd, { service: true, endpoints, own: io.env });
-  const keys = createKeys(configured, () => rereadKey(readEnvironment(io.env, io.cwd), io.cwd));
+  const keys = createKeys(configured, (inUse) =>
+    rereadKey(readEnvironment(io.env, io.cwd), { before: environment, inUse, folder: io.cwd }),
+  );
   const { screen, attach } = openScreen(io);
   let names: InboxNames | null = null;
   const inboxName = (id: string): string | null => names?.of(id) ?? null;

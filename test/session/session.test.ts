@@ -49,6 +49,28 @@ test('a key that changes in .env is noticed, and one in the environment comes be
   });
 });
 
+test('a new key in .env that comes with another address is not used before a restart', async () => {
+  const { io } = await commandIo();
+  const { INBOX_API_KEY: first = '', INBOX_API_URL: url = '', ...env } = io.env;
+  const write = (key: string, more: string): void =>
+    writeFileSync(join(io.cwd, '.env'), `INBOX_API_KEY=${key}\n${more}\n`);
+  write(first, `INBOX_API_URL=${url}`);
+  await withSession({ ...io, env }, async ({ keys }) => {
+    for (const more of [
+      'INBOX_API_URL=https://other.test/v1',
+      `INBOX_API_URL=${url}\nHTTPS_PROXY=http://p.test`,
+    ]) {
+      write('key-of-another-service', more);
+      expect(() => keys.reload()).toThrow(/(?:INBOX_API_URL|HTTPS_PROXY) has changed too.*restart/s);
+      expect(keys.current()).toBe(first);
+    }
+    write(first, 'INBOX_API_URL=https://other.test/v1');
+    expect(keys.reload(), 'the same key').toBe(false);
+    write('renewed-key', `INBOX_API_URL=${url}`);
+    expect([keys.reload(), keys.current()]).toEqual([true, 'renewed-key']);
+  });
+});
+
 test('a session is closed when its work ends, and when its work fails', async () => {
   const { io } = await commandIo();
   const released: string[] = [];

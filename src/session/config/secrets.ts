@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { MirrorError } from '../../core/errors.ts';
 import { configError, type Environment, readEnvironment } from './environment.ts';
 import { readNamedFile } from './files.ts';
 
@@ -60,12 +61,29 @@ export function strayKeyWarnings(all: Environment, own: Environment, folder: str
   ];
 }
 
-/** Reads the key again. Null if none is set. @throws MirrorError `CONFIG` */
-export function rereadKey(env: Environment, folder: string): string | null {
+/**
+ * Reads the key again. Null if none is set.
+ * @param before the environment from which the key in use and its destination were read
+ * @throws MirrorError `CONFIG`, also for a new key that comes with another destination: it may be the key of
+ *   another service, and this process would send it to the one that it knows
+ */
+export function rereadKey(
+  env: Environment,
+  { before, inUse, folder }: { before: Environment; inUse: string; folder: string },
+): string | null {
   const faults: string[] = [];
   const key = readKey(env, folder, true, faults);
   if (faults.length > 0) throw configError(faults);
-  return key;
+  if (key === inUse) return key;
+  const moved = Object.keys({ ...before, ...env }).filter(
+    (name) => DESTINATION.test(name) && (before[name]?.trim() ?? '') !== (env[name]?.trim() ?? ''),
+  );
+  if (moved.length === 0) return key;
+  throw new MirrorError(
+    'CONFIG',
+    `The key has changed, and ${moved.join(', ')} has changed too, which is read only at the start. ` +
+      'The new key is not sent to the old address; restart the program to use both.',
+  );
 }
 
 /** The key, valid or not, for masking it in messages. Null if none can be read. */

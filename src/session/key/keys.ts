@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts';
-import type { rereadKey } from '../config/secrets.ts';
 
 /** The API key in use. A key in a file, or in `.env`, may change while the program runs. */
 export interface Keys {
@@ -10,13 +9,13 @@ export interface Keys {
   reload(): boolean;
 }
 
-export function createKeys(config: Config, reread: () => ReturnType<typeof rereadKey>): Keys {
+export function createKeys(config: Config, reread: (inUse: string) => string | null): Keys {
   const seen = config.key === null ? [] : [config.key];
   return {
     current: () => seen.at(-1) ?? '',
     seen: () => seen,
     reload() {
-      const key = reread();
+      const key = reread(seen.at(-1) ?? '');
       if (key === null || key === seen.at(-1)) return false;
       seen.push(key);
       return true;

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { MirrorError } from '../../../core/errors.ts';
 
@@ -6,22 +7,39 @@ import { MirrorError } from '../../../core/errors.ts';
 const MODE = 0o600;
 
 /**
- * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, every other
- * line stays. The file is replaced whole, so that a failure leaves the old one.
+ * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, one that names
+ * a file for it (NAME_FILE) becomes a comment, and every other line stays. The file is replaced whole, so that
+ * a failure leaves the old one.
  * @throws MirrorError `USAGE` for a value that no `.env` file can hold
  */
 export function writeSettings(path: string, settings: Readonly<Record<string, string>>): void {
   const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  const lines = before === '' ? [] : before.replace(/\n$/, '').split('\n');
+  let lines = before === '' ? [] : before.replace(/\n$/, '').split('\n');
   for (const [name, value] of Object.entries(settings)) {
-    const line = lineOf(name, value);
-    const known = lines.findIndex((text) => text.replace(/^\s*(?:export\s+)?/, '').startsWith(`${name}=`));
-    if (known === -1) lines.push(line);
-    else lines[known] = line;
+    const known = lines.findIndex((line) => sets(line, name));
+    const at = known === -1 ? lines.length : known;
+    const rest = lines.slice(at + 1).filter((line) => !sets(line, name));
+    lines = [...lines.slice(0, at), lineOf(name, value), ...rest].map((line) =>
+      sets(line, `${name}_FILE`) ? `# ${line}` : line,
+    );
   }
-  const half = `${path}.${process.pid}`;
-  writeFileSync(half, `${lines.join('\n')}\n`, { mode: MODE });
-  renameSync(half, path);
+  replace(path, `${lines.join('\n')}\n`);
+}
+
+function sets(line: string, name: string): boolean {
+  return new RegExp(String.raw`^\s*(?:export\s+)?${name}\s*=`).test(line);
+}
+
+/** Writes through no link: in a folder that others may write to, it may be theirs. */
+function replace(path: string, text: string): void {
+  const half = `${path}.${randomUUID()}.partial`;
+  try {
+    writeFileSync(half, text, { mode: MODE, flag: 'wx' });
+    renameSync(half, path);
+  } catch (error) {
+    rmSync(half, { force: true });
+    throw error;
+  }
 }
 
 /** `NAME=value`, in those quotes with which it is read back unchanged. */

@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
@@ -46,6 +55,16 @@ test('init asks before it changes .env, and keeps its other lines', async () => 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
+test('after init, .env holds one key, wherever its key came from before', async () => {
+  const { program, url, path } = await fresh();
+  writeFileSync(path, 'INBOX_API_KEY_FILE=gone\nexport INBOX_API_KEY = old\nINBOX_API_KEY=older\n');
+  expect((await answering(program, ['init'], ['y', url, SECRET])).exitCode).toBe(0);
+  expect(readFileSync(path, 'utf8')).toBe(
+    `# INBOX_API_KEY_FILE=gone\nINBOX_API_KEY=${SECRET}\nINBOX_API_URL=${url}\n`,
+  );
+  expect((await program.run('sync', 'inboxes')).exitCode).toBe(0);
+});
+
 test('init asks again at once for an address that cannot be right, and for a key that is refused', async () => {
   const { program, url, path } = await fresh();
   const answers = ['mail.example.com', url, 'wrong-key', SECRET];
@@ -72,6 +91,18 @@ test('init stops at Ctrl-C, and refuses to run without a terminal', async () => 
   const piped = await program.run('init');
   expect([piped.exitCode, piped.stderr]).toEqual([2, expect.stringContaining('needs a terminal')]);
   expect(existsSync(path)).toBe(false);
+});
+
+test('init writes through no link, and leaves no half file', () => {
+  const folder = temporaryFolder();
+  const path = join(folder, '.env');
+  const other = join(folder, 'other');
+  symlinkSync(other, `${path}.${process.pid}`);
+  writeSettings(path, { INBOX_API_KEY: 'k' });
+  expect([existsSync(other), lstatSync(path).isFile()]).toEqual([false, true]);
+  mkdirSync(join(folder, 'taken'));
+  expect(() => writeSettings(join(folder, 'taken'), { INBOX_API_KEY: 'k' })).toThrow();
+  expect(readdirSync(folder).toSorted()).toEqual(['.env', `.env.${process.pid}`, 'taken']);
 });
 
 test.each(['plain', 'with space', 'a#b', "it's", '"quoted"', `'"`, '$HOME', 'a=b', '\\n'])(

@@ -114,16 +114,19 @@ describe('query', () => {
     );
   });
 
-  test('prints instants and bytes right even if the database is set to another style', async () => {
+  test('prints instants, bytes and numbers right even if the database is set to another style', async () => {
     const program = await onPostgres();
     const name = new URL(program.url).pathname.slice(1);
     await onServer(`ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'`);
     await onServer(`ALTER DATABASE ${name} SET bytea_output = 'escape'`);
+    await onServer(`ALTER DATABASE ${name} SET extra_float_digits = -9`);
     expect((await program.run('sync')).exitCode).toBe(0);
     expect((await program.run('sync')).exitCode).toBe(0);
-    const sql = `SELECT timestamptz '2026-03-02 08:00:00+00' AS at, '\\x00ff'::bytea AS bytes`;
+    const sql =
+      `SELECT timestamptz '2026-03-02 08:00:00+00' AS at, '\\x00ff'::bytea AS bytes, ` +
+      `1795249502.25::float8 AS seconds`;
     expect((await program.run('query', sql, '--format', 'ndjson')).stdout).toBe(
-      `{"at":"2026-03-02T08:00:00.000Z","bytes":"x'00ff'"}\n`,
+      `{"at":"2026-03-02T08:00:00.000Z","bytes":"x'00ff'","seconds":1795249502.25}\n`,
     );
     expect((await program.run('status')).stdout).toContain('fresh');
   });

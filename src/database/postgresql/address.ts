@@ -63,7 +63,8 @@ const ISOLATION = 'read committed';
 /**
  * The first statement of each connection. It is not a start-up parameter, because connection poolers refuse
  * settings there. Prisma's adapter reads every instant as ISO 8601 in UTC, so the session sets both, whatever
- * the role or the database has set: in another style, 2 March would be read as 3 February.
+ * the role or the database has set: in another style, 2 March would be read as 3 February. With fewer digits,
+ * the server's time would be rounded.
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
@@ -71,6 +72,7 @@ export function sessionOf({ schema }: PostgresAddress, more: readonly string[]):
     `search_path = "${schema}"`,
     `TimeZone = 'UTC'`,
     `DateStyle = 'ISO'`,
+    'extra_float_digits = 1',
     `lock_timeout = ${LOCK_TIMEOUT_MS}`,
     `default_transaction_isolation = '${ISOLATION}'`,
     ...more,

@@ -1,10 +1,12 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { listenAndCut } from '../support/cutting-proxy.ts';
-import { mirrorOf, newPlace, temporaryDatabase } from '../support/mirror.ts';
+import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
 import { count } from '../support/rows.ts';
@@ -247,6 +249,24 @@ test.each([
   const ended = (): Promise<unknown[]> => database.query(`SELECT ${ends} ${waiting}`);
   await expect.poll(ended).toHaveLength(1);
   expect(await reading).toEqual({ code: 'DATABASE', message: expect.stringContaining(sentence) });
+});
+
+test('certificates that are missing for a moment fail statements, and end no process', async () => {
+  const file = join(temporaryFolder(), 'root.crt');
+  writeFileSync(file, '');
+  const url = changed(
+    await freshMirrorFile(),
+    (address) => (address.search = `sslmode=disable&sslrootcert=${file}`),
+  );
+  const database = await temporaryDatabase(url);
+  // One connection is idle: the driver's pool makes the others in a callback of its own.
+  await database.query('SELECT 1');
+  rmSync(file);
+  const ends = await Promise.allSettled([1, 2, 3].map(() => database.query('SELECT 1')));
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  expect(ends[1]).toMatchObject({ reason: { code: 'DATABASE', message: expect.stringContaining(file) } });
+  writeFileSync(file, '');
+  await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
 });
 
 test('a reader in an open transaction neither blocks a sync nor sees half of it', async () => {

@@ -13,6 +13,7 @@ import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
+import { PooledClient } from './client.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
@@ -64,6 +65,7 @@ function poolOf(address: PostgresAddress, settings: readonly string[]) {
   let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
+    Client: PooledClient,
     onConnect: async (client: ClientBase) => {
       // A check that a broken connection ended is made again.
       checked ??= refuseTransactionPooling(client, address).catch((error: unknown) => {

@@ -25,14 +25,15 @@ export async function serverSession(client: ClientBase): Promise<ServerSession> 
  * whatever it has set. A failure is not reported: the session has lost its client in any case.
  */
 export async function endSession(address: PostgresAddress, { pid, began }: ServerSession): Promise<void> {
-  const second = new Client({
-    ...connectionTo(address),
-    connectionTimeoutMillis: PATIENCE_MS,
-    query_timeout: PATIENCE_MS,
-  });
-  // A broken connection fails its query.
-  second.on('error', () => undefined);
+  let second: Client | undefined;
   try {
+    second = new Client({
+      ...connectionTo(address),
+      connectionTimeoutMillis: PATIENCE_MS,
+      query_timeout: PATIENCE_MS,
+    });
+    // A broken connection fails its query.
+    second.on('error', () => undefined);
     await second.connect();
     await second.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -42,6 +43,6 @@ export async function endSession(address: PostgresAddress, { pid, began }: Serve
   } catch {
     // The server ends the session itself when it notices that the connection is cut.
   } finally {
-    await second.end().catch(() => undefined);
+    await second?.end().catch(() => undefined);
   }
 }

@@ -8,7 +8,7 @@ import { type ExportOptions, writeFiles, type Written } from './write.ts';
 
 /**
  * Writes tables and views to files, all as the mirror is at one moment. Either all files take their names, or
- * none does; the manifest follows them.
+ * none does, the manifest last.
  * @throws MirrorError `USAGE` for an unknown table or an existing file, `OUTPUT` if a file cannot be written
  */
 export async function exportTables(mirror: ReadOnlyMirror, options: ExportOptions): Promise<ExportRun> {
@@ -42,9 +42,27 @@ async function exportBy(
 ): Promise<ExportRun> {
   await readManifest(folder);
   const ending = newEnding();
-  const { newest, lists, tables } = await whole(folder, ending, write);
+  try {
+    const written = await write(ending);
+    const run = runOf(written, { now, version });
+    if (run.files.length > 0) {
+      // Another export into the folder may have ended meanwhile.
+      const manifest = await writeManifest(folder, withRun(await readManifest(folder), run), ending);
+      await publish([...written.files, manifest]);
+    }
+    return run;
+  } catch (error) {
+    await removePartial(folder, ending);
+    throw error;
+  }
+}
+
+function runOf(
+  { newest, lists, tables }: Written,
+  { now, version }: Pick<ExportOptions, 'now' | 'version'>,
+): ExportRun {
   const cursor = cursorText(newest);
-  const run: ExportRun = {
+  return {
     exported_at: new Date(now).toISOString(),
     program: `inbox-mirror ${version}`,
     newest_change_id: newest.id,
@@ -55,22 +73,4 @@ async function exportBy(
       changes: after === null ? null : { after, up_to: cursor },
     })),
   };
-  // Another export into the folder may have ended meanwhile.
-  if (run.files.length > 0) await writeManifest(folder, withRun(await readManifest(folder), run), ending);
-  return run;
-}
-
-async function whole(
-  folder: string,
-  ending: string,
-  write: (ending: string) => Promise<Written>,
-): Promise<Written> {
-  try {
-    const written = await write(ending);
-    await publish(written.files);
-    return written;
-  } catch (error) {
-    await removePartial(folder, ending);
-    throw error;
-  }
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { messageOf, MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { STATES } from '../query/reads/ages.ts';
-import { finish, openPartial, publish } from './files.ts';
+import { abandon, asOutput, finish, type NamedFile, openPartial } from './files.ts';
 
 /** The list of an export folder's files. */
 const MANIFEST = 'manifest.json';
@@ -76,9 +76,16 @@ export function withRun({ changes_up_to, exports }: Manifest, run: ExportRun): M
   return { changes_up_to: cursor, exports: [...earlier, run] };
 }
 
-/** Writes the manifest whole or not at all. @throws MirrorError `OUTPUT` */
-export async function writeManifest(folder: string, manifest: Manifest, ending: string): Promise<void> {
+/** Writes the manifest under a temporary name, which ends in `ending`. @throws MirrorError `OUTPUT` */
+export async function writeManifest(folder: string, manifest: Manifest, ending: string): Promise<NamedFile> {
   const file = await openPartial(folder, MANIFEST, ending);
-  await writeFile(file.handle, `${JSON.stringify(manifest, null, 2)}\n`);
-  await publish(await finish([file]));
+  try {
+    await asOutput(`The file ${file.path} cannot be written`, () =>
+      writeFile(file.handle, `${JSON.stringify(manifest, null, 2)}\n`),
+    );
+    return (await finish([file]))[0]!;
+  } catch (error) {
+    await abandon([file]);
+    throw error;
+  }
 }

@@ -332,6 +332,22 @@ test('exports into a folder at once leave each other alone, and the manifest has
   ]);
 });
 
+rule('an export whose manifest cannot be written changes no file', async () => {
+  const program = await filled();
+  await program.run('export', 'inboxes', '--format', 'ndjson', '--out', 'lake');
+  const [file, manifest] = ['inboxes.ndjson', 'manifest.json'].map((name) =>
+    join(program.folder, 'lake', name),
+  );
+  writeFileSync(file!, 'of yesterday');
+  const mirror = await openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
+  const onRows = (): void => writeFileSync(manifest!, '{"name":"my app"}');
+  const options = optionsFor(program, { tables: ['inboxes'], onRows });
+  await expect(exportTables(mirror, options)).rejects.toThrow('nothing was written');
+  await mirror.close();
+  expect(readFileSync(file!, 'utf8')).toBe('of yesterday');
+  expect(filesIn(program, 'lake')).toEqual(['inboxes.ndjson', 'manifest.json']);
+});
+
 rule('an export that ends early changes no file and leaves none behind', async () => {
   const program = await filled();
   await program.run('export', 'inboxes', 'conversations', '--format', 'ndjson', '--out', 'lake');

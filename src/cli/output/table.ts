@@ -1,5 +1,4 @@
 import { cellsOf, cutToCells, wrapToCells } from '../../core/humanize.ts';
-import Table from 'cli-table3';
 import { type Output, paint } from '../../session/terminal.ts';
 
 export interface Column {
@@ -11,24 +10,6 @@ export interface Column {
 
 /** Columns between two cells. */
 export const GAP = 2;
-
-const NO_LINES = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: ' '.repeat(GAP),
-};
 
 /** The last column is wrapped to no fewer columns than this; with less room its text goes below the row. */
 const LEAST_ROOM = 20;
@@ -108,21 +89,22 @@ function narrowed(
   return [over > 0 ? whole - (widths[widest] ?? 0) + most : whole, cut];
 }
 
-/** The titles and the rows, a line each. */
+/** The titles and the rows, a line each. Its time grows with the length of all cells, however long one is. */
 function aligned(output: Output, columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  const table = new Table({
-    head: columns.map(({ title, align, width = 0 }) => {
-      const room = ' '.repeat(Math.max(0, width - cellsOf(title)));
-      const shown = paint(output, 'bold', title);
-      return align === 'right' ? room + shown : shown + room;
-    }),
-    colAligns: columns.map(({ align }) => align ?? 'left'),
-    chars: NO_LINES,
-    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
-  });
-  for (const row of rows) table.push(row.map((cell) => cell.replaceAll(/\r?\n/g, '⏎')));
-  return table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd());
+  const cells = rows.map((row) => columns.map((_, index) => (row[index] ?? '').replaceAll(/\r?\n/g, '⏎')));
+  const all = [columns.map(({ title }) => paint(output, 'bold', title)), ...cells].map((row) =>
+    row.map((text) => ({ text, width: cellsOf(text) })),
+  );
+  const widths = columns.map(({ width: least = 0 }, index) =>
+    all.reduce((most, row) => Math.max(most, row[index]?.width ?? 0), least),
+  );
+  return all.map((row) =>
+    row
+      .map(({ text, width }, index) => {
+        const room = ' '.repeat((widths[index] ?? 0) - width);
+        return columns[index]?.align === 'right' ? room + text : text + room;
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd(),
+  );
 }

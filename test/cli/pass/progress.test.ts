@@ -59,6 +59,13 @@ test('a table aligns columns, numbers to the right, and keeps a cell with line b
   expect(table).toBe('name      n\n日本      5\na⏎b   1,000');
 });
 
+test('a table with a name as long as the service may send is printed at once', () => {
+  // The time of a library that measured each of its ends would be minutes.
+  const name = '字'.repeat(30_000);
+  const table = renderTable({ write: () => undefined }, [{ title: 'name' }, { title: 'n' }], [[name, '5']]);
+  expect(table.split('\n').at(-1)).toBe(`${name}  5`);
+});
+
 const LISTS = [{ title: 'inbox' }, { title: 'rows', align: 'right' as const }, { title: 'outcome' }];
 
 test.each([

@@ -3,8 +3,8 @@ import { Client, type ClientConfig } from 'pg';
 type Callback = Parameters<Client['connect']>[0];
 
 /**
- * A client of a pool. The driver's own reads the files of certificates when it is made, and a pool makes it in
- * callbacks of its own: a file that is missing for a moment would end the process. Here it fails the
+ * A client of a pool. The driver's own reads the files of certificates when it is made, and a pool makes it
+ * in callbacks of its own: a file that is missing for a moment would end the process. Here it fails the
  * connection.
  */
 export class PooledClient extends Client {

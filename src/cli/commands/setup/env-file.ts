@@ -7,9 +7,9 @@ import { MirrorError } from '../../../core/errors.ts';
 const MODE = 0o600;
 
 /**
- * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, one that names
- * a file for it (NAME_FILE) becomes a comment, and every other line stays. The file is replaced whole, so that
- * a failure leaves the old one.
+ * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, one that
+ * names a file for it (NAME_FILE) becomes a comment, and every other line stays. The file is replaced whole,
+ * so that a failure leaves the old one.
  * @throws MirrorError `USAGE` for a value that no `.env` file can hold
  */
 export function writeSettings(path: string, settings: Readonly<Record<string, string>>): void {

@@ -269,6 +269,17 @@ test('certificates that are missing for a moment fail statements, and end no pro
   await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
 });
 
+test('a database whose encoding cannot hold a name says so', async () => {
+  const name = `${new URL(await newPlace()).pathname.slice(1)}_latin`;
+  await onServer(`CREATE DATABASE ${name} ENCODING 'LATIN1' TEMPLATE template0`);
+  onTestFinished(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`));
+  const database = await temporaryDatabase(postgresUrl(name));
+  await expect(database.query('SELECT CAST($1 AS text)', '😀')).rejects.toMatchObject({
+    code: 'STATEMENT_REFUSED',
+    message: expect.stringContaining("create it with ENCODING 'UTF8'. Nothing is lost."),
+  });
+});
+
 test('a reader in an open transaction neither blocks a sync nor sees half of it', async () => {
   const path = await freshMirrorFile();
   const mirror = await mirrorOf({ path, pageSize: 10, sandbox: { conversations: [45] } });

@@ -21,8 +21,8 @@ async function running() {
     program,
     daemon,
     path: mirrorFile(program),
-    health: async () => {
-      const answer = await fetch(`${String(address)}/healthz`);
+    health: async (path = '/healthz') => {
+      const answer = await fetch(`${String(address)}${path}`);
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     },
     /** Waits until the daemon is parked, and checks that it sends nothing more. @returns the cause */
@@ -31,6 +31,8 @@ async function running() {
       const arrived = program.sandbox.arrivals.length;
       const { status, body } = await this.health();
       expect([status, body['database']]).toEqual([503, cause]);
+      const ready = await this.health('/readyz');
+      expect([ready.status, ready.body]).toEqual([503, { ready: false, database: cause }]);
       const since = Number(body['uptime_seconds']);
       await expect
         .poll(async () => Number((await this.health()).body['uptime_seconds']))

@@ -236,7 +236,10 @@ function addRoutes(
     return await reply.send({ status: 'ok', database: 'ok', ...facts });
   });
   server.get('/readyz', async (request, reply) => {
-    const readiness = readinessOf(await status());
+    const fault = options.fault();
+    // A mirror whose file is gone can still be read, but it will never be fresh again.
+    const readiness =
+      fault === null ? readinessOf(await status()) : ({ ready: false, database: fault } as const);
     const { ready } = readiness;
     // The details name inboxes.
     return await reply.code(ready ? 200 : 503).send(tokens.accepts(request) ? readiness : { ready });

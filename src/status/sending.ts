@@ -32,7 +32,8 @@ export function standstillOf(
   const isAhead = (wait: { readonly until: Date } | null): boolean => (wait?.until.getTime() ?? 0) > now;
   const shut = shutGate(status);
   if (shut !== null) return shut;
-  if (outage !== null && isAhead(outage))
+  // An outage whose retry is due has not ended: one list is trying.
+  if (outage !== null)
     return { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
   if (otherAccount !== null && isAhead(otherAccount)) {
     const { until, cause } = otherAccount;
@@ -42,14 +43,18 @@ export function standstillOf(
   return { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
 }
 
-/** One word: whether requests leave. */
-export function sendingWord(standstill: Standstill | null): 'flowing' | 'stopped' {
-  return standstill === null ? 'flowing' : 'stopped';
+/** One or two words: whether requests leave. @param now epoch ms */
+export function sendingWord(
+  standstill: Standstill | null,
+  now: number,
+): 'flowing' | 'stopped' | 'trying again' {
+  if (standstill === null) return 'flowing';
+  return standstill.until !== null && standstill.until.getTime() <= now ? 'trying again' : 'stopped';
 }
 
 /** `flowing`, or `stopped until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
 export function sendingWords(standstill: Standstill | null, now: number, timeZone: string): string {
-  const word = sendingWord(standstill);
+  const word = sendingWord(standstill, now);
   return standstill === null ? word : `${word} ${untilWords(standstill, now, timeZone)}`;
 }
 
@@ -57,6 +62,7 @@ export function sendingWords(standstill: Standstill | null, now: number, timeZon
 export function untilWords({ until, why }: Standstill, now: number, timeZone: string): string {
   if (until === null) return why;
   const ms = until.getTime() - now;
+  if (ms <= 0) return `now, ${why}`;
   // A time of day has no seconds.
   const end =
     ms < MINUTE ? `for ${duration(ms)}` : `until ${clockTime(until, now, timeZone)}, in ${duration(ms)}`;

@@ -3,6 +3,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
+import { statusAsText } from '../../src/cli/output/status/status.ts';
 import { targetOf } from '../../src/mirror/history/deliveries.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
@@ -19,6 +20,12 @@ import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts
 import { freshMirrorFile } from '../support/template.ts';
 
 const CONFIG = readConfig({}, '/', { service: false });
+const PIPE = { write: () => undefined };
+const WAITING = { lists: 3, requests: 12, until: new Date('2026-03-02T08:00:02.000Z') };
+const PASS = {
+  ...{ id: 1, kind: 'sync', requestedBy: 'inbox-mirror sync', ordered: true },
+  ...{ requestedAt: new Date('2026-03-02T07:59:00.000Z'), startedAt: new Date('2026-03-02T07:59:30.000Z') },
+} as const;
 const WRITER = { host: 'test-host', pid: 41, isAlive: () => true };
 
 async function leased(command: string) {
@@ -144,7 +151,32 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
     /^service {2}out of reach for 12 min( \d+ s)?, next attempt in 3 min( \d+ s)? \(connection refused\)$/m,
   );
   expect(stdout).toMatch(/^next {5}inboxes in 12 min( \d+ s)?, users in 3 h, tags in 3 min( \d+ s)?$/m);
+  expect(stdout).toMatch(/out of reach; .* requests used; next attempt in 3 min( \d+ s)?\.$/m);
   expect(exitCode).toBe(5);
+});
+
+test('an outage has one wait in all texts, also while its retry is due', async () => {
+  const { clock, database, writer } = await leased(DAEMON_COMMAND);
+  await writer.schedules.write({
+    ...{ list: 'inboxes', expression: '0 * * * *', timezone: 'UTC', dueSince: null },
+    nextAt: new Date(clock.now() + 29 * MINUTE),
+  });
+  const textAt = async (until: number): Promise<string> => {
+    await writer.writeOutage(outageUntil(clock.now(), until));
+    const status = { ...(await judged(database, clock.now())), waiting: WAITING, openPasses: [PASS] };
+    const wait = { kind: 'outage' as const, cause: null, until: new Date(until) };
+    return statusAsText(PIPE, { ...status, orderWait: wait }, false);
+  };
+  const early = await textAt(clock.now() + MINUTE);
+  expect(early).toContain('next attempt in 1 min.\n');
+  expect(early).toContain('requests stopped until 08:01 UTC, in 1 min, because the service is out of reach');
+  expect(early).toContain('waiting  3 due lists, 12 requests in all; they begin when the service answers');
+  expect(early).toContain('waits (outage), resumes in 1 min');
+  const due = await textAt(clock.now() - 11_000);
+  expect(due).toContain('next attempt now.\n');
+  expect(due).toContain('requests trying again now, because the service is out of reach');
+  expect(due).toContain('waits (outage), resumes now');
+  expect(due).not.toMatch(/flowing|resumes \d/);
 });
 
 test('`status` shows what a webhook has not accepted, and when the daemon retries', async () => {

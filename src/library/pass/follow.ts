@@ -88,7 +88,7 @@ export async function followOrder(
         return left(parkedError(order, wait, budget, leftMs));
     }
     if (wait === null) note(await queueNote(mirror, order));
-    else note(waitNote(wait, budget), wait.until);
+    else note(waitNote(wait, budget, clock.now()), wait.until);
 
     try {
       await clock.sleep(POLL_MS, signal);
@@ -133,7 +133,9 @@ async function queueNote(mirror: Mirror, { id, state }: Order): Promise<string> 
   return `Order ${id} waits behind order ${first.id}, \`${first.requestedBy}\`, ${since}.`;
 }
 
-function waitNote(wait: Wait, budget: FollowDeps['budget']): string {
+function waitNote(wait: Wait, budget: FollowDeps['budget'], now: number): string {
+  // The retry of an outage that is due is under way until the service answers or fails again.
+  if (wait.until.getTime() <= now) return `The daemon is trying again now: ${reason(wait, budget)}.`;
   return `The daemon waits until ${wait.until.toISOString()}: ${reason(wait, budget)}.`;
 }
 

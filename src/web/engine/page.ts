@@ -79,7 +79,7 @@ function totals(status: WholeStatus, moment: Moment): Html {
     ['Fresh lists', `${fresh} of ${judged.length}`, ''],
     [
       'Requests now',
-      sendingWord(standstill),
+      sendingWord(standstill, moment.now),
       html`${standstill !== null && `${untilWords(standstill, moment.now, moment.timezone)}; `}${
         leaseHeld && lease !== null
           ? html`written by <code>${lease.command}</code> on ${lease.host} for

@@ -1,5 +1,5 @@
 import { describeList } from '../../core/lists.ts';
-import { duration, fromNow, plural } from '../../core/humanize.ts';
+import { duration, plural, whenDue } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
@@ -17,8 +17,8 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
-      html`The service has not answered for ${lasting(outage.since, moment)}: ${outage.cause} The next try is
-      ${fromNow(outage.until, now)}.`,
+      html`The service has not answered for ${lasting(outage.since, moment)}; the next attempt is
+      ${whenDue(outage.until, now)}: ${outage.cause}`,
     !status.daemonRuns &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
     foreign?.kind === 'day' &&

@@ -46,6 +46,9 @@ function nextWords(status: WholeStatus): string {
   const { daemonRuns, nextReading, schedules, now } = status;
   if (!daemonRuns) return 'no daemon is running';
   const standstill = standstillOf(status);
+  // Its end is the next attempt, whatever the schedules say.
+  if (status.outage !== null && standstill?.until === status.outage.until)
+    return `next attempt ${whenDue(status.outage.until, now)}`;
   if (standstill?.until === null) return `no reading ${standstill.why}`;
   const slots = schedules.map(({ nextAt }) => nextAt.getTime());
   const planned = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));

@@ -40,7 +40,7 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   if (status.delay !== null) sections.push(...delayLines(output, status.delay));
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
-  if (status.waiting !== null) sections.push(waitingLine(status.waiting, status.now));
+  if (status.waiting !== null) sections.push(waitingLine(status.waiting, status));
   if (status.webhook !== null) sections.push(webhookLine(output, status.webhook, status.now));
   for (const pass of status.openPasses)
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
@@ -56,7 +56,7 @@ function passState(
   const started = `started ${fromNow(startedAt, now)}`;
   if (ordered && status.orderWait !== null) {
     const { kind, until } = status.orderWait;
-    return `${started}, waits (${kind}), resumes ${fromNow(until, now)}`;
+    return `${started}, waits (${kind}), resumes ${whenDue(until, now)}`;
   }
   if (ordered) return `${started}, ${leaseHeld ? 'under way' : 'resumes when a daemon starts'}`;
   const isRunning = leaseHeld && lease?.command === requestedBy;
@@ -149,9 +149,14 @@ function nextLine(status: WholeStatus): string {
   return `next     ${reading}${missed}; by schedule ${lists}`;
 }
 
-function waitingLine({ lists, requests, until }: NonNullable<JudgedStatus['waiting']>, now: number): string {
-  const waiting = `${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
-  return `waiting  ${waiting}; the first begins ${whenDue(until, now)}`;
+function waitingLine(
+  { lists, requests, until }: NonNullable<JudgedStatus['waiting']>,
+  status: JudgedStatus,
+): string {
+  const waiting = `waiting  ${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
+  if (status.outage !== null) return `${waiting}; they begin when the service answers`;
+  const at = notBefore(standstillOf(status), until.getTime());
+  return at === Infinity ? waiting : `${waiting}; the first begins ${whenDue(new Date(at), status.now)}`;
 }
 
 function webhookLine(

@@ -121,9 +121,3 @@ export function judgeGate(state: GateState, now: number, fingerprint = state.ref
     ? { word: 'key-refused', until: null, isLong: true, cause: state.cause ?? REFUSAL_CAUSE }
     : judgePause(state, now);
 }
-
-/** When the gate opens by itself, epoch ms, at the earliest `now`; Infinity if it waits for another key. */
-export function opensAt(state: GateState, now: number): number {
-  const { word, until } = judgeGate(state, now);
-  return word === 'key-refused' ? Infinity : (until?.getTime() ?? now);
-}

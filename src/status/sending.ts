@@ -21,6 +21,18 @@ export function shutGate({ gate, now }: { gate: GateState; now: number }): Stand
   return { until, why: `after ${plural(gate.strikes, 'answer')} 429`, cause };
 }
 
+/** The standstill of the gate or of an outage; null if there is neither. `now` is epoch ms. */
+export function shutOrOut({
+  gate,
+  outage,
+  now,
+}: Pick<JudgedStatus, 'gate' | 'outage' | 'now'>): Standstill | null {
+  const shut = shutGate({ gate, now });
+  if (shut !== null || outage === null) return shut;
+  // An outage whose retry is due has not ended: one list is trying.
+  return { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
+}
+
 /** Null: requests flow. */
 export function standstillOf(
   status: Pick<
@@ -28,14 +40,10 @@ export function standstillOf(
     'gate' | 'now' | 'outage' | 'otherAccount' | 'budget' | 'sent' | 'oldestLeavesAt'
   >,
 ): Standstill | null {
-  const { now, outage, otherAccount, budget, sent, oldestLeavesAt } = status;
-  const isAhead = (wait: { readonly until: Date } | null): boolean => (wait?.until.getTime() ?? 0) > now;
-  const shut = shutGate(status);
+  const { now, otherAccount, budget, sent, oldestLeavesAt } = status;
+  const shut = shutOrOut(status);
   if (shut !== null) return shut;
-  // An outage whose retry is due has not ended: one list is trying.
-  if (outage !== null)
-    return { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
-  if (otherAccount !== null && isAhead(otherAccount)) {
+  if (otherAccount !== null && otherAccount.until.getTime() > now) {
     const { until, cause } = otherAccount;
     return { until, why: 'because the key leads to another account', cause };
   }

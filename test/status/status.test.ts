@@ -23,8 +23,12 @@ const CONFIG = readConfig({}, '/', { service: false });
 const PIPE = { write: () => undefined };
 const WAITING = { lists: 3, requests: 12, until: new Date('2026-03-02T08:00:02.000Z') };
 const PASS = {
-  ...{ id: 1, kind: 'sync', requestedBy: 'inbox-mirror sync', ordered: true },
-  ...{ requestedAt: new Date('2026-03-02T07:59:00.000Z'), startedAt: new Date('2026-03-02T07:59:30.000Z') },
+  id: 1,
+  kind: 'sync',
+  requestedBy: 'inbox-mirror sync',
+  ordered: true,
+  requestedAt: new Date('2026-03-02T07:59:00.000Z'),
+  startedAt: new Date('2026-03-02T07:59:30.000Z'),
 } as const;
 const WRITER = { host: 'test-host', pid: 41, isAlive: () => true };
 
@@ -158,7 +162,10 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
 test('an outage has one wait in all texts, also while its retry is due', async () => {
   const { clock, database, writer } = await leased(DAEMON_COMMAND);
   await writer.schedules.write({
-    ...{ list: 'inboxes', expression: '0 * * * *', timezone: 'UTC', dueSince: null },
+    list: 'inboxes',
+    expression: '0 * * * *',
+    timezone: 'UTC',
+    dueSince: null,
     nextAt: new Date(clock.now() + 29 * MINUTE),
   });
   const textAt = async (until: number): Promise<string> => {

@@ -20,7 +20,8 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { measuredDelay } = await import('../../status/delay.ts');
-  const { opensAt } = await import('../../core/gate-state.ts');
+  const { notBefore, shutOrOut } = await import('../../status/sending.ts');
+  const { liveDaemon } = await import('../../session/live-daemon.ts');
   const { cronsOf } = await import('../../sync/planning/cron.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
   const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
@@ -31,10 +32,15 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
     const { budget, readPages, reportTimezone: timezone } = config;
     const stretches = readPages?.stretches === true;
     const cron = cronsOf(config.schedules, config.timezone).conversations;
-    const gate = await mirror.ledger.gateState();
+    const { gate, outage: stored } = await mirror.loopState();
+    const daemonRuns = (await liveDaemon({ mirror, clock })) !== null;
+    // Without a daemon nothing ends an outage that is over.
+    const outage = daemonRuns || (stored?.until.getTime() ?? 0) > now ? stored : null;
     const report = {
       now,
       gate,
+      outage,
+      daemonRuns,
       readsPages: readPages !== null,
       outlook: await readOutlook(mirror, {
         budget,
@@ -42,7 +48,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
         cron,
         timezone,
         now,
-        opensAt: opensAt(gate, now),
+        opensAt: notBefore(shutOrOut({ gate, outage, now }), now),
       }),
       delay: measuredDelay(await mirror.delays(now - DAY), now),
       spent: await mirror.budget.byKind(now),

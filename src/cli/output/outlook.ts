@@ -2,11 +2,12 @@ import { HOUR, SECOND } from '../../core/clock.ts';
 import { type GateState, judgeGate } from '../../core/gate-state.ts';
 import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
+import type { Outage } from '../../mirror/gate/outage.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
 import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
-import { shutGate } from '../../status/sending.ts';
+import { shutOrOut } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import { LEAST_MISSED, type Outlook } from '../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './status/requests.ts';
@@ -21,6 +22,8 @@ export interface OutlookReport {
   readonly spent: readonly SpentKind[];
   readonly lost: readonly LostBookmarks[];
   readonly gate: GateState;
+  readonly outage: Outage | null;
+  readonly daemonRuns: boolean;
   /** The names of the inboxes by their ids. */
   readonly names: ReadonlyMap<string, string | null>;
 }
@@ -44,7 +47,9 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
-  const shut = shutGate(report);
+  if (!report.daemonRuns)
+    lines.push('daemon    none runs: nothing of this is read until `inbox-mirror start`');
+  const shut = shutOrOut(report);
   if (shut !== null) lines.push(`requests  ${requestsWords(output, shut, now)}: nothing is read before that`);
   if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
   lines.push(delayLine(report.delay), spentLine(report.spent));
@@ -182,6 +187,7 @@ export function outlookAsJson(report: OutlookReport): string {
   const record = {
     generated_at: new Date(now).toISOString(),
     gate: judgeGate(report.gate, now).word,
+    daemon_runs: report.daemonRuns,
     reads_pages: readsPages,
     pages: outlook.pages,
     rows: outlook.rows,

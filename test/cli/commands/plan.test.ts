@@ -26,6 +26,8 @@ test('plan names the pages to read next, the cost of the schedule and what other
     cover: { requests: 4, days: 1, readings_per_day: 1 },
   });
   expect(json['next']).toHaveLength(Math.round(Number(json['requests_next_hour'])));
+  expect(stdout).toMatch(/^daemon +none runs: nothing of this is read until `inbox-mirror start`$/m);
+  expect(json['daemon_runs']).toBe(false);
 });
 
 test('plan counts every slot of a schedule of one’s own', async () => {
@@ -61,6 +63,14 @@ test('plan plans no reading while the gate is shut', async () => {
   const pausedText = (await program.run('plan')).stdout;
   expect(pausedText).toMatch(
     /^requests +stopped until [\s\S]*, in (30 min|29 min \d+ s),[\s\S]*: nothing\s+is read before that$/m,
+  );
+  shut(
+    `paused_until = NULL, outage_since = ?, outage_until = ?, outage_cause = 'ECONNREFUSED'`,
+    iso(new Date()),
+    iso(ends),
+  );
+  expect((await program.run('plan')).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /requests stopped until .*, because the service is out of reach \(ECONNREFUSED\): nothing is read before that/,
   );
   shut(`refused_key = 'fingerprint'`);
   expect(await next()).toEqual([]);

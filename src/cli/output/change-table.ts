@@ -1,7 +1,7 @@
-import { cellsOf, cutToCells } from '../../core/humanize.ts';
+import { cellsOf, cutToCells, wrapToCells } from '../../core/humanize.ts';
 import { changedFields, PRESENCE } from '../../core/diff.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
-import { asCell, linked, type Output, paint } from '../../session/terminal.ts';
+import { asCell, linked, type Output, paint, wrapped } from '../../session/terminal.ts';
 
 const TITLES = ['id', 'seen (UTC)', 'inbox', 'item', 'field', 'change'] as const;
 
@@ -23,16 +23,22 @@ interface Row {
 
 const LIST_WORDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
 
+/** The index of the columns that a layout treats apart. */
+const AT = { id: 0, inbox: 2, change: 5 } as const;
+
 /**
- * Prints changes as aligned columns. On a terminal, what a change shares with the one above is left blank. If
- * the terminal is too narrow for the columns, changes of one item that were seen together stand below a line
- * that names them. The layout and the widths of the first changes hold for all later ones, which can only
- * widen a column.
+ * Prints changes as aligned columns. On a terminal, what a change shares with the one above is left blank, and
+ * a change that is wider than its column is wrapped there; where the room is short, an inbox is named without
+ * its id. If the columns do not fit even so, changes of one item that were seen together stand below a line
+ * that names them; so does a later change that is wider than the columns. The layout and the widths of the
+ * first changes hold for all later ones. Elsewhere later changes may widen a column.
  */
 export class ChangeTable {
   readonly #output: Output;
   #widths: number[] | null = null;
   #isNarrow = false;
+  /** Inboxes are named without their ids. */
+  #isShort = false;
   /** The change above, on a terminal. */
   #above: Row | null = null;
 
@@ -44,8 +50,9 @@ export class ChangeTable {
     this.#output = output;
     if (inboxes === null) return;
     const inbox = Math.max(5, ...inboxes.map(({ id, name }) => cellsOf(named(name, id))));
+    const short = Math.max(5, ...inboxes.map(({ id, name }) => cellsOf(asCell(name ?? id))));
     const field = Math.max(...changedFields().map((name) => name.length));
-    this.#layOut([LEAST.id, LEAST.seen, inbox, LEAST.item, field, LEAST.change]);
+    this.#layOut([LEAST.id, LEAST.seen, inbox, LEAST.item, field, LEAST.change], short);
   }
 
   /** The titles, then the changes below those of earlier calls. Each line ends with a line break. */
@@ -56,6 +63,7 @@ export class ChangeTable {
         TITLES.map((title, index) =>
           Math.max(title.length, ...rows.map(({ cells }) => cellsOf(cells[index] ?? ''))),
         ),
+        Math.max(TITLES[AT.inbox].length, ...rows.map(({ shortInbox }) => cellsOf(shortInbox))),
       );
     const head = this.#lines({ cells: TITLES, shortInbox: 'inbox', permalink: null }, true);
     return [...(titled ? [head] : []), ...rows.map((row) => this.#lines(row, false))]
@@ -63,28 +71,60 @@ export class ChangeTable {
       .join('');
   }
 
-  #layOut(widths: number[]): void {
+  /** @param short the width of the inboxes without their ids */
+  #layOut(widths: number[], short: number): void {
     this.#widths = widths;
-    const width = widths.reduce((sum, cells) => sum + cells, GAP.length * (TITLES.length - 1));
-    this.#isNarrow = this.#output.isTTY === true && width > (this.#output.columns ?? 0);
+    if (this.#output.isTTY !== true) return;
+    const least = Math.min(LEAST.change, widths[AT.change] ?? 0);
+    if (this.#roomForChange() >= least) return;
+    this.#isShort = true;
+    const whole = widths[AT.inbox] ?? 0;
+    widths[AT.inbox] = short;
+    this.#isNarrow = this.#roomForChange() < least;
+    if (this.#isNarrow) widths[AT.inbox] = whole;
   }
 
-  #lines(row: Row, isHead: boolean): string {
+  /** What the other columns leave of the terminal's width. */
+  #roomForChange(): number {
+    const others = (this.#widths ?? []).slice(0, AT.change);
+    return (this.#output.columns ?? 0) - others.reduce((sum, cells) => sum + cells + GAP.length, 0);
+  }
+
+  /** False for a row that would widen a column of a terminal's layout: only the ids may. */
+  #fits({ cells }: Row): boolean {
+    const isInside = (cell: string, index: number): boolean =>
+      index === AT.id || index === AT.change || cellsOf(cell) <= (this.#widths?.[index] ?? 0);
+    return !this.#isNarrow && (this.#output.isTTY !== true || cells.every(isInside));
+  }
+
+  #lines(given: Row, isHead: boolean): string {
     const output = this.#output;
+    const [id0, seen0, inbox0, ...rest] = given.cells;
+    const cells: Cells = [id0, seen0, this.#isShort && !this.#isNarrow ? given.shortInbox : inbox0, ...rest];
+    const row = { ...given, cells };
+    const isTable = this.#fits(row);
     const bold = (text: string): string => (isHead ? paint(output, 'bold', text) : text);
-    const [id, seen, inbox, , field, change] = row.cells.map((cell, index) => this.#pad(cell, index));
-    const item = this.#item(row);
+    const padded = (cell: string, index: number): string =>
+      isTable || this.#isNarrow ? this.#pad(cell, index) : cell;
+    const [, seen, inbox, , field, change] = cells.map(padded);
+    const id = this.#pad(cells[AT.id], AT.id);
+    const item = linked(output, cells[3], row.permalink) + padded(cells[3], 3).slice(cells[3].length);
     const above = this.#above?.cells;
     const isSameTime = above?.[1] === row.cells[1];
     const isSameItem = isSameTime && above?.[2] === row.cells[2] && above[3] === row.cells[3];
     if (output.isTTY === true) this.#above = row;
-    if (!this.#isNarrow) {
+    if (isTable) {
       const blank = (cell: string, isSame: boolean): string => (isSame ? ' '.repeat(cellsOf(cell)) : cell);
       const [at, where] = [blank(seen ?? '', isSameTime), blank(inbox ?? '', isSameItem)];
       const what = isSameItem ? this.#pad('', 3) : item;
-      return bold([id, at, where, what, field, change].join(GAP).trimEnd());
+      const room = this.#roomForChange();
+      const [first = '', ...more] =
+        output.isTTY === true ? wrapToCells(cells[AT.change], room, true).split('\n') : [change];
+      const below = more.map((text) => `\n${' '.repeat((output.columns ?? 0) - room)}${text}`).join('');
+      return bold([id, at, where, what, field, first].join(GAP).trimEnd() + below);
     }
-    const below = `${GAP}${id}${GAP}${row.cells[4]}${GAP}${row.cells[5]}`;
+    const labelled = `${GAP}${id}${GAP}`;
+    const below = wrapped(output, `${labelled}${row.cells[4]}${GAP}${row.cells[5]}`, cellsOf(labelled));
     if (isSameItem) return below;
     const before = `${seen}${GAP}`;
     const room = (output.columns ?? 0) - cellsOf(before) - GAP.length - cellsOf(row.cells[3]);
@@ -92,12 +132,6 @@ export class ChangeTable {
     const fitted = shown === '' || room < 1 ? '' : `${cutToCells(shown, room)}${GAP}`;
     const dim = isHead ? before : paint(output, 'dim', before);
     return bold(`${dim}${fitted}${item.trimEnd()}\n${below}`);
-  }
-
-  /** The item, which leads to its page at the service. */
-  #item({ cells, permalink }: Row): string {
-    const padding = this.#pad(cells[3], 3).slice(cells[3].length);
-    return linked(this.#output, cells[3], permalink) + padding;
   }
 
   /** Fills a cell up to its column's width, which it may widen. Ids are at the right. */

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { mirrorFile, newProgram, type TestProgram, testProgram } from '../../support/program.ts';
 import { parseLines } from '../../support/rows.ts';
-import { runOnTerminal } from '../../support/terminal.ts';
+import { renderOnTerminal, runOnTerminal } from '../../support/terminal.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/inbox-mirror.cjs');
 
@@ -236,6 +236,15 @@ test('changes name inbox, person, tag and conversation beside their ids, in ever
   expect(table).toContain(`tag ${tag.name} (${tag.id})`);
   const shown = await runOnTerminal(program, 200, 'changes');
   expect(shown).toContain(`;${String(permalink)}\u0007conversation ${conversation.id}`);
+  // One wide change is wrapped in its column; the others keep one line each.
+  await program.run('sync');
+  const narrower = (await renderOnTerminal(program, 116, 'changes')).trimEnd().split('\n');
+  expect(narrower[0]).toMatch(/^ *id {2}seen \(UTC\) +inbox +item +field +change$/);
+  const at = narrower[0]?.indexOf('change') ?? 0;
+  const wide = narrower.findIndex((line) => line.includes(`${nameOf(user)} (${user.id}) →`));
+  expect(narrower[wide + 1]).toMatch(new RegExp(`^ {${at}}\\S`));
+  for (const line of narrower) expect(line.length, line).toBeLessThanOrEqual(116);
+  expect(narrower.filter((line) => /^ *\d+ {2}/.test(line))).toHaveLength(narrower.length - 2);
 });
 
 test('changes say what a new and a returned conversation were seen with, by names', async () => {

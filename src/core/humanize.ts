@@ -124,11 +124,18 @@ export function cutToCells(text: string, most: number): string {
   return (load('cli-truncate') as typeof import('cli-truncate')).default(text, most);
 }
 
+/** Stands for a space at which no line may break; no text of the service should hold it (private use). */
+export const HELD_SPACE = '\uE000';
+
+/** The space between a figure and its unit. */
+const BEFORE_UNIT = /(?<=\d) (?=(?:d|h|min|s|ms|%|[kMG]?B|UTC)(?!\w))/g;
+
 /**
- * A text broken into lines of `cells` cells, between words. `wrap-ansi` loads `string-width`: see
- * {@link cellsOf}.
+ * A text broken into lines of `cells` cells, between words: not at a {@link HELD_SPACE}, which becomes a space,
+ * nor between a figure and its unit. `wrap-ansi` loads `string-width`: see {@link cellsOf}.
  * @param hard breaks a word that is longer than a line
  */
 export function wrapToCells(text: string, cells: number, hard = false): string {
-  return (load('wrap-ansi') as typeof import('wrap-ansi')).default(text, cells, { hard });
+  const { default: wrap } = load('wrap-ansi') as typeof import('wrap-ansi');
+  return wrap(text.replaceAll(BEFORE_UNIT, HELD_SPACE), cells, { hard }).replaceAll(HELD_SPACE, ' ');
 }

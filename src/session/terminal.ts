@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
-import { cellsOf, CONTROLS, inClockTimes, wrapToCells } from '../core/humanize.ts';
+import { cellsOf, CONTROLS, HELD_SPACE, inClockTimes, wrapToCells } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -123,9 +123,6 @@ export function printFailure(output: Output, text: string): void {
   printLine(output, wrapped(output, `${paint(output, 'red', 'failed:')} ${text}`));
 }
 
-/** Stands for a space at which no line may break; no text of the service should hold it (private use). */
-const HELD_SPACE = '\uE000';
-
 /** Text is not wrapped to fewer than this many columns. */
 const LEAST_COLUMNS = 20;
 
@@ -149,8 +146,6 @@ function wrapLine(line: string, width: number, hanging: number): string {
   let begin = label;
   while (begin < line.length && cellsOf(line.slice(0, begin)) < label) begin += 1;
   const rest = line.slice(begin).replaceAll(/`[^`]+`/g, (command) => command.replaceAll(' ', HELD_SPACE));
-  const lines = wrapToCells(rest, width - label)
-    .replaceAll(HELD_SPACE, ' ')
-    .split('\n');
+  const lines = wrapToCells(rest, width - label).split('\n');
   return line.slice(0, begin) + lines.join(`\n${' '.repeat(hanging)}`);
 }

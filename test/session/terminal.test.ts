@@ -16,6 +16,14 @@ test('lines are wrapped between words on a terminal, whole in a pipe, and colour
     `\u001B[32mok\u001B[39m       database      it opens and is up to\n${' '.repeat(23)}date`,
   );
   expect(wrapped({ write: () => undefined }, text)).toBe(text);
+  // A figure and its unit are one word.
+  const units = 'half were seen within 26 s, 95 % within 48 s of 1,024 MB, until 14:41 UTC';
+  expect(wrapped(terminal(42), units)).toBe(
+    'half were seen within 26 s, 95 % within\n48 s of 1,024 MB, until 14:41 UTC',
+  );
+  expect(wrapped(terminal(24), units)).toBe(
+    'half were seen within\n26 s, 95 % within 48 s\nof 1,024 MB, until\n14:41 UTC',
+  );
   const command = 'run `inbox-mirror sync inboxes` again';
   expect(wrapped(terminal(34), command)).toBe('run `inbox-mirror sync inboxes`\nagain');
   expect(wrapped(terminal(30), command)).toBe('run\n`inbox-mirror sync inboxes`\nagain');
@@ -65,6 +73,8 @@ test('on 80 columns status, tables, doctor and changes wrap every sentence', asy
     const long = printed.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
     expect(long, command).toEqual([]);
   }
+  const [title, named] = (await renderOnTerminal(program, 66, 'status', '--all')).split('\n').slice(2);
+  expect([title, named]).toEqual([expect.stringMatching(/^inbox .* rows$/), '    state']);
   const [head, below, first, second] = (await renderOnTerminal(program, 80, 'changes')).split('\n');
   expect([head, below]).toEqual(['seen (UTC)           inbox  item', '  id  field  change']);
   expect(first).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}Support \(20117\) {2}conversation \d+$/);

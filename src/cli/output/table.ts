@@ -61,7 +61,9 @@ function withWrappedTexts(
     const indent = isBeside ? ' '.repeat(before + GAP) : BELOW;
     return [line, ...rest.map((text) => indent + text)];
   });
-  return [head, ...more].join('\n');
+  // A column below its row has its title there too.
+  const below = isBeside ? [] : [BELOW + paint(output, 'bold', lastTitle)];
+  return [head, ...below, ...more].join('\n');
 }
 
 /** Cuts the widest column at the left until the row fits. @returns the width of the rows, and their cells */

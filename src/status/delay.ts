@@ -12,7 +12,10 @@ export interface MeasuredDelay {
 
 const HOURS = DAY / HOUR;
 
-/** The delay of fewer changes is not shown to people: it is mostly chance, and often far too good. */
+/**
+ * The delay of fewer changes is not shown to people: it is mostly chance, and often far too good. The view
+ * `freshness` has the same rule.
+ */
 const FEWEST_CHANGES = 10;
 
 /** True if the delays are of enough changes to be shown to people. */

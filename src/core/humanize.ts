@@ -131,8 +131,8 @@ export const HELD_SPACE = '\uE000';
 const BEFORE_UNIT = /(?<=\d) (?=(?:d|h|min|s|ms|%|[kMG]?B|UTC)(?!\w))/g;
 
 /**
- * A text broken into lines of `cells` cells, between words: not at a {@link HELD_SPACE}, which becomes a space,
- * nor between a figure and its unit. `wrap-ansi` loads `string-width`: see {@link cellsOf}.
+ * A text broken into lines of `cells` cells, between words: not at a {@link HELD_SPACE}, which becomes a
+ * space, nor between a figure and its unit. `wrap-ansi` loads `string-width`: see {@link cellsOf}.
  * @param hard breaks a word that is longer than a line
  */
 export function wrapToCells(text: string, cells: number, hard = false): string {

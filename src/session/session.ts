@@ -15,7 +15,7 @@ import { rereadKey } from './config/secrets.ts';
 import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
-import { type KeyUse, type KeyUseDeps, openKeyUse, othersAdvice, othersWords } from './key/use.ts';
+import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -72,7 +72,6 @@ const CLOCK_POLL_MS = MINUTE;
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
 
-const COUNTED = 'these requests count against the budget of this one';
 const RECORDS_FAIL = 'cannot use the records of the key, so requests of other mirrors are not counted';
 
 /** An unattended process waits at most this many ms for a file's lock: its endpoints must keep answering. */
@@ -128,7 +127,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       defer,
     );
     const others = use.others();
-    if (others.length > 0) log.warn(`${othersWords(others)}; ${COUNTED}. ${othersAdvice(others)}`);
+    if (others.length > 0) log.warn(othersWarning(others));
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
     if (!options.unattended) await mirror.ledger.allowKey();

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os';
+import { basename, dirname } from 'node:path';
 import { type Budget, BUDGET_WINDOW_MS, lowered } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
@@ -34,6 +36,9 @@ export interface KeyUseDeps {
 
 /** The records of other mirrors are read again after this many ms. */
 const READ_EVERY_MS = SECOND;
+
+/** At most this many files of other mirrors are named. */
+const MOST_FILES = 3;
 
 /** After a failure the records are left alone for this many ms. */
 const REST_MS = MINUTE;
@@ -160,13 +165,23 @@ export function othersWords(mirrors: readonly OtherMirror[]): string {
   return `${whoUses(mirrors)} this key and sent ${sent} in the last day`;
 }
 
-/** The end of the warning about other mirrors. */
-export function othersAdvice(mirrors: readonly OtherMirror[]): string {
-  const files = mirrors.map(({ record }) => record).join(' ');
+/** The warning about other mirrors: 3 or 4 lines of a terminal. */
+export function othersWarning(mirrors: readonly OtherMirror[]): string {
+  const count = mirrors.reduce((sum, mirror) => sum + mirror.sent, 0) === 1 ? 'counts' : 'count';
   return (
-    'That ends by itself a day after the last of them. ' +
-    `If they were a trial that does not count at the service, delete ${files}`
+    `${othersWords(mirrors)}, which ${count} here for a day. ` +
+    `If they were a trial that does not count at the service, delete ${filesOf(mirrors)}`
   );
+}
+
+/** The files of the records, as a shell expands them: they lie in one folder. */
+function filesOf(mirrors: readonly OtherMirror[]): string {
+  const whole = dirname(mirrors[0]?.record ?? '');
+  const home = homedir();
+  const folder = whole.startsWith(`${home}/`) ? `~${whole.slice(home.length)}` : whole;
+  const names = mirrors.slice(0, MOST_FILES).map(({ record }) => basename(record, '.json'));
+  const more = mirrors.length > MOST_FILES ? ` and ${mirrors.length - MOST_FILES} more files there` : '';
+  return `${folder}/${names.length === 1 ? names.join() : `{${names.join()}}`}.json${more}`;
 }
 
 function whoUses(mirrors: readonly OtherMirror[]): string {

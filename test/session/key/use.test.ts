@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import fs, { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,7 +11,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { stateFolder } from '../../../src/session/config/state-folder.ts';
 import { KeyRecords } from '../../../src/session/key/records.ts';
-import { type KeyUse, openKeyUse } from '../../../src/session/key/use.ts';
+import { type KeyUse, openKeyUse, othersWarning } from '../../../src/session/key/use.ts';
 import { TestClock } from '../../support/clock.ts';
 import { cpuMs } from '../../support/cpu.ts';
 import { temporaryDatabase, temporaryFolder } from '../../support/mirror.ts';
@@ -116,6 +117,15 @@ test('a mirror that is deleted and made again keeps to what the deleted one left
   expect(third.use.budget.lowered).toBe(
     '2 earlier mirrors at m.db used this key and sent 100 requests in the last day',
   );
+  const warning = othersWarning(
+    third.use
+      .others()
+      .map((mirror, nth) => ({ ...mirror, record: join(homedir(), `.state/keys/a/${nth}.json`) })),
+  );
+  expect(warning).toMatch(
+    / in the last day, which count here for a day\. .* delete ~\/\.state\/keys\/a\/\{0,1\}\.json$/,
+  );
+  expect(warning.length, '4 lines').toBeLessThan(300);
 });
 
 test('a mirror that is put in the place of an open one gets a record of its own', async () => {

@@ -182,7 +182,7 @@ async function startEpoch({ mirror, clock }: Session): Promise<Check> {
 
 async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<Check> {
   const { foreignWords } = await import('../../output/status/status.ts');
-  const { othersAdvice, othersWords } = await import('../../../session/key/use.ts');
+  const { othersWarning } = await import('../../../session/key/use.ts');
   const now = clock.now();
   const sent = await mirror.budget.sentInWindow(now);
   const use = foreignUse(await mirror.ledger.gateState(), now);
@@ -190,7 +190,7 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
   const others = keyUse.others();
   const notes = [
     ...(use === null ? [] : [foreignWords(use, { budget: config.budget, now })]),
-    ...(others.length === 0 ? [] : [`${othersWords(others)}. ${othersAdvice(others)}`]),
+    ...(others.length === 0 ? [] : [othersWarning(others)]),
   ];
   return {
     name: 'budget',

@@ -5,7 +5,7 @@ const text = async (ask: Served['ask'], path: string): Promise<string> => {
   const { body } = await ask(path, { headers: { accept: 'text/html' } });
   return body
     .replaceAll('\n', ' ')
-    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 };
 
@@ -82,6 +82,9 @@ test("an inbox's page has its people, its tags and its open conversations by nam
     inbox!.id,
   );
   for (const row of tags) expect(page).toContain(`${row.tag} ${row.not_closed} ${row.conversations}`);
+  expect(page, 'nothing was seen to change').toMatch(
+    /newest change first .* (open|pending) .* just now or earlier/,
+  );
 });
 
 test.each(['/inboxes/1', '/inboxes/1/conversations/2', "/inboxes/'%20OR%20'1'%3D'1", '/inboxes/%00'])(

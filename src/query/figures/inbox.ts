@@ -51,6 +51,8 @@ export interface ListedConversation {
   readonly assignee: string | null;
   /** ISO 8601 UTC. */
   readonly changed_at: string;
+  /** It has not changed since the mirror first saw it: it may have changed last before. */
+  readonly is_lower_bound: boolean | number | null;
   readonly permalink: string | null;
 }
 
@@ -84,7 +86,8 @@ export async function readInbox(read: Read, inboxId: string): Promise<WholeInbox
 
 async function readOpen(read: Read, inboxId: string): Promise<ListedConversation[]> {
   return await read<ListedConversation>(
-    `SELECT conversation_id AS id, status, assignee_id, assignee, unchanged_since AS changed_at, permalink
+    `SELECT conversation_id AS id, status, assignee_id, assignee, unchanged_since AS changed_at, permalink,
+       CASE WHEN unchanged_since > since THEN NULL ELSE is_lower_bound END AS is_lower_bound
      FROM oldest_open WHERE inbox_id = $1
      ORDER BY unchanged_since DESC, conversation_id LIMIT ${MOST_CONVERSATIONS}`,
     inboxId,

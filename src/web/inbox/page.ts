@@ -75,7 +75,7 @@ function listTable({ now, conversations }: WholeInbox, moment: Moment, empty: st
     html`<a href="${conversationPath(now.id, row.id)}">${row.id}</a>`,
     statusWord(row.status),
     personName(row.assignee, row.assignee_id),
-    ago(row.changed_at, moment),
+    html`${ago(row.changed_at, moment)}${Boolean(row.is_lower_bound) && ' or earlier'}`,
     permalink(row.permalink),
   ]);
   const columns = ['Conversation', 'Status', 'Assignee', 'Changed', 'Link'].map((name) => ({

@@ -26,6 +26,9 @@ test.each([
   expect(drawn).toMatch(/>1,000<\/text/);
   expect(drawn).toContain('30 Mar: Open 1,160</title');
   expect(drawn).toMatch(/<td >30 Mar<\/td>\s*<td class="n">1,160<\/td>/);
+  expect(drawn.match(/ Mar<\/text/g), 'not every name has room').toHaveLength(4);
+  const few = String(chart({ title: 'Backlog', rows: days.slice(0, 6), ...OF_DAYS, series, empty: '' }));
+  expect(few.match(/ Mar<\/text/g)).toHaveLength(6);
   expect(drawn, 'no coordinate is lost').not.toMatch(/NaN|Infinity|undefined/);
 });
 

@@ -9,8 +9,11 @@ export const SIZE = { width: 560, height: 220, left: 52, right: 8, top: 10, bott
 /** About this many horizontal lines. */
 const LINES = 4;
 
-/** About this many rows are named below a chart. */
+/** About this many rows are named below a chart where not all of them can be. */
 const NAMED = 4;
+
+/** Units that a character of a name takes at most, and a phone's larger letters with it. */
+const CHARACTER = 9;
 
 /** A figure of each row, drawn in the colour of `series-NAME` of the style sheet. */
 export interface Series<Row> {
@@ -55,9 +58,11 @@ export function valueAxis(y: ScaleLinear<number, number>): Html {
   </g>`;
 }
 
-/** The names of some rows. @param x the middle of a row */
+/** The names of all rows, or of some if they would run into each other. @param x the middle of a row */
 export function nameAxis<Row>({ rows, label }: ChartOptions<Row>, x: (index: number) => number): Html {
-  const step = Math.max(1, Math.ceil(rows.length / NAMED));
+  const longest = Math.max(...rows.map((row) => label(row).length));
+  const areAllNamed = rows.length * (longest + 1) * CHARACTER <= SIZE.width - SIZE.left;
+  const step = areAllNamed ? 1 : Math.ceil(rows.length / NAMED);
   const texts = rows.map((row, index) => {
     if ((rows.length - 1 - index) % step !== 0) return null;
     const at = x(index);

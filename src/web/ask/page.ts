@@ -56,8 +56,26 @@ async function answered(sql: string, ask: Visit['ask'], copy: FirstCopy | null):
   } catch (error) {
     // The person's SQL is wrong, or takes too long.
     if (!isMirrorError(error, 'USAGE')) throw error;
-    return section('No answer', html`<pre class="fault" role="alert" tabindex="0">${error.message}</pre>`);
+    return section('No answer', faultOf(error.message));
   }
+}
+
+/** Sentences, and between them the place of an error in the SQL, whose lines are indented. */
+function faultOf(message: string): Html {
+  const lines = message.split('\n');
+  const isPlace = (line: string): boolean => line.startsWith('  ');
+  const place = lines.filter(isPlace);
+  const [before, after] = [
+    lines.slice(0, lines.findIndex(isPlace)),
+    lines.slice(lines.findLastIndex(isPlace) + 1),
+  ];
+  const sentences = (of: readonly string[]): Html => html`${of.map((line) => html`<p>${line}</p>`)}`;
+  if (place.length === 0) return html`<div class="fault" role="alert">${sentences(lines)}</div>`;
+  return html`<div class="fault" role="alert">
+    ${sentences(before)}
+    <pre tabindex="0">${place.join('\n')}</pre>
+    ${sentences(after)}
+  </div>`;
 }
 
 function form(sql: string): Html {
@@ -86,14 +104,14 @@ function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null)
     : `The first ${plural(rows.length, 'row')}; a download has more.`;
   return section(
     'Answer',
-    html`${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}
-      <p>
+    html`<p>
         Download all rows:
         ${Object.entries(FORMS).map(([format, { name }], index) => {
           const href = `/ask.${format}?${String(address)}`;
           return html`${index > 0 && ', '}<a href="${href}" download="answer.${format}">${name}</a>`;
         })}
-      </p>`,
+      </p>
+      ${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}`,
     { note: noteOf(copy, count) },
   );
 }

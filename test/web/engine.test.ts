@@ -11,7 +11,7 @@ const engine = async (ask: Served['ask']): Promise<string> => {
   return body
     .replaceAll('\n', ' ')
     .replaceAll('</tr>', '\n')
-    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 };
 

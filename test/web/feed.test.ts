@@ -8,7 +8,7 @@ const text = async (ask: Served['ask'], path: string): Promise<string> => {
   return body
     .replaceAll('\n', ' ')
     .replaceAll('</tr>', '\n')
-    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 };
 

@@ -24,7 +24,7 @@ const tokenIn = ({ body }: Answered): string => /name="form_token" value="([\w-]
 const words = ({ body }: Answered): string =>
   body
     .replaceAll('\n', ' ')
-    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 
 const count = async ({ mirror }: Served): Promise<number> =>

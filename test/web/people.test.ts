@@ -6,7 +6,7 @@ const text = async (ask: Served['ask']): Promise<string> => {
   const { body } = await ask('/people', { headers: { accept: 'text/html' } });
   return body
     .replaceAll('\n', ' ')
-    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 };
 

@@ -1,9 +1,8 @@
-import { duration } from '../../core/humanize.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
 import { html, type Html } from '../frame/html.ts';
 import { changeWords } from '../frame/items.ts';
 import { conversationPath, inboxPath } from '../frame/links.ts';
-import { dateTime, type Moment, named } from '../frame/words.ts';
+import { dateTime, lengthOf, type Moment, named } from '../frame/words.ts';
 
 /** A row of the feed: when, where, what. */
 export function feedRow(change: ChangeRow, moment: Moment): Html {
@@ -26,5 +25,5 @@ const KINDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'co
 
 /** The time between the two sightings of a change, in which it happened. */
 function within({ observed_at: seen, previously_seen_at: before }: ChangeRow): string {
-  return before === null ? '' : duration(Date.parse(seen) - Date.parse(before));
+  return before === null ? '' : lengthOf(Date.parse(seen) - Date.parse(before));
 }

@@ -1,4 +1,4 @@
-import { duration, plural } from '../../core/humanize.ts';
+import { plural } from '../../core/humanize.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
 import { MOST_CHANGES, readConversation, type WholeConversation } from '../../query/figures/conversation.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
@@ -7,7 +7,7 @@ import { changeWords, personName, statusWord, tagChip } from '../frame/items.ts'
 import { factsList, type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
-import { ago, exact, type Moment, named } from '../frame/words.ts';
+import { ago, exact, lengthOf, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 
 /** `/inboxes/ID/conversations/ID`: a conversation as it is, and all that has changed. */
@@ -71,7 +71,7 @@ function present({ now, tags }: WholeConversation, moment: Moment): Html {
 function times({ times: rows }: WholeConversation): Html {
   const cells = rows.map(({ status, seconds, visits, is_lower_bound: atLeast }) => [
     statusWord(status),
-    `${duration(seconds * 1000)}${atLeast ? ' or more' : ''}`,
+    `${lengthOf(seconds * 1000)}${atLeast ? ' or more' : ''}`,
     visits,
   ]);
   const columns = [{ name: 'Status' }, { name: 'Time' }, { name: 'Visits', number: true }];
@@ -111,7 +111,7 @@ function timeline({ changes, now }: WholeConversation, moment: Moment): Html {
 
 function moments({ observed_at: seen, previously_seen_at: before }: ChangeRow, moment: Moment): Html {
   const window = before === null ? 'no earlier sighting' : `not before ${exact(before, moment.timezone)}`;
-  const length = before === null ? '' : ` (within ${duration(Date.parse(seen) - Date.parse(before))})`;
+  const length = before === null ? '' : ` (within ${lengthOf(Date.parse(seen) - Date.parse(before))})`;
   return html`<p class="when">
     ${ago(seen, moment)} <span>seen ${exact(seen, moment.timezone)}, ${window}${length}</span>
   </p>`;

@@ -1,10 +1,10 @@
-import { duration, plural, thousands } from '../../core/humanize.ts';
+import { plural, thousands } from '../../core/humanize.ts';
 import { failureWords } from '../../status/failures.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
-import { ago, type Moment, named } from '../frame/words.ts';
+import { ago, lengthOf, type Moment, named } from '../frame/words.ts';
 
 /** More lists than this are folded away, except those that need a look. */
 const MOST_OPEN = 40;
@@ -39,7 +39,7 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
       : html`<a href="${inboxPath(list.inboxId)}">${named(list.inbox, list.inboxId)}</a>`,
     list.list,
     html`<span ${list.freshness !== 'fresh' && html`class="late"`}>${ago(list.completeAsOf, moment)}</span>`,
-    duration(list.promiseMs),
+    lengthOf(list.promiseMs),
     list.rows === null ? '' : thousands(list.rows),
     list.pages === null ? '' : thousands(list.pages),
     stateOf(list, moment),

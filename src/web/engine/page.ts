@@ -1,6 +1,6 @@
 import { requestsLeft } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import { duration, plural, thousands } from '../../core/humanize.ts';
+import { plural, thousands } from '../../core/humanize.ts';
 import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
 import { isTelling } from '../../status/delay.ts';
@@ -9,7 +9,7 @@ import { sendingWord, standstillOf, untilWords } from '../../status/sending.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section } from '../frame/layout.ts';
-import { ago, hourWords, lasting, type Moment } from '../frame/words.ts';
+import { ago, hourWords, lasting, lengthOf, type Moment } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { failuresTable, ordersTable, schedulesTable } from './tables.ts';
 import { listsSection } from './lists.ts';
@@ -103,8 +103,8 @@ function delayFigure(delay: WholeStatus['delay']): readonly [value: string, note
   if (delay === null) return ['no change', 'in 24 hours'];
   const changes = plural(delay.changes, 'change');
   if (!isTelling(delay)) return ['too few changes yet', `${changes} in 24 hours`];
-  const note = `half of ${changes} at most; 95 % at most ${duration(delay.p95Ms)}`;
-  return [duration(delay.medianMs), note];
+  const note = `half of ${changes} at most; 95\u00A0% at most ${lengthOf(delay.p95Ms)}`;
+  return [lengthOf(delay.medianMs), note];
 }
 
 interface Hour {
@@ -144,7 +144,7 @@ function delaySection({ delay, now }: WholeStatus, { timezone }: Moment): Html {
     unit: 'From',
     label: ({ from }) => hourWords(from, timezone),
     series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / 60_000 }],
-    words: (minutes) => (minutes === 0 ? 'no change' : duration(minutes * 60_000)),
+    words: (minutes) => (minutes === 0 ? 'no change' : lengthOf(minutes * 60_000)),
     empty:
       delay === null
         ? 'No change was seen in the last 24 hours.'

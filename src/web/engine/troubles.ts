@@ -1,9 +1,9 @@
 import { describeList } from '../../core/lists.ts';
-import { duration, plural, whenDue } from '../../core/humanize.ts';
+import { plural, whenDue } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
-import { lasting, type Moment, named } from '../frame/words.ts';
+import { lasting, lengthOf, type Moment, named } from '../frame/words.ts';
 
 /** At most this many lists are named in a sentence. */
 const MOST_NAMED = 3;
@@ -37,7 +37,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
       return word === 'never'
         ? html`${plural(late.length, 'list')} not complete yet: ${names}${more}.`
         : html`${plural(late.length, 'list')} older than
-          ${duration(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${names}${more}.`;
+          ${lengthOf(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${names}${more}.`;
     }),
     ...judged
       .filter(({ held }) => held > 0)

@@ -18,6 +18,11 @@ export function ago(instant: Date | string | null, { now, timezone }: Moment): H
   >`;
 }
 
+/** A length of time in ms, in words that keep to one line. */
+export function lengthOf(ms: number): string {
+  return duration(ms).replaceAll(' ', '\u00A0');
+}
+
 /** How long something has lasted since an instant: `3 min`; the exact instant is shown on hover. */
 export function lasting(since: Date | string, { now, timezone }: Moment): Html {
   const date = new Date(since);

@@ -1,4 +1,4 @@
-import { duration, thousands } from '../../core/humanize.ts';
+import { thousands } from '../../core/humanize.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import type { TagWork } from '../../query/figures/inbox.ts';
 import {
@@ -19,7 +19,7 @@ import { statusWord } from '../frame/items.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
-import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
+import { ago, dayBefore, lengthOf, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { DAYS, tagChart } from './tag-chart.ts';
 
@@ -83,7 +83,7 @@ function tagsOfInboxes(tags: readonly TagWork[], copy: FirstCopy | null): Html {
 function meansTable(means: readonly StatusMean[]): Html {
   const rows = means.map(({ status, conversations, seconds, at_least: atLeast }) => [
     statusWord(status),
-    `${duration(seconds * 1000)}${atLeast > 0 ? ' or more' : ''}`,
+    `${lengthOf(seconds * 1000)}${atLeast > 0 ? ' or more' : ''}`,
     thousands(conversations),
   ]);
   const columns = [{ name: 'Status' }, { name: 'Mean time' }, { name: 'Conversations', number: true }];

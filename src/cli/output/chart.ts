@@ -25,7 +25,8 @@ interface Content {
 }
 
 /**
- * Draws a result: its first column names the rows, and each column of numbers is drawn. One such column is a
+ * Draws a result: its first column names the rows, with the other columns of words if it repeats (but no
+ * ids), and each column of numbers is drawn. One such column is a
  * bar for each row, several are a sparkline each.
  * @throws MirrorError `USAGE` for a result without a column of numbers after the first, and for too many rows
  */
@@ -71,12 +72,24 @@ function contentOf({ columns }: QueryResult, rows: readonly Cell[][]): Content {
         `numbers after it. This one has ${columns.map(({ name }) => JSON.stringify(name)).join(', ')}.`,
     );
   return {
-    labels: rows.map(([label = null]) => asCell(asText(label))),
+    labels: labelsOf(
+      rows,
+      columns.flatMap(({ name }, index) =>
+        index > 0 && !name.endsWith('_id') && drawn.every((one) => one.index !== index) ? [index] : [],
+      ),
+    ),
     series: drawn.map(({ name, index }) => ({
       name: asCell(name),
       values: rows.map((row) => (row[index] == null ? null : Number(row[index]))),
     })),
   };
+}
+
+/** The first cell of each row, with those of `more` columns if it does not tell the rows apart. */
+function labelsOf(rows: readonly Cell[][], more: readonly number[]): string[] {
+  const isUnique = new Set(rows.map(([label = null]) => asText(label))).size === rows.length;
+  const naming = isUnique ? [0] : [0, ...more];
+  return rows.map((row) => naming.map((index) => asCell(asText(row[index] ?? null))).join(' '));
 }
 
 /** A line for each row: its label, a bar and its number. A number below 0 has no bar. */

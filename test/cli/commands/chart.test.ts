@@ -25,6 +25,13 @@ test('query --chart draws a bar for each row, as wide as the terminal', async ()
   expect(Math.max(...stdout.split('\n').map((line) => line.length)), 'in a pipe').toBe(80);
 });
 
+test('query --chart names a row by further words where its first column repeats', async () => {
+  const sql = `SELECT '2026-11-18' AS day, '7' AS inbox_id, 'Support' AS inbox, 'open' AS status, 4 AS conversations
+    UNION ALL SELECT '2026-11-18', '7', 'Support', 'pending', 2`;
+  const { stdout } = await program.run('query', '--chart', sql);
+  expect(stdout).toMatch(/^2026-11-18 Support open {5}4 {2}█+\n2026-11-18 Support pending {2}2 {2}█+\n/);
+});
+
 test('query --chart draws a picture for each of several columns of numbers', async () => {
   const sql = `SELECT 'May' AS month, 1 AS a, 8 AS bb UNION ALL SELECT 'June', 8, NULL`;
   const { stdout } = await program.run('query', '--chart', sql);

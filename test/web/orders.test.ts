@@ -65,7 +65,12 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
   clock.advance(2000);
   await passes.end(2, { state: 'done', error: null, report: {} }, clock.now());
   expect(await orders.read(2), 'its last page came with the cancel').toMatchObject({ state: 'abandoned' });
+  await mirror.database.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, pages, started_at, heartbeat_at)
+     SELECT 'conversations', inbox_id, 'resync', 'running', 2, started_at, started_at FROM sync_requests WHERE id = 2`,
+  );
   const ended = await get(ask, '/engine/orders/2');
+  expect(words(ended)).toContain('read in part; the next reading continues there');
   expect(words(ended)).toContain('State a person cancelled it');
   expect(ended.body).not.toMatch(/http-equiv="refresh"|Cancel this order/);
   expect(words(await get(ask, '/engine'))).toContain('2: resync Support a person, on the web page');

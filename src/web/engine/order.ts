@@ -81,7 +81,8 @@ function cancelForm({ id, state }: OrderRow, token: Html): Html {
 /** How far the order has read a list, in words. */
 function sweepState({ state, error, pages }: OrderSweepRow, order: OrderRow): Html {
   if (state === 'complete') return html`complete`;
-  if (state === 'running') return html`reading`;
+  // The daemon keeps the sweep of a cancelled order, to continue it later.
+  if (state === 'running' && isUnderWay(order)) return html`reading`;
   if (state === 'abandoned') return html`replaced by a later reading`;
   if (state === 'failed' || isUnderWay(order))
     return html`<strong class="late">${state === 'failed' ? 'failed' : 'waits'}: ${error}</strong>`;

@@ -39,6 +39,8 @@ export interface PagesOptions {
   /** The place after the newest change. Its readers share one read a second. */
   readonly newest: () => Promise<{ readonly id: number }>;
   readonly orders: OrderDesk;
+  /** Why the database does not let the daemon work; null if it does. */
+  readonly fault: () => string | null;
   /** The answer at `/` for programs: a list of the endpoints. */
   readonly index: string;
 }
@@ -148,7 +150,8 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
       });
       // The person has left, so nothing can be sent.
       if (content === undefined) return reply.hijack();
-      if (content !== null) return await sendPage(request, reply, pageOf(content, frame));
+      if (content !== null)
+        return await sendPage(request, reply, pageOf(content, { ...frame, fault: options.fault() }));
       const sentence =
         'The mirror has nothing under this address. It may have been deleted long ago, or mistyped.';
       return await sendPage(request, reply.code(404), faultPage('Not found', sentence, frame));

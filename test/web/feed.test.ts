@@ -77,6 +77,9 @@ test('the feed is filtered by inbox, field and person, and pages lead to the old
   const { ask, inbox, mirror } = await changed(120);
   expect(await text(ask, `/feed?inbox=${inbox}&field=permalink`)).not.toContain('status from');
   expect(await text(ask, '/feed?inbox=1')).toContain('No change fits.');
+  await mirror.database.execute(`UPDATE inbox_users SET first_name = 'Ada', last_name = 'No'`);
+  const people = (await ask('/feed', { headers: { accept: 'text/html' } })).body;
+  expect(people, 'people of one name').toMatch(/<option value="(\d+)" *>Ada No \(\1\)<\/option>/);
   const [user] = await mirror.database.query<{ id: string }>('SELECT id FROM inbox_users');
   expect(await text(ask, `/feed?person=${user!.id}`)).toContain('No change fits.');
   const first = await ask('/feed?field=status', { headers: { accept: 'text/html' } });

@@ -20,13 +20,18 @@ async function counted(ask: Served['ask'], path: string): Promise<string> {
 }
 
 test('a browser gets the overview at /, and a program the list of endpoints', async () => {
-  const { ask, sync } = await served();
+  let fault: string | null = null;
+  const { ask, sync } = await served({}, { fault: () => fault });
   await sync();
   const page = await visit(ask, '/');
   expect(page.status).toBe(200);
+  expect(page.body).not.toContain('role="alert"');
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.body).toContain('<h1>Overview</h1>');
   expect((await ask('/', { headers: { accept: '*/*' } })).body).toContain('/status.json');
+  fault = 'The file mirror.db was deleted.';
+  for (const path of ['/', '/engine', '/ask'])
+    expect((await visit(ask, path)).body).toContain(`role="alert">${fault}</p>`);
 });
 
 test('the overview counts what is open, pending, unassigned and closed, and names each inbox', async () => {

@@ -125,7 +125,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   addChangesEndpoint(server, { ...options, tokens, newest, patienceMs: STATUS_PATIENCE_MS });
   void server.register(async (pages) => {
     const { addPages } = await import('../../web/pages.ts');
-    const { databaseUrl, reportTimezone: timezone, version, orders } = options;
+    const { databaseUrl, reportTimezone: timezone, version, orders, fault } = options;
     const shown = `inbox-mirror ${version}\n\n${INDEX}`;
     await addPages(pages, {
       databaseUrl,
@@ -139,6 +139,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       details,
       newest,
       orders,
+      fault,
       index: shown,
     });
   });

@@ -31,6 +31,8 @@ export interface Frame {
   readonly version: string;
   /** A person has logged in and can log out. */
   readonly canLogOut: boolean;
+  /** Why the database does not let the daemon work: no figure will be newer. */
+  readonly fault?: string | null;
 }
 
 const LOG_OUT = html`<form method="post" action="/logout"><button class="quiet">Log out</button></form>`;
@@ -41,7 +43,7 @@ const END_OF_SCRIPT = '/script';
 /** A whole page. */
 export function pageOf(
   { title, active, body, stamp, trail = [], refresh }: PageContent,
-  { assets, version, canLogOut }: Frame,
+  { assets, version, canLogOut, fault = null }: Frame,
 ): Html {
   return html`<!doctype html>
     <html lang="en">
@@ -90,6 +92,7 @@ export function pageOf(
             <h1>${title}</h1>
             ${stamp}
           </div>
+          ${fault !== null && html`<p class="fault" role="alert">${fault}</p>`}
           ${body}
         </main>
         <footer>
@@ -171,10 +174,13 @@ export function select(
   choices: readonly { readonly id: string; readonly name: string | null }[],
   chosen?: string,
 ): Html {
-  const options = choices.map(
-    ({ id, name: text }) =>
-      html`<option value="${id}" ${id === chosen && 'selected'}>${text || `(${id})`}</option>`,
-  );
+  const named = Map.groupBy(choices, ({ name: text }) => text);
+  const options = choices.map(({ id, name: text }) => {
+    // Two people may have one name.
+    const isUnique = text && named.get(text)?.length === 1;
+    const shown = isUnique ? text : `${text ?? ''} (${id})`.trim();
+    return html`<option value="${id}" ${id === chosen && 'selected'}>${shown}</option>`;
+  });
   return html`<div>
     <label for="${name}">${label}</label>
     <select id="${name}" name="${name}">

@@ -29,9 +29,9 @@ const AT = { id: 0, inbox: 2, change: 5 } as const;
 /**
  * Prints changes as aligned columns. On a terminal, what a change shares with the one above is left blank,
  * and a change that is wider than its column is wrapped there. Where the room is short, an inbox is named
- * without its id. If the columns do not fit even so, changes of one item that were seen together stand below a line
- * that names them; so does a later change that is wider than the columns. The layout and the widths of the
- * first changes hold for all later ones. Elsewhere later changes may widen a column.
+ * without its id. If the columns do not fit even so, changes of one item that were seen together stand
+ * below a line that names them; so does a later change that is wider than the columns. The layout and the
+ * widths of the first changes hold for all later ones. Elsewhere later changes may widen a column.
  */
 export class ChangeTable {
   readonly #output: Output;

@@ -118,10 +118,10 @@ export function cellsOf(text: string): number {
   return (load('string-width') as typeof import('string-width')).default(text);
 }
 
-/** A text cut to `most` cells, with `…` at its end. `cli-truncate` loads `string-width`: {@link cellsOf}. */
-export function cutToCells(text: string, most: number): string {
+/** A text cut to `most` cells, with `…` at the cut. `cli-truncate` loads `string-width`: {@link cellsOf}. */
+export function cutToCells(text: string, most: number, position: 'end' | 'middle' = 'end'): string {
   if (OF_ONE_CELL.test(text) && text.length <= most) return text;
-  return (load('cli-truncate') as typeof import('cli-truncate')).default(text, most);
+  return (load('cli-truncate') as typeof import('cli-truncate')).default(text, most, { position });
 }
 
 /** Stands for a space at which no line may break; no text of the service should hold it (private use). */

@@ -1,4 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { renderTable } from '../../src/cli/output/table.ts';
 import { harmless, linked, wrapped } from '../../src/session/terminal.ts';
 import { loadPrettify } from '../../src/session/log.ts';
 import { testLog } from '../support/log.ts';
@@ -73,6 +75,20 @@ test('on 80 columns status, tables, doctor and changes wrap every sentence', asy
     const long = printed.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
     expect(long, command).toEqual([]);
   }
+  // One long name is cut, but not its id, and the texts of all rows stay beside them.
+  const names = [...Array<string>(19).fill('Support (20117)'), `${'x'.repeat(70)} (9007199254740993)`];
+  const columns = ['inbox', 'list', 'state'].map((title) => ({ title }));
+  const rows = names.map((name) => [name, 'conversations', 'fresh, mailbox not authorised: nothing new']);
+  const [titles, one, ...others] = stripVTControlCharacters(renderTable(terminal(80), columns, rows)).split(
+    '\n',
+  );
+  expect([titles, one]).toEqual([
+    expect.stringMatching(/^inbox +list +state$/),
+    expect.stringMatching(/^Support \(20117\) +conversations  fresh, \S/),
+  ]);
+  expect(others.find((line) => line.startsWith('x'))).toMatch(
+    /^x+…x* \(9007199254740993\)  conversations  fresh/,
+  );
   const narrow = await renderOnTerminal(program, 66, 'status', '--all');
   expect(narrow).toMatch(/^inbox .* rows\n {4}state\n/m);
   const [head, below, first, second] = (await renderOnTerminal(program, 80, 'changes')).split('\n');

@@ -66,7 +66,14 @@ function withWrappedTexts(
   return [head, ...below, ...more].join('\n');
 }
 
-/** Cuts the widest column at the left until the row fits. @returns the width of the rows, and their cells */
+/** At most this share of the rows is cut to make room for the last column beside them. */
+const MOST_CUT = 0.1;
+
+/**
+ * Cuts the widest column at the left until the row fits, and further if only a few long names then keep the
+ * last column from its place. A cut is in the middle: an id at the end of a name stays.
+ * @returns the width of the rows, and their cells
+ */
 function narrowed(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -76,19 +83,29 @@ function narrowed(
     Math.max(least, cellsOf(title), ...rows.map((row) => cellsOf(row[index] ?? ''))),
   );
   const whole = widths.reduce((sum, cells) => sum + cells, GAP * (columns.length - 1));
-  const over = whole - width;
   const widest = columns.reduce(
     (best, { align }, index) =>
       align !== 'right' && (widths[index] ?? 0) > (widths[best] ?? 0) ? index : best,
     0,
   );
-  const most = Math.max(LEAST_WIDTH, (widths[widest] ?? 0) - over);
+  const most = mostCells(
+    rows.map((row) => cellsOf(row[widest] ?? '')),
+    (widths[widest] ?? 0) - (whole - width),
+  );
+  const over = (widths[widest] ?? 0) - most;
   const cut = rows.map((row) =>
     columns.map((_, index) =>
-      index === widest && over > 0 ? cutToCells(row[index] ?? '', most) : (row[index] ?? ''),
+      index === widest && over > 0 ? cutToCells(row[index] ?? '', most, 'middle') : (row[index] ?? ''),
     ),
   );
-  return [over > 0 ? whole - (widths[widest] ?? 0) + most : whole, cut];
+  return [over > 0 ? whole - over : whole, cut];
+}
+
+/** To how many cells a column is cut that may fill `room` cells and leaves nothing to the last column. */
+function mostCells(cells: readonly number[], room: number): number {
+  const beside = room - GAP - LEAST_ROOM;
+  const longer = cells.filter((one) => one > beside).length;
+  return Math.max(LEAST_WIDTH, longer > 0 && longer <= MOST_CUT * cells.length ? beside : room);
 }
 
 /** The titles and the rows, a line each. Its time grows with the length of all cells, however long one is. */

@@ -29,6 +29,8 @@ test('an answer is a table with its number of rows, and a chart where its column
     /Answer 2 rows\. .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/,
   );
   expect(answer.body).toContain('aria-label="open, pending by inbox; the table below has the numbers"');
+  const years = await asked(ask, `SELECT '2025-12-31' AS day, 1 AS n UNION ALL SELECT '2026-01-01', 2`);
+  expect(years.body).toMatch(/>31 Dec 2025<\/text>[^]*>1 Jan 2026<\/text>/);
   const plain = await asked(ask, 'SELECT 1 AS one, NULL AS absent');
   expect(words(plain)).toContain('one absent 1 NULL');
   expect(plain.body).not.toContain('role="img"');

@@ -28,12 +28,15 @@ export function chartOf({ columns, rows }: BoundedRows): Html | null {
   if (drawn.length === 0) return null;
   const isOverDays = rows.every(([name]) => DAY.test(String(name)));
   if (!isOverDays && rows.length > MOST_BARS) return null;
+  const years = new Set(rows.map(([day]) => String(day).slice(0, 4)));
+  const named = (day: string): string =>
+    years.size > 1 ? `${dayWords(day)} ${day.slice(0, 4)}` : dayWords(day);
   const ordered = isOverDays ? rows.toSorted(([a], [b]) => String(a).localeCompare(String(b))) : rows;
   const options = {
     title: `${drawn.map((index) => columns[index]?.name).join(', ')} by ${columns[0]?.name}`,
     rows: ordered,
     unit: columns[0]?.name ?? '',
-    label: ([name]: (typeof rows)[number]) => (isOverDays ? dayWords(String(name)) : shortened(String(name))),
+    label: ([name]: (typeof rows)[number]) => (isOverDays ? named(String(name)) : shortened(String(name))),
     series: drawn.map((index, nth) => ({
       name: columns[index]?.name ?? '',
       colour: COLOURS[nth] ?? ('plain' as const),

@@ -4,6 +4,7 @@ import { SECOND } from '../../core/clock.ts';
 import { GATE_WORDS } from '../../core/gate-state.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
+import { isTelling } from '../../status/delay.ts';
 
 /** The state that a scrape reads, from which the gauges are set. */
 export interface Scrape {
@@ -58,12 +59,12 @@ function delayGauges(registry: Registry): Update {
   const delay = gauge(
     registry,
     'change_delay_seconds',
-    'How late the changes of conversations in the last 24 hours were seen at most; absent without changes.',
+    'How late the changes of conversations in the last 24 hours were seen at most; absent with fewer than 10.',
     ['quantile'],
   );
   return ({ status }) => {
     delay.reset();
-    if (status.delay === null) return;
+    if (status.delay === null || !isTelling(status.delay)) return;
     delay.set({ quantile: '0.5' }, status.delay.medianMs / SECOND);
     delay.set({ quantile: '0.95' }, status.delay.p95Ms / SECOND);
   };

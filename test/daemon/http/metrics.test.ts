@@ -200,6 +200,27 @@ test('the metrics report a closed gate, an outage and a standby', async () => {
   expect(samples.get('inbox_mirror_lease_held')).toBe(0);
 });
 
+test('the metrics have the delay of changes once there are 10 of them', async () => {
+  const all = await served();
+  const { mirror, clock } = all;
+  for (let n = 1; n <= 10; n += 1) {
+    if (n === 10) expect(valuesOf(await scrape(all), 'inbox_mirror_change_delay_seconds')).toEqual({});
+    const at = (ms: number): string => new Date(clock.now() - ms).toISOString().replace('Z', '+00:00');
+    await mirror.database.execute(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
+       VALUES ($1, $2, 'conversations', '7', $3, 'status', 1)`,
+      at(1000),
+      at(61_000),
+      String(n),
+    );
+  }
+  clock.advance(2000);
+  expect(valuesOf(await scrape(all), 'inbox_mirror_change_delay_seconds')).toEqual({
+    'inbox_mirror_change_delay_seconds{quantile="0.5"}': 60,
+    'inbox_mirror_change_delay_seconds{quantile="0.95"}': 60,
+  });
+});
+
 test('a list that was never complete has no age and is not fresh in the metrics', async () => {
   const samples = await scrape(await served());
   expect(valuesOf(samples, 'inbox_mirror_list_age_seconds')).toEqual({});

@@ -59,7 +59,7 @@ function delayGauges(registry: Registry): Update {
   const delay = gauge(
     registry,
     'change_delay_seconds',
-    'How late the changes of conversations in the last 24 hours were seen at most; absent with fewer than 10.',
+    'How late the changes of conversations in 24 hours were seen at most; absent with fewer than 10.',
     ['quantile'],
   );
   return ({ status }) => {

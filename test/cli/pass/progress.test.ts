@@ -83,13 +83,18 @@ test.each([
     'puts them below the row where there is no room beside it',
     40,
     ['Returns 2 (20644)', '1,204', 'already complete'],
-    ['inbox               rows', 'Returns 2 (20644)  1,204', '    already complete'],
+    ['inbox               rows', '    outcome', 'Returns 2 (20644)  1,204', '    already complete'],
   ],
   [
     'cuts a long name where even the other columns do not fit',
     30,
     ['A mailbox with a very long name (20644)', '1,204', 'already complete'],
-    ['inbox                     rows', 'A mailbox with a very …  1,204', '    already complete'],
+    [
+      'inbox                     rows',
+      '    outcome',
+      'A mailbox w…ame (20644)  1,204',
+      '    already complete',
+    ],
   ],
 ])('a table on a narrow terminal %s', (_what, columns, row, expected) => {
   const output = { write: () => undefined, isTTY: true, columns };

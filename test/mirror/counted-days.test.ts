@@ -268,7 +268,7 @@ test('a write that concerns a day while its chunks are counted leaves it for the
   expect(await daysOf(database)).toEqual({ counted: 2, partial: 0 });
 });
 
-test('a day whose chunks were interrupted counts as not stored, and is counted again', async () => {
+rule('a day whose chunks were interrupted counts as not stored, and is counted again', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [12] } });
   const { database, clock } = mirror;
   clock.advance(2 * DAY);

@@ -33,7 +33,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
     'By how much the number of conversations with each assignee and status changed on each counted day.',
   day_turns: 'How often conversations of each assignee changed their status on each counted day.',
   day_tags: 'By how much the number of conversations with each tag and status changed on each counted day.',
-  day_taggings: 'How often conversations were seen to get each tag on each counted day.',
+  day_taggings:
+    'How often conversations got or lost each tag, or had it when first seen, on each counted day.',
   report_offsets: 'How far `REPORT_TIMEZONE` is from UTC, from when to when.',
   office_hours: 'The office hours of `OFFICE_HOURS`, from when to when.',
 };

@@ -82,7 +82,7 @@ const OWN: ReadonlySet<string> = new Set(
   (
     'status_spans assignee_spans tag_spans epochs sweep_pages bookmarks bookmark_lists rates rejects leases ' +
     'sync_requests webhooks gate_state settings report_days counted_days day_statuses day_moves ' +
-    'report_offsets office_hours schedule_slots'
+    'day_assignees day_turns day_tags day_taggings report_offsets office_hours schedule_slots'
   ).split(' '),
 );
 

@@ -15,20 +15,21 @@ WITH RECURSIVE
     SELECT day, inbox_id, tag_id, status, difference FROM computed_owners
   ),
   tagged AS (
-    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.taggings
+    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.edge, stored.taggings
     FROM day_taggings AS stored
     JOIN days ON days.day = stored.day AND days.is_counted
     UNION ALL
-    SELECT day, inbox_id, tag_id, taggings FROM computed_taggings
+    SELECT day, inbox_id, tag_id, edge, taggings FROM computed_taggings
   ),
   dated AS (
-    SELECT carried.inbox_id, carried.tag_id, carried.day, carried.difference AS n1,
-      CASE WHEN meanings.meaning = 'final' THEN 0 ELSE carried.difference END AS n2, 0 AS n3, 0 AS n4
+    SELECT inbox_id, tag_id, day, CASE WHEN edge = 'lost' THEN -taggings ELSE taggings END AS n1, 0 AS n2,
+      CASE WHEN edge = 'got' THEN taggings ELSE 0 END AS n3, 0 AS n4
+    FROM tagged
+    UNION ALL
+    SELECT carried.inbox_id, carried.tag_id, carried.day, 0, carried.difference, 0, 0
     FROM carried
     CROSS JOIN meanings
-    WHERE meanings.status = carried.status
-    UNION ALL
-    SELECT inbox_id, tag_id, day, 0, 0, taggings, 0 FROM tagged
+    WHERE meanings.status = carried.status AND meanings.meaning <> 'final'
   ),
   PART(daily, tag_id)
 SELECT daily.day, daily.inbox_id, inboxes.display_name AS inbox, daily.tag_id, tags.name AS tag,

@@ -41,31 +41,31 @@ export function intervalsSql(dialect: Dialect, kind: IntervalKind, scope: Scope)
 }
 
 /**
- * The tables of the stored sums of days. The key of each is `day` with the columns `key`. `looksUp`: it takes
- * another interval for each edge, so a day with very many edges is counted in chunks.
+ * The tables of the stored sums of days. The key of each is `day` with the columns `key`. `inChunks`: it
+ * reads rows of the tables for each edge, so a day with very many edges is counted in chunks.
  */
 export const DAY_SUMS = {
-  statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference', looksUp: false },
+  statuses: { table: 'day_statuses', key: ['inbox_id', 'status'], sum: 'difference', inChunks: false },
   moves: {
     table: 'day_moves',
     key: ['inbox_id', 'field', 'old_value', 'new_value'],
     sum: 'moves',
-    looksUp: false,
+    inChunks: false,
   },
   assignees: {
     table: 'day_assignees',
     key: ['inbox_id', 'assignee_id', 'status'],
     sum: 'difference',
-    looksUp: true,
+    inChunks: true,
   },
   turns: {
     table: 'day_turns',
     key: ['inbox_id', 'assignee_id', 'old_status', 'new_status'],
     sum: 'turns',
-    looksUp: true,
+    inChunks: true,
   },
-  tags: { table: 'day_tags', key: ['inbox_id', 'tag_id', 'status'], sum: 'difference', looksUp: true },
-  taggings: { table: 'day_taggings', key: ['inbox_id', 'tag_id'], sum: 'taggings', looksUp: true },
+  tags: { table: 'day_tags', key: ['inbox_id', 'tag_id', 'status'], sum: 'difference', inChunks: true },
+  taggings: { table: 'day_taggings', key: ['inbox_id', 'tag_id', 'edge'], sum: 'taggings', inChunks: true },
 } as const;
 export type DaySumKind = keyof typeof DAY_SUMS;
 export const DAY_SUM_KINDS = Object.keys(DAY_SUMS) as DaySumKind[];
@@ -79,7 +79,7 @@ export interface Chunk {
 /**
  * The definition of the stored sums: a query that computes them from the intervals and `changes`, for the
  * `counted_days` that start from `$1` to `$2`. Its columns are those of the table.
- * @param chunk of a kind that `looksUp`: the query counts only these edges; null: all
+ * @param chunk of a kind that `inChunks`: the query counts only these edges; null: all
  */
 export function daySumsSql(dialect: Dialect, kind: DaySumKind, chunk: Chunk | null = null): string {
   return definition(dialect, join('days', kind), { chunk });

@@ -40,9 +40,10 @@ CREATE TABLE "day_taggings" (
     "day" DATE NOT NULL,
     "inbox_id" TEXT NOT NULL,
     "tag_id" TEXT NOT NULL,
+    "edge" TEXT NOT NULL,
     "taggings" INTEGER NOT NULL,
 
-    CONSTRAINT "day_taggings_pkey" PRIMARY KEY ("day","inbox_id","tag_id")
+    CONSTRAINT "day_taggings_pkey" PRIMARY KEY ("day","inbox_id","tag_id","edge")
 );
 
 -- CreateIndex

@@ -40,9 +40,10 @@ CREATE TABLE "day_taggings" (
     "day" TEXT NOT NULL,
     "inbox_id" TEXT NOT NULL,
     "tag_id" TEXT NOT NULL,
+    "edge" TEXT NOT NULL,
     "taggings" INTEGER NOT NULL,
 
-    PRIMARY KEY ("day", "inbox_id", "tag_id")
+    PRIMARY KEY ("day", "inbox_id", "tag_id", "edge")
 );
 
 -- CreateIndex

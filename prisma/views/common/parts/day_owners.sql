@@ -1,8 +1,7 @@
--- By how much the number of conversations of each status and $3 in `$2` grew on each of the days $1;
--- needs the part `statuses`. A time in which a conversation has one of both begins with the later of two
--- intervals and ends with the earlier: each of the four edges has its branch. IN_CHUNK picks a part of the
--- edges, for a day with very many.
-  edges AS (
+-- By how much the number of conversations of each status and `$3` (of `$2`) grew on each of the days $1; needs
+-- the part `statuses`. A conversation has a status and a `$3` from the later beginning of two intervals to the
+-- earlier end: each of these four has its branch. IN_CHUNK picks a part, for a day with very many.
+  pair_edges AS (
     SELECT $1.day, spans.inbox_id, owners.$3, spans.status, 1 AS n
     FROM statuses
     CROSS JOIN $1
@@ -29,5 +28,5 @@
   ),
   computed_owners AS (
     SELECT day, inbox_id, ID_OF($3) AS $3, status, sum(n) AS difference
-    FROM edges GROUP BY day, inbox_id, ID_OF($3), status
+    FROM pair_edges GROUP BY day, inbox_id, ID_OF($3), status
   )

@@ -13,7 +13,7 @@ import type { FencedDatabase } from '../../lease.ts';
 
 /** At most this many days are counted in one transaction, so that pages do not wait long. */
 const DAYS_AT_ONCE = 16;
-/** So are at most about this many edges: intervals that begin or end. */
+/** About this many edges (intervals that begin or end) are looked up in one transaction. */
 const EDGES_AT_ONCE = 20_000;
 
 /** Consecutive days without stored sums. `from` and `to` are the first instants of the first and last day. */
@@ -26,7 +26,7 @@ interface Run {
 const EMPTY: Run = { from: '', to: '', days: 0, edges: 0 };
 
 export interface CountOptions {
-  /** Ends the work after the current days; the next call counts the others. */
+  /** Ends the work after the current transaction; the next call counts the others. */
   readonly signal?: AbortSignal;
   /** A run of days with more edges has one day, and is counted in chunks of about so many edges. */
   readonly edgesAtOnce?: number;
@@ -49,13 +49,16 @@ export async function countDays(
     any = true;
     // As after a page of a sweep: the driver frees statements only when the event loop turns.
     await new Promise(setImmediate);
-    counted += await countRun(fenced, run, { now: iso(now), edgesAtOnce });
+    counted += await countRun(fenced, run, { now: iso(now), edgesAtOnce, signal });
   }
-  if (any) await fenced.write(deleteOthers);
+  if (any) await deleteOthers(fenced);
   return counted;
 }
 
-/** Groups the days without sums; a counted day, the most days or the most edges end a run. */
+/**
+ * Groups the days without sums. A run ends before a counted day, after the most days, and before it would
+ * have too many edges. A day with more has a run of its own.
+ */
 async function* uncountedRuns(database: Database, now: string, edgesAtOnce: number): AsyncGenerator<Run> {
   const days = await database.query<{ starts_at: Date; ends_at: Date; counted: string | null }>(
     `SELECT days.starts_at, days.ends_at, counted.day AS counted FROM report_days AS days
@@ -69,14 +72,18 @@ async function* uncountedRuns(database: Database, now: string, edgesAtOnce: numb
   for (const { starts_at, ends_at, counted } of days) {
     const at = iso(starts_at);
     const [row] = counted === null ? await database.query<{ edges: number }>(sql, at, iso(ends_at)) : [];
-    const edges = run.edges + (row?.edges ?? 0);
-    const isFull = run.days === DAYS_AT_ONCE || edges > edgesAtOnce;
-    if (run.days > 0 && (isFull || counted !== null)) {
+    const isFull = run.days === DAYS_AT_ONCE || run.edges + (row?.edges ?? 0) > edgesAtOnce;
+    if (run.days > 0 && (isFull || row === undefined)) {
       yield run;
       run = EMPTY;
     }
-    if (row === undefined) continue;
-    run = { from: run.days === 0 ? at : run.from, to: at, days: run.days + 1, edges: run.edges + row.edges };
+    if (row !== undefined)
+      run = {
+        from: run.days === 0 ? at : run.from,
+        to: at,
+        days: run.days + 1,
+        edges: run.edges + row.edges,
+      };
   }
   if (run.days > 0) yield run;
 }
@@ -85,7 +92,7 @@ async function* uncountedRuns(database: Database, now: string, edgesAtOnce: numb
 async function countRun(
   { database, write }: FencedDatabase,
   run: Run,
-  { now, edgesAtOnce }: { now: string; edgesAtOnce: number },
+  { now, edgesAtOnce, signal }: { now: string; edgesAtOnce: number; signal: AbortSignal | undefined },
 ): Promise<number> {
   const chunks = Math.ceil(run.edges / edgesAtOnce);
   const isPartial = chunks > 1;
@@ -93,16 +100,22 @@ async function countRun(
     const days = await begin(tx, run, { now, isPartial });
     for (const kind of DAY_SUM_KINDS) {
       await tx.execute(`DELETE FROM ${DAY_SUMS[kind].table} WHERE day IN (${DAYS})`, run.from, run.to);
-      if (!isPartial || !DAY_SUMS[kind].looksUp) await add(tx, database.dialect, kind, { run, chunk: null });
+      if (!isPartial || !DAY_SUMS[kind].inChunks) await add(tx, database.dialect, kind, { run, chunk: null });
     }
     return days;
   });
-  if (!isPartial) return counted;
+  if (!isPartial || counted === 0) return counted;
   for (const kind of DAY_SUM_KINDS)
-    for (let nth = 0; nth < chunks && DAY_SUMS[kind].looksUp; nth++) {
+    for (let nth = 0; nth < chunks && DAY_SUMS[kind].inChunks; nth++) {
       await new Promise(setImmediate);
-      // Without the day's row it adds nothing.
-      await write((tx) => add(tx, database.dialect, kind, { run, chunk: { nth, of: chunks } }));
+      if (signal?.aborted === true) return 0;
+      const isThere = await write(async (tx) => {
+        // A write that concerns the day has deleted its row.
+        const rows = await tx.query(DAYS, run.from, run.to);
+        if (rows.length > 0) await add(tx, database.dialect, kind, { run, chunk: { nth, of: chunks } });
+        return rows.length > 0;
+      });
+      if (!isThere) return 0;
     }
   return await write((tx) => finish(tx, run));
 }
@@ -136,7 +149,7 @@ async function begin(
   );
 }
 
-/** Adds the sums of a run, or those of a chunk of its edges. */
+/** Adds the sums of a run, or those of a chunk of its edges: then another chunk may have the same key. */
 async function add(
   tx: Sql,
   dialect: Dialect,
@@ -145,6 +158,7 @@ async function add(
 ): Promise<void> {
   const { table, key, sum } = DAY_SUMS[kind];
   const shared = ['day', ...key].join(', ');
+  // Without WHERE, SQLite would take ON for the condition of a join.
   await tx.execute(
     `INSERT INTO ${table} (${shared}, ${sum})
      SELECT ${shared}, ${sum} FROM (${daySumsSql(dialect, kind, chunk)}) AS computed
@@ -166,7 +180,9 @@ async function finish(tx: Sql, { from, to }: Run): Promise<number> {
 }
 
 /** Deletes the sums of days that are not counted, such as those of an earlier time zone. */
-async function deleteOthers(tx: Sql): Promise<void> {
+async function deleteOthers({ write }: FencedDatabase): Promise<void> {
   for (const { table } of Object.values(DAY_SUMS))
-    await tx.execute(`DELETE FROM ${table} WHERE day NOT IN (SELECT counted_days.day FROM counted_days)`);
+    await write((tx) =>
+      tx.execute(`DELETE FROM ${table} WHERE day NOT IN (SELECT counted_days.day FROM counted_days)`),
+    );
 }

@@ -10,20 +10,8 @@ WITH RECURSIVE
   -- The times in which a conversation was not closed count in the backlog of its assignee (an empty text:
   -- nobody). A close or a reopening counts for the assignee at that instant. A return with another status is
   -- neither (as in conversation_facts).
-  owned AS (
-    SELECT stored.day, stored.inbox_id, stored.assignee_id, stored.status, stored.difference
-    FROM day_assignees AS stored
-    JOIN days ON days.day = stored.day AND days.is_counted
-    UNION ALL
-    SELECT day, inbox_id, assignee_id, status, difference FROM computed_owners
-  ),
-  turned AS (
-    SELECT stored.day, stored.inbox_id, stored.assignee_id, stored.old_status, stored.new_status, stored.turns
-    FROM day_turns AS stored
-    JOIN days ON days.day = stored.day AND days.is_counted
-    UNION ALL
-    SELECT day, inbox_id, assignee_id, old_status, new_status, turns FROM computed_turns
-  ),
+  PART(summed, owned, day_assignees, computed_owners),
+  PART(summed, turned, day_turns, computed_turns),
   dated AS (
     SELECT owned.inbox_id, owned.assignee_id, owned.day, owned.difference AS n1, 0 AS n2, 0 AS n3, 0 AS n4
     FROM owned

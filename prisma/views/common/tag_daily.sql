@@ -7,20 +7,8 @@ WITH RECURSIVE
   PART(known),
   PART(day_owners, unstored, tag_spans, tag_id),
   PART(day_taggings, unstored),
-  carried AS (
-    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.status, stored.difference
-    FROM day_tags AS stored
-    JOIN days ON days.day = stored.day AND days.is_counted
-    UNION ALL
-    SELECT day, inbox_id, tag_id, status, difference FROM computed_owners
-  ),
-  tagged AS (
-    SELECT stored.day, stored.inbox_id, stored.tag_id, stored.edge, stored.taggings
-    FROM day_taggings AS stored
-    JOIN days ON days.day = stored.day AND days.is_counted
-    UNION ALL
-    SELECT day, inbox_id, tag_id, edge, taggings FROM computed_taggings
-  ),
+  PART(summed, carried, day_tags, computed_owners),
+  PART(summed, tagged, day_taggings, computed_taggings),
   dated AS (
     SELECT inbox_id, tag_id, day, CASE WHEN edge = 'lost' THEN -taggings ELSE taggings END AS n1, 0 AS n2,
       CASE WHEN edge = 'got' THEN taggings ELSE 0 END AS n3, 0 AS n4

@@ -84,7 +84,7 @@ export class ChangeTable {
     if (this.#isNarrow) widths[AT.inbox] = whole;
   }
 
-  /** What the other columns leave of the terminal's width. */
+  /** The cells of a line that the other columns leave free. */
   #roomForChange(): number {
     const others = (this.#widths ?? []).slice(0, AT.change);
     return (this.#output.columns ?? 0) - others.reduce((sum, cells) => sum + cells + GAP.length, 0);

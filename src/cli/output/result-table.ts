@@ -11,7 +11,7 @@ const USUAL_ROWS = 1000;
 /** A table ends before its cells, padded to the width of their column, have more characters than this. */
 const MOST_CHARACTERS = 16 * 1024 * 1024;
 
-/** Rows that are laid out at a time: a piece of text at a time is printed. */
+/** Rows that are laid out and printed at a time: the text of a whole result can be large. */
 const ROWS_AT_A_TIME = 100;
 
 /** On a terminal, a cell keeps this many characters for each column of the width before it is measured. */

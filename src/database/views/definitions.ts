@@ -119,7 +119,7 @@ export function viewStatements(dialect: Dialect, now: string | null): string[] {
 function readSql(dialect: Dialect, name: string): string {
   const specific = join(FOLDER, dialect.provider, `${name}.sql`);
   const sql = readFileSync(existsSync(specific) ? specific : join(FOLDER, 'common', `${name}.sql`), 'utf8');
-  return sql.replaceAll(/\bPART\((\w+(?:, \w+)*)\)/g, (_part, list: string) => {
+  return sql.replaceAll(/\bPART\((\w+(?:, [$\w]+)*)\)/g, (_part, list: string) => {
     const [part = '', ...values] = list.split(', ');
     const text = readSql(dialect, join('parts', part)).trimEnd();
     return text.replaceAll(/\$(\d)/g, (_word, nth: string) => values[Number(nth) - 1] ?? '');

@@ -286,6 +286,18 @@ rule('a day whose chunks were interrupted counts as not stored, and is counted a
     await expectRight(mirror, 'UTC', `after ${writes} transactions`);
   }
   expect(await keepDays(mirror, 'UTC', { signal: AbortSignal.abort() })).toBe(0);
+  const stop = new AbortController();
+  let writes = 0;
+  const stopped: FencedDatabase = {
+    database,
+    write: async (work) => {
+      if (++writes === 4) stop.abort();
+      return await database.transaction((tx) => work({ ...tx, epoch: new WriterEpoch() }));
+    },
+  };
+  expect(await countDays(stopped, clock.now(), { edgesAtOnce: 5, signal: stop.signal })).toBe(0);
+  // No more chunks: only the six tables are tidied.
+  expect(writes).toBe(10);
   expect(await keepDays(mirror, 'UTC', { edgesAtOnce: 5 })).toBe(2);
   await expectRight(mirror, 'UTC', 'in the end');
 });

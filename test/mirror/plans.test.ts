@@ -252,7 +252,7 @@ test.runIf(ON_SQLITE)(
     const { database } = await mirrorOf({ path: await freshMirrorFile() });
     await database.execute(`ANALYZE`);
     await database.execute(`DELETE FROM sqlite_stat1`);
-    // What PRAGMA optimize samples in a mirror of a million conversations.
+    // As PRAGMA optimize writes it for a million conversations.
     for (const [index, stat] of [
       ['status_spans_status_from_at_to_at_idx', '2674264 2001 1 1'],
       ['status_spans_inbox_id_status_from_at_to_at_idx', '2674264 2001 2001 1 1'],

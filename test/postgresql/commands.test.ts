@@ -105,12 +105,12 @@ describe('query', () => {
     const program = await onPostgres();
     await program.run('sync');
     const sql = `SELECT 9007199254740993 AS big, 2::bigint AS small, 1.50 AS fraction, avg(n) AS mean, 123456789012345678901234567890 AS huge, true AS yes,
-      timestamptz '2026-03-02 10:00:00+02' AS at, '{"a": 12345678901234567890.5}'::jsonb AS json, NULL AS nothing, '\\x00ff'::bytea AS bytes,
+      timestamptz '2026-03-02 10:00:00+02' AS at, timestamptz '0001-02-03 04:05:06.123999+00' AS early, '{"a": 12345678901234567890.5}'::jsonb AS json, NULL AS nothing, '\\x00ff'::bytea AS bytes,
       'NaN'::float8 AS nan FROM generate_series(1, 2) AS n`;
     const { stdout } = await program.run('query', sql, '--format', 'ndjson');
     expect(stdout.trim()).toBe(
       `{"big":"9007199254740993","small":2,"fraction":1.5,"mean":1.5,"huge":"123456789012345678901234567890","yes":true,` +
-        `"at":"2026-03-02T08:00:00.000Z","json":{"a":12345678901234567890.5},"nothing":null,"bytes":"x'00ff'","nan":"NaN"}`,
+        `"at":"2026-03-02T08:00:00.000Z","early":"0001-02-03T04:05:06.123Z","json":{"a":12345678901234567890.5},"nothing":null,"bytes":"x'00ff'","nan":"NaN"}`,
     );
   });
 

@@ -51,7 +51,13 @@ function asNumber(text: string): Cell {
   return Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
+/** An instant as the server writes it in a session in UTC, if its year has four digits. */
+const IN_UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/;
+
 function asInstant(text: string): Cell {
+  const [, day, time, fraction = ''] = IN_UTC.exec(text) ?? [];
+  // Much faster than a `Date`: a query can return millions of instants.
+  if (day !== undefined) return `${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`;
   const instant = new Date(text);
   return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }

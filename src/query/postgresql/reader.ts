@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
-import { Client, DatabaseError, type QueryArrayResult } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import Cursor from 'pg-cursor';
 import { unlessAborted } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
@@ -26,22 +26,10 @@ import {
   severalStatements,
   wrongSql,
 } from '../faults.ts';
-import {
-  AT_ONCE,
-  type Cell,
-  charactersOf,
-  type QueryResult,
-  type ReadLimits,
-  type ReadOnlyMirror,
-} from '../result.ts';
+import type { Cell, QueryResult, ReadLimits, ReadOnlyMirror } from '../result.ts';
+import { type Batch, readBatch, ROWS_AT_FIRST, rowsOf } from './batches.ts';
 import { refuseLongMessages } from './long-messages.ts';
 import { isJson, parserOf } from './values.ts';
-
-/** The first read is of 50 rows: their size is still unknown. */
-const ROWS_AT_FIRST = 50;
-
-/** A later read is of at most 1000 rows. Each read costs a round trip to the server. */
-const MOST_ROWS = 1000;
 
 const SESSION = [
   'default_transaction_read_only = on',
@@ -163,7 +151,7 @@ async function runQuery(
   );
   const next = async (rows: number): Promise<Batch> => {
     try {
-      return await unlessAborted(read(cursor, rows), signal);
+      return await unlessAborted(readBatch(cursor, rows), signal);
     } catch (error) {
       throw signal?.aborted === true ? signal.reason : await asFault(client, { name, sql, error });
     }
@@ -215,33 +203,6 @@ async function returnsRows(client: Client, cursor: Cursor<Cell[]>): Promise<bool
     connection.once('rowDescription', yes).once('noData', no);
     cursor.once('error', yes);
   });
-}
-
-interface Batch {
-  readonly rows: Cell[][];
-  readonly fields: QueryArrayResult['fields'];
-}
-
-async function read(cursor: Cursor<Cell[]>, rows: number): Promise<Batch> {
-  return await new Promise((resolve, reject) => {
-    cursor.read(rows, (error, found, result) => {
-      if (error instanceof Error) reject(error);
-      else resolve({ rows: found, fields: result.fields });
-    });
-  });
-}
-
-async function* rowsOf(first: Cell[][], next: (rows: number) => Promise<Cell[][]>): AsyncGenerator<Cell[]> {
-  let wanted = ROWS_AT_FIRST;
-  for (let rows = first; ; rows = await next(wanted)) {
-    for (const row of rows) yield row;
-    if (rows.length < wanted) return;
-    const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0);
-    wanted = Math.max(
-      1,
-      Math.min(MOST_ROWS, Math.floor((AT_ONCE.characters * rows.length) / Math.max(1, characters))),
-    );
-  }
 }
 
 /** Missing rights, tables and schemas: here the person's SQL is at fault, not the mirror. */

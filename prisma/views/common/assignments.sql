@@ -33,7 +33,7 @@ WITH
     LEFT JOIN assignee_spans AS lasts ON lasts.inbox_id = counted.inbox_id
       AND lasts.conversation_id = counted.conversation_id AND lasts.from_at = counted.last_assigned_at
   ),
-  names AS (
+  names AS MATERIALIZED (
     SELECT inbox_id, id, NAME_OF(inbox_users) AS name FROM inbox_users
   )
 SELECT owners.inbox_id, owners.conversation_id, owners.first_assigned_at,

@@ -57,7 +57,7 @@ WITH RECURSIVE
       AND closers.from_at <= statuses_of.last_closed_at
       AND (closers.to_at IS NULL OR closers.to_at > statuses_of.last_closed_at)
   ),
-  names AS (
+  names AS MATERIALIZED (
     SELECT inbox_id, id, NAME_OF(inbox_users) AS name FROM inbox_users
   )
 SELECT facts.inbox_id, inboxes.display_name AS inbox, facts.conversation_id,

@@ -16,6 +16,16 @@ const HARMLESS =
   'connect_timeout channel_binding target_session_attrs gssencmode keepalives pgbouncer connection_limit ' +
   'pool_timeout';
 
+/** The values of `sslmode` that node-postgres knows. It would take any other for one of them. */
+const SSL_MODES: readonly string[] = [
+  'disable',
+  'no-verify',
+  'prefer',
+  'require',
+  'verify-ca',
+  'verify-full',
+];
+
 const PARAMETERS = `schema ${READ_BY_DRIVER} ${HARMLESS}`.split(' ');
 
 /** `file:` with an absolute path, or a PostgreSQL address. No fault shows it: it may hold a password. */
@@ -39,6 +49,9 @@ function postgresFault(text: string): string | null {
   if (hash !== '') return 'contains a #; write it as %23';
   if (!/^\/[^/]+$/.test(pathname)) return `names no database; expected ${expected}`;
   for (const name of searchParams.keys()) if (!PARAMETERS.includes(name)) return unknownParameter(name);
+  const sslMode = searchParams.getAll('sslmode').at(-1);
+  if (sslMode !== undefined && !SSL_MODES.includes(sslMode))
+    return `has an unknown sslmode; expected one of ${SSL_MODES.join(', ')}`;
   const schema = searchParams.get('schema');
   if (schema !== null && !/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/i.test(schema))
     return 'expected a schema of at most 63 letters, digits and _ that does not begin with a digit or pg_';

@@ -270,6 +270,8 @@ test.each([
     'has an unknown parameter; did you mean schema?',
   ],
   ['postgresql://me@db.example/mirror?SSLMODE=require', 'did you mean sslmode?'],
+  ['postgresql://me:pa55w0rd@db.example/mirror?sslmode=verifyfull', 'expected one of disable, no-verify,'],
+  ['postgresql://me@db.example/mirror?sslmode=disable&sslmode=pa55w0rd', 'has an unknown sslmode'],
   ['postgresql://me@db.example/mirror?password=a&pa55w0rd=', 'has an unknown parameter'],
   ['postgresql://me@db.example/mirror?password=a&9pa55w0rd9', 'known are schema, host'],
   ['postgresql:me:pa55w0rd@db.example/mirror', 'expected file:PATH'],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { MirrorError } from '../../../core/errors.ts';
+import { messageOf, MirrorError } from '../../../core/errors.ts';
 
 /** Only the owner may read a file with a key. */
 const MODE = 0o600;
@@ -10,9 +10,24 @@ const MODE = 0o600;
  * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, one that
  * names a file for it (NAME_FILE) becomes a comment, and every other line stays. The file is replaced whole,
  * so that a failure leaves the old one.
- * @throws MirrorError `USAGE` for a value that no `.env` file can hold
+ * @throws MirrorError `USAGE` for a value that no `.env` file can hold, `OUTPUT` if it cannot be written
  */
 export function writeSettings(path: string, settings: Readonly<Record<string, string>>): void {
+  try {
+    replace(path, withSettings(path, settings));
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw new MirrorError(
+      'OUTPUT',
+      `The file ${path} cannot be written: ${messageOf(error)}. Nothing was written. Make room or correct ` +
+        'its rights and those of its folder, or run init in another folder.',
+      { cause: error },
+    );
+  }
+}
+
+/** The text of the file, with these variables. */
+function withSettings(path: string, settings: Readonly<Record<string, string>>): string {
   const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
   let lines = before === '' ? [] : before.replace(/\n$/, '').split('\n');
   for (const [name, value] of Object.entries(settings)) {
@@ -23,7 +38,7 @@ export function writeSettings(path: string, settings: Readonly<Record<string, st
       sets(line, `${name}_FILE`) ? `# ${line}` : line,
     );
   }
-  replace(path, `${lines.join('\n')}\n`);
+  return `${lines.join('\n')}\n`;
 }
 
 function sets(line: string, name: string): boolean {

@@ -105,6 +105,17 @@ test('init writes through no link, and leaves no half file', () => {
   expect(readdirSync(folder).toSorted()).toEqual(['.env', `.env.${process.pid}`, 'taken']);
 });
 
+test('init names a file that it cannot write, and what to do', () => {
+  // Nobody can make a file in it, whatever the rights.
+  const path = '/dev/null/.env';
+  expect(() => writeSettings(path, { INBOX_API_KEY: 'k' })).toThrow(
+    expect.objectContaining({
+      code: 'OUTPUT',
+      message: expect.stringContaining(`${path} cannot be written`),
+    }),
+  );
+});
+
 test.each(['plain', 'with space', 'a#b', "it's", '"quoted"', `'"`, '$HOME', 'a=b', '\\n'])(
   'a key such as %s is read from .env as it was typed',
   (key) => {

@@ -84,7 +84,7 @@ async function clearEarlierDemo(path: string): Promise<void> {
     throw new MirrorError(
       'USAGE',
       `${path} exists and is not from an earlier demo, so the demo does not overwrite it. ` +
-        'Name another file with --database.',
+        'Delete it if a demo that was killed has left it, or name another file with --database.',
     );
   }
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });

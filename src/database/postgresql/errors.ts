@@ -6,6 +6,9 @@ const UNREACHABLE =
   'the right host and port, then run the command again';
 const CUT =
   'has closed the connection, or is just starting or stopping. Nothing is lost; run the command again';
+const UNSAFE =
+  'cannot be reached over a secure connection. ' +
+  'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate';
 
 /** No retry helps against a missing table. */
 const DAMAGE = /^42P01/;
@@ -15,6 +18,8 @@ const DAMAGE = /^42P01/;
  * wins.
  */
 const CAUSES: [RegExp, string][] = [
+  // The form of Node's errors of files: the driver reads those of certificates.
+  [/^(E[A-Z]+) +\1: /, UNSAFE],
   [
     /^28(000|P01)|client password must be|no password supplied/i,
     'refuses this user or password. Check both in DATABASE_URL; write special characters in them as %XX',
@@ -77,15 +82,12 @@ const CAUSES: [RegExp, string][] = [
     /^(58|XX00[12]|F0)/,
     'cannot read or write its files. Nothing that was applied is lost; the server’s log has the details',
   ],
-  [
-    /TlsConnectionError|SSL|certificate|^ENOENT.* open /i,
-    'cannot be reached over a secure connection. ' +
-      'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate',
-  ],
+  [/TlsConnectionError|SSL|certificate/i, UNSAFE],
   [/^(ECONNRESET|EPIPE|08|57P|25P0[34])|ConnectionClosed/i, CUT],
   [/connection terminated (?!due)|not queryable|connection error/i, CUT],
-  [/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)/i, UNREACHABLE],
   [/DatabaseNotReachable|timeout/i, UNREACHABLE],
+  // Any other code of the system, such as EMFILE. Node's own begin with ERR_.
+  [/^E(?!RR_)[A-Z_]+(?!\S)/, UNREACHABLE],
 ];
 
 /** The `cause` of an adapter's error. */

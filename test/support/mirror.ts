@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Budget } from '../../src/core/budget.ts';
@@ -23,6 +22,7 @@ import { heldDatabase } from './held-database.ts';
 import { memoryHttp } from './memory-http.ts';
 import { passSpec } from './pass-spec.ts';
 import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
+import { SCRATCH } from './scratch.ts';
 
 export const KEY = 'sandbox-key';
 
@@ -31,7 +31,7 @@ export const GONE_AFTER_MS = 10 * 60_000;
 
 /** A folder that is deleted after the test. */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-test-'));
+  const folder = mkdtempSync(join(SCRATCH, 'inbox-mirror-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

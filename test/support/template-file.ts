@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { SCRATCH } from './scratch.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 export default function setup({ provide }: TestProject): () => void {
-  const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-template-'));
+  const folder = mkdtempSync(join(SCRATCH, 'inbox-mirror-template-'));
   const path = join(folder, 'mirror.db');
   // In a separate process, because vitest's module runner cannot load the schema engine.
   execFileSync(process.execPath, [join(import.meta.dirname, 'child-sync.ts'), 'open-only', `file:${path}`]);

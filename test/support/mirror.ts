@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { Budget } from '../../src/core/budget.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
@@ -19,6 +18,7 @@ import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { accountCheck } from './account.ts';
 import { TestClock } from './clock.ts';
 import { heldDatabase } from './held-database.ts';
+import { atEnd } from './lasting.ts';
 import { memoryHttp } from './memory-http.ts';
 import { passSpec } from './pass-spec.ts';
 import { newPostgresDatabase, ON_SQLITE, urlOf } from './provider.ts';
@@ -32,7 +32,7 @@ export const GONE_AFTER_MS = 10 * 60_000;
 /** A folder that is deleted after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(SCRATCH, 'inbox-mirror-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -44,7 +44,7 @@ export async function newPlace(): Promise<string> {
 /** Opens the mirror at `path`, by default a new one. The database is real. */
 export async function temporaryDatabase(path?: string): Promise<Database> {
   const database = await openDatabase(urlOf(path ?? (await newPlace())));
-  onTestFinished(() => database.close());
+  atEnd(() => database.close());
   return database;
 }
 
@@ -59,9 +59,9 @@ export interface TestService {
 async function listeningService(options: Partial<SandboxOptions>, clock: TestClock): Promise<TestService> {
   const sandbox = createSandbox({ rate: 0, perDay: 0, now: clock.now, key: KEY, ...options });
   const { url, close } = await sandbox.listen();
-  onTestFinished(() => close());
+  atEnd(() => close());
   const http = createHttp(url, () => KEY);
-  onTestFinished(() => http.close());
+  atEnd(() => http.close());
   return { sandbox, url, http };
 }
 

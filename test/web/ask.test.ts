@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { zstdDecompressSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readExamples } from '../../src/query/figures/examples.ts';
 import { onlyReading } from '../../src/query/reads/guard.ts';
 import { openQuestions } from '../../src/query/reads/question.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+import { lasting } from '../support/lasting.ts';
 
 const EXAMPLES = readExamples(Date.now()).flatMap(({ examples }) => examples);
 
@@ -21,62 +22,157 @@ const words = ({ body }: Answered): string =>
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll(/ +/g, ' ');
 
-test('an answer is a table with its number of rows, and a chart where its columns suit one', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const answer = await asked(ask, 'SELECT inbox, open, pending FROM backlog_now ORDER BY inbox');
-  expect(words(answer)).toMatch(
-    /Answer 2 rows\. .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/,
-  );
-  expect(answer.body).toContain('aria-label="open, pending by inbox; the table below has the numbers"');
-  const years = await asked(ask, `SELECT '2025-12-31' AS day, 1 AS n UNION ALL SELECT '2026-01-01', 2`);
-  expect(years.body).toMatch(/>31 Dec 2025<\/text>[^]*>1 Jan 2026<\/text>/);
-  const plain = await asked(ask, 'SELECT 1 AS one, NULL AS absent');
-  expect(words(plain)).toContain('one absent 1 NULL');
-  expect(plain.body).not.toContain('role="img"');
-});
+describe('of a mirror that has been filled', () => {
+  let house: Served;
+  beforeAll(async () => {
+    const { made, release } = await lasting(async () => {
+      const one = await served();
+      await one.sync();
+      return one;
+    });
+    house = made;
+    return release;
+  });
 
-test('every question of the cookbook is offered by who asks it, and runs', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const page = words(await ask('/ask', { headers: { accept: 'text/html' } }));
-  expect(page).toMatch(
-    /A team lead 11 .* An agent 7 .* An operator 4 .* An engineer 4 .* Views \d+, .* Tables \d+,/,
-  );
-  expect(page).toContain('The answer appears here');
-  for (const { question, sql } of EXAMPLES)
-    expect(words(await asked(ask, sql)), question).toMatch(/Answer \d+ rows?/);
-});
+  test('an answer is a table with its number of rows, and a chart where its columns suit one', async () => {
+    const { ask } = house;
+    const answer = await asked(ask, 'SELECT inbox, open, pending FROM backlog_now ORDER BY inbox');
+    expect(words(answer)).toMatch(
+      /Answer 2 rows\. .*Answer inbox open pending Billing \d+ \d+ Support \d+ \d+/,
+    );
+    expect(answer.body).toContain('aria-label="open, pending by inbox; the table below has the numbers"');
+    const years = await asked(ask, `SELECT '2025-12-31' AS day, 1 AS n UNION ALL SELECT '2026-01-01', 2`);
+    expect(years.body).toMatch(/>31 Dec 2025<\/text>[^]*>1 Jan 2026<\/text>/);
+    const plain = await asked(ask, 'SELECT 1 AS one, NULL AS absent');
+    expect(words(plain)).toContain('one absent 1 NULL');
+    expect(plain.body).not.toContain('role="img"');
+  });
 
-test('wrong SQL is answered with its place and a hint', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const { status, body } = await asked(ask, 'SELECT opn FROM backlog_now');
-  expect(status).toBe(200);
-  expect(body).toContain('line 1, column 8');
-  // The sentences wrap; the place keeps its columns.
-  expect(body).toMatch(
-    /<p>[^<]+<\/p>\s*<pre tabindex="0">\s*line 1, column 8:\n +SELECT opn .*\n +\^+<\/pre>/,
-  );
-  expect(body).toMatch(/<p>Perhaps you meant &quot;open&quot;\.<\/p>/);
-});
+  test('every question of the cookbook is offered by who asks it, and runs', async () => {
+    const { ask } = house;
+    const page = words(await ask('/ask', { headers: { accept: 'text/html' } }));
+    expect(page).toMatch(
+      /A team lead 11 .* An agent 7 .* An operator 4 .* An engineer 4 .* Views \d+, .* Tables \d+,/,
+    );
+    expect(page).toContain('The answer appears here');
+    for (const { question, sql } of EXAMPLES)
+      expect(words(await asked(ask, sql)), question).toMatch(/Answer \d+ rows?/);
+  });
 
-test('a statement that is no question changes nothing', async () => {
-  const { ask, sync, mirror } = await served();
-  await sync();
-  const count = 'SELECT count(*) AS n FROM conversations';
-  const before = await mirror.database.query(count);
-  for (const [sql, message] of [
-    ['DELETE FROM conversations', /read-only here|returns no rows/],
-    ['DELETE FROM conversations RETURNING id', /read-only here|returns no rows/],
-    ['DROP TABLE conversations', /read-only here|returns no rows/],
-    ['SELECT 1; DELETE FROM conversations', /more than one statement/],
-    ["ATTACH 'other.db' AS other", /returns no rows|The SQL cannot be run/],
-    ['-- nothing', /no statement, only comments/],
-    ['SELECT 1'.padEnd(9000) + '-- end', /at most 8000/],
-  ] as const)
-    expect(words(await asked(ask, sql)), sql.slice(0, 40)).toMatch(message);
-  expect(await mirror.database.query(count)).toEqual(before);
+  test('wrong SQL is answered with its place and a hint', async () => {
+    const { ask } = house;
+    const { status, body } = await asked(ask, 'SELECT opn FROM backlog_now');
+    expect(status).toBe(200);
+    expect(body).toContain('line 1, column 8');
+    // The sentences wrap; the place keeps its columns.
+    expect(body).toMatch(
+      /<p>[^<]+<\/p>\s*<pre tabindex="0">\s*line 1, column 8:\n +SELECT opn .*\n +\^+<\/pre>/,
+    );
+    expect(body).toMatch(/<p>Perhaps you meant &quot;open&quot;\.<\/p>/);
+  });
+
+  test('a statement that is no question changes nothing', async () => {
+    const { ask, mirror } = house;
+    const count = 'SELECT count(*) AS n FROM conversations';
+    const before = await mirror.database.query(count);
+    for (const [sql, message] of [
+      ['DELETE FROM conversations', /read-only here|returns no rows/],
+      ['DELETE FROM conversations RETURNING id', /read-only here|returns no rows/],
+      ['DROP TABLE conversations', /read-only here|returns no rows/],
+      ['SELECT 1; DELETE FROM conversations', /more than one statement/],
+      ["ATTACH 'other.db' AS other", /returns no rows|The SQL cannot be run/],
+      ['-- nothing', /no statement, only comments/],
+      ['SELECT 1'.padEnd(9000) + '-- end', /at most 8000/],
+    ] as const)
+      expect(words(await asked(ask, sql)), sql.slice(0, 40)).toMatch(message);
+    expect(await mirror.database.query(count)).toEqual(before);
+  });
+
+  test('no question changes how the next one is answered', async () => {
+    const { ask } = house;
+    for (const sql of [
+      'PRAGMA case_sensitive_like = ON',
+      '; /* x */ pragma case_sensitive_like(1)',
+      'EXPLAIN PRAGMA case_sensitive_like = ON',
+      'explain query plan PRAGMA case_sensitive_like = ON',
+      'PRAGMA hard_heap_limit = 1',
+    ])
+      expect(words(await asked(ask, sql)), sql).toContain('A pragma is refused here');
+    expect(words(await asked(ask, `SELECT 'A' LIKE 'a' AS same`))).toContain('same 1');
+  });
+
+  test('values are text, never HTML', async () => {
+    const { ask } = house;
+    const { body } = await asked(ask, `SELECT '<script>alert(1)</script>' AS "<b>x</b>"`);
+    expect(body).not.toMatch(/<script>alert|<b>x/);
+  });
+
+  test('a download has all rows as CSV or JSON, and no cell that a spreadsheet would run', async () => {
+    const { ask, mirror } = house;
+    const sql = `SELECT id, '=1+1' AS formula, raw FROM conversations ORDER BY id`;
+    const csv = await asked(ask, sql, '/ask.csv');
+    expect(csv.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': 'attachment; filename="answer.csv"',
+    });
+    expect(csv.body.match(/,'=1\+1,/g)).toHaveLength(270);
+    const json = await asked(ask, sql, '/ask.json');
+    const rows = JSON.parse(json.body) as { id: string; raw: object }[];
+    const ids = await mirror.database.query<{ id: string }>('SELECT id FROM conversations ORDER BY id');
+    expect(rows.map(({ id }) => id)).toEqual(ids.map(({ id }) => id));
+    expect(rows[0]?.raw).toBeTypeOf('object');
+    const wrong = await asked(ask, 'SELECT 1 AS a, 2 AS a', '/ask.json');
+    expect([wrong.status, words(wrong)]).toEqual([
+      400,
+      expect.stringContaining('Two columns are named &quot;a&quot;'),
+    ]);
+  });
+
+  test('a column with a long name, and a file of text that would fill the memory, are errors', async () => {
+    const { ask } = house;
+    const long = await asked(ask, `SELECT 1 AS "${'x'.repeat(201)}"`, '/ask.json');
+    expect([long.status, words(long)]).toEqual([400, expect.stringContaining('a name of 201 characters')]);
+    const name = 'x'.repeat(200);
+    const many = `WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 100000)
+      SELECT n AS "${name}1", n AS "${name.slice(1)}2" FROM t`.replaceAll(`${name}1`, name);
+    const json = await asked(ask, many, '/ask.json');
+    expect([json.status, words(json)]).toEqual([400, expect.stringContaining('more than 32 MB')]);
+    const csv = await asked(ask, many, '/ask.csv');
+    expect([csv.status, csv.body.length > 1_000_000]).toEqual([200, true]);
+  });
+
+  test('the page shows at most 10,000 cells, and says that a download has more', async () => {
+    const { ask } = house;
+    const columns = Array.from({ length: 500 }, (_, nth) => `1 AS c${nth}`).join(', ');
+    const page = await asked(ask, `SELECT ${columns} FROM conversations`);
+    expect(words(page)).toContain('The first 20 rows; a download has more.');
+  });
+
+  test('a download as Parquet has all rows, and each column the kind that its values have', async () => {
+    const { url, mirror } = house;
+    const sql = `SELECT id, first_seen_at AS seen, '2026-03-02' AS day, 7 AS seven, 0.5 AS half, raw, NULL AS none,
+      9007199254740993 AS long FROM conversations ORDER BY id`;
+    const found = await fetch(`${url}/ask.parquet?${String(new URLSearchParams({ sql }))}`);
+    expect(found.headers.get('content-type')).toBe('application/vnd.apache.parquet');
+    const rows = await parquetReadObjects({ file: await found.arrayBuffer(), compressors });
+    const ids = await mirror.database.query<{ id: string; raw: object }>(
+      'SELECT id, raw FROM conversations ORDER BY id',
+    );
+    expect(rows.map(({ id }) => id as string)).toEqual(ids.map(({ id }) => id));
+    expect(rows[0]).toMatchObject({
+      seen: expect.any(Date) as Date,
+      day: new Date('2026-03-02T00:00:00Z'),
+      seven: 7n,
+      half: 0.5,
+      none: null,
+      long: 9007199254740993n,
+    });
+    expect(JSON.parse(String(rows[0]?.['raw']))).toEqual(ids[0]?.raw);
+    const twice = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a,+2+AS+a`);
+    expect([twice.status, await twice.text()]).toEqual([400, expect.stringContaining('Two columns')]);
+    const empty = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a+WHERE+1+=+2`);
+    expect(await parquetReadObjects({ file: await empty.arrayBuffer() })).toEqual([]);
+  });
 });
 
 test('an endless question is stopped, and at most 2 are answered at a time', async () => {
@@ -138,20 +234,6 @@ test('a question whose process cannot start fails, and later ones are answered',
   expect((await one()).rows).toEqual([[1]]);
 });
 
-test('no question changes how the next one is answered', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  for (const sql of [
-    'PRAGMA case_sensitive_like = ON',
-    '; /* x */ pragma case_sensitive_like(1)',
-    'EXPLAIN PRAGMA case_sensitive_like = ON',
-    'explain query plan PRAGMA case_sensitive_like = ON',
-    'PRAGMA hard_heap_limit = 1',
-  ])
-    expect(words(await asked(ask, sql)), sql).toContain('A pragma is refused here');
-  expect(words(await asked(ask, `SELECT 'A' LIKE 'a' AS same`))).toContain('same 1');
-});
-
 test('a row that would fill the memory of the daemon is an error', async () => {
   const { ask, sync } = await served();
   await sync();
@@ -165,86 +247,8 @@ test('a row that would fill the memory of the daemon is an error', async () => {
   expect(words(await asked(ask, 'SELECT 1 AS again'))).toContain('again 1');
 });
 
-test('values are text, never HTML', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const { body } = await asked(ask, `SELECT '<script>alert(1)</script>' AS "<b>x</b>"`);
-  expect(body).not.toMatch(/<script>alert|<b>x/);
-});
-
-test('a download has all rows as CSV or JSON, and no cell that a spreadsheet would run', async () => {
-  const { ask, sync, mirror } = await served();
-  await sync();
-  const sql = `SELECT id, '=1+1' AS formula, raw FROM conversations ORDER BY id`;
-  const csv = await asked(ask, sql, '/ask.csv');
-  expect(csv.headers).toMatchObject({
-    'content-type': 'text/csv; charset=utf-8',
-    'content-disposition': 'attachment; filename="answer.csv"',
-  });
-  expect(csv.body.match(/,'=1\+1,/g)).toHaveLength(270);
-  const json = await asked(ask, sql, '/ask.json');
-  const rows = JSON.parse(json.body) as { id: string; raw: object }[];
-  const ids = await mirror.database.query<{ id: string }>('SELECT id FROM conversations ORDER BY id');
-  expect(rows.map(({ id }) => id)).toEqual(ids.map(({ id }) => id));
-  expect(rows[0]?.raw).toBeTypeOf('object');
-  const wrong = await asked(ask, 'SELECT 1 AS a, 2 AS a', '/ask.json');
-  expect([wrong.status, words(wrong)]).toEqual([
-    400,
-    expect.stringContaining('Two columns are named &quot;a&quot;'),
-  ]);
-});
-
 test('every example is a question that PostgreSQL may be asked, too', () => {
   for (const { sql } of EXAMPLES) expect(onlyReading(sql)).toBe(sql);
-});
-
-test('a column with a long name, and a file of text that would fill the memory, are errors', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const long = await asked(ask, `SELECT 1 AS "${'x'.repeat(201)}"`, '/ask.json');
-  expect([long.status, words(long)]).toEqual([400, expect.stringContaining('a name of 201 characters')]);
-  const name = 'x'.repeat(200);
-  const many = `WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 100000)
-    SELECT n AS "${name}1", n AS "${name.slice(1)}2" FROM t`.replaceAll(`${name}1`, name);
-  const json = await asked(ask, many, '/ask.json');
-  expect([json.status, words(json)]).toEqual([400, expect.stringContaining('more than 32 MB')]);
-  const csv = await asked(ask, many, '/ask.csv');
-  expect([csv.status, csv.body.length > 1_000_000]).toEqual([200, true]);
-});
-
-test('the page shows at most 10,000 cells, and says that a download has more', async () => {
-  const { ask, sync } = await served();
-  await sync();
-  const columns = Array.from({ length: 500 }, (_, nth) => `1 AS c${nth}`).join(', ');
-  const page = await asked(ask, `SELECT ${columns} FROM conversations`);
-  expect(words(page)).toContain('The first 20 rows; a download has more.');
-});
-
-test('a download as Parquet has all rows, and each column the kind that its values have', async () => {
-  const { url, sync, mirror } = await served();
-  await sync();
-  const sql = `SELECT id, first_seen_at AS seen, '2026-03-02' AS day, 7 AS seven, 0.5 AS half, raw, NULL AS none,
-    9007199254740993 AS long FROM conversations ORDER BY id`;
-  const found = await fetch(`${url}/ask.parquet?${String(new URLSearchParams({ sql }))}`);
-  expect(found.headers.get('content-type')).toBe('application/vnd.apache.parquet');
-  const rows = await parquetReadObjects({ file: await found.arrayBuffer(), compressors });
-  const ids = await mirror.database.query<{ id: string; raw: object }>(
-    'SELECT id, raw FROM conversations ORDER BY id',
-  );
-  expect(rows.map(({ id }) => id as string)).toEqual(ids.map(({ id }) => id));
-  expect(rows[0]).toMatchObject({
-    seen: expect.any(Date) as Date,
-    day: new Date('2026-03-02T00:00:00Z'),
-    seven: 7n,
-    half: 0.5,
-    none: null,
-    long: 9007199254740993n,
-  });
-  expect(JSON.parse(String(rows[0]?.['raw']))).toEqual(ids[0]?.raw);
-  const twice = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a,+2+AS+a`);
-  expect([twice.status, await twice.text()]).toEqual([400, expect.stringContaining('Two columns')]);
-  const empty = await fetch(`${url}/ask.parquet?sql=SELECT+1+AS+a+WHERE+1+=+2`);
-  expect(await parquetReadObjects({ file: await empty.arrayBuffer() })).toEqual([]);
 });
 
 test('while four files are sent to clients that do not read, a fifth is refused', async () => {

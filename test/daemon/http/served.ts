@@ -1,5 +1,4 @@
 import { request } from 'node:http';
-import { onTestFinished } from 'vitest';
 import { createMetrics, type Metrics } from '../../../src/daemon/http/metrics.ts';
 import { unknownParts } from '../../../src/daemon/http/changes.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
@@ -13,6 +12,7 @@ import { readDetails, readJudgedStatus, type WholeStatus } from '../../../src/st
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
 import { accountCheck } from '../../support/account.ts';
 import { TestClock } from '../../support/clock.ts';
+import { atEnd } from '../../support/lasting.ts';
 import { testLog } from '../../support/log.ts';
 import { GONE_AFTER_MS, KEY, type MirrorOptions, type TestMirror } from '../../support/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
@@ -101,7 +101,7 @@ export async function served(
     ...endpoints,
   });
   const url = await listen();
-  onTestFinished(close);
+  atEnd(close);
   return {
     mirror,
     clock,

@@ -20,8 +20,8 @@ export async function housekeepDaily(
     try {
       await clock.sleep(wait, signal);
       await mirror.keepViewSettings(settings, clock.now());
-      await mirror.countDays(clock.now(), { signal });
       const deleted = await mirror.housekeep(clock.now());
+      await mirror.countDays(clock.now(), { signal });
       const isIdle = Object.values(deleted).every((rows) => rows === 0);
       log[isIdle ? 'debug' : 'info']({ ...deleted }, 'housekeeping done');
     } catch (error) {

@@ -267,6 +267,18 @@ test('a write that concerns a day while its chunks are counted leaves it for the
   expect(await daysOf(database)).toEqual({ counted: 2, partial: 0 });
 });
 
+test('counting tells when there is more than one transaction to wait for', async () => {
+  const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [12] } });
+  const calls: string[] = [];
+  const onMore = (): unknown => calls.push('more');
+  mirror.clock.advance(2 * DAY);
+  expect(await keepDays(mirror, 'UTC', { onMore })).toBe(2);
+  expect(calls, 'one run of two days').toHaveLength(0);
+  mirror.clock.advance(40 * DAY);
+  expect(await keepDays(mirror, 'UTC', { onMore })).toBe(40);
+  expect(calls, '40 days are three runs').toHaveLength(2);
+});
+
 rule('a day whose chunks were interrupted counts as not stored, and is counted again', async () => {
   const mirror = await syncedMirror(3, { sandbox: { ...SMALL, conversations: [12] } });
   const { database, clock } = mirror;

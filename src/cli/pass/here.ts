@@ -6,6 +6,9 @@ import type { Streams } from '../../session/terminal.ts';
 import { withDisplay } from './display.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
 
+const COUNTING =
+  'All lists are read. The sums of past days are counted for the daily views, once for each day …';
+
 /**
  * Does a pass in this process, shows the progress, prints the outcome.
  * @returns the exit code
@@ -16,8 +19,8 @@ export async function doPass(
   session: Session,
   { spec, json }: { spec: PassSpec; json: boolean },
 ): Promise<number> {
-  const ended = await withDisplay(streams.stderr, session, ({ event, stopping }) =>
-    passHere(session, spec, { onEvent: event, onStopping: stopping }),
+  const ended = await withDisplay(streams.stderr, session, ({ event, stopping, note }) =>
+    passHere(session, spec, { onEvent: event, onStopping: stopping, onCounting: () => note(COUNTING) }),
   );
   const { stopped } = ended.report;
   if (stopped !== null && !isMirrorError(stopped)) throw stopped;

@@ -49,6 +49,13 @@ export async function byDaemonOrHere<Result>(
   }
 }
 
+export interface PassListeners {
+  readonly onEvent: (event: PassEvent) => void;
+  readonly onStopping?: () => void;
+  /** Called while sums of many past days are counted after the pass. */
+  readonly onCounting?: () => void;
+}
+
 /**
  * Does a pass in this process: claims the mirror, then sweeps the lists.
  * @throws MirrorError `LEASE_HELD` before the first request
@@ -56,7 +63,7 @@ export async function byDaemonOrHere<Result>(
 export async function passHere(
   session: Session,
   spec: PassSpec,
-  { onEvent, onStopping }: { onEvent: (event: PassEvent) => void; onStopping?: () => void },
+  { onEvent, onStopping, onCounting }: PassListeners,
 ): Promise<EndedPass> {
   const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
@@ -81,7 +88,7 @@ export async function passHere(
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
     // Where no daemon runs, nothing else stores the sums of past days.
-    await mirror.countDays(clock.now(), { signal });
+    await mirror.countDays(clock.now(), { signal, onMore: () => onCounting?.() });
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);

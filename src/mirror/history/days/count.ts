@@ -30,6 +30,8 @@ export interface CountOptions {
   readonly signal?: AbortSignal;
   /** A run of days with more edges has one day, and is counted in chunks of about so many edges. */
   readonly edgesAtOnce?: number;
+  /** Called before each transaction or chunk but the first: this takes seconds or minutes. */
+  readonly onMore?: () => void;
 }
 
 /**
@@ -40,16 +42,17 @@ export interface CountOptions {
 export async function countDays(
   fenced: FencedDatabase,
   now: number,
-  { signal, edgesAtOnce = EDGES_AT_ONCE }: CountOptions = {},
+  { signal, edgesAtOnce = EDGES_AT_ONCE, onMore = () => undefined }: CountOptions = {},
 ): Promise<number> {
   let counted = 0;
   let any = false;
   for await (const run of uncountedRuns(fenced.database, iso(now), edgesAtOnce)) {
     if (signal?.aborted === true) break;
+    if (any) onMore();
     any = true;
     // As after a page of a sweep: the driver frees statements only when the event loop turns.
     await new Promise(setImmediate);
-    counted += await countRun(fenced, run, { now: iso(now), edgesAtOnce, signal });
+    counted += await countRun(fenced, run, { now: iso(now), edgesAtOnce, signal, onMore });
   }
   if (any) await deleteOthers(fenced);
   return counted;
@@ -88,11 +91,19 @@ async function* uncountedRuns(database: Database, now: string, edgesAtOnce: numb
   if (run.days > 0) yield run;
 }
 
+interface Counting {
+  /** In the stored form (`iso`). */
+  readonly now: string;
+  readonly edgesAtOnce: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onMore: () => void;
+}
+
 /** @returns the number of counted days */
 async function countRun(
   { database, write }: FencedDatabase,
   run: Run,
-  { now, edgesAtOnce, signal }: { now: string; edgesAtOnce: number; signal: AbortSignal | undefined },
+  { now, edgesAtOnce, signal, onMore }: Counting,
 ): Promise<number> {
   const chunks = Math.ceil(run.edges / edgesAtOnce);
   const isPartial = chunks > 1;
@@ -109,6 +120,7 @@ async function countRun(
     for (let nth = 0; nth < chunks && DAY_SUMS[kind].inChunks; nth++) {
       await new Promise(setImmediate);
       if (signal?.aborted === true) return 0;
+      onMore();
       const isThere = await write(async (tx) => {
         // A write that concerns the day has deleted its row.
         const rows = await tx.query(DAYS, run.from, run.to);

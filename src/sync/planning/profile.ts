@@ -21,6 +21,9 @@ const PRIOR_CHANGES = 1;
  */
 const LEAST_WEIGHT = 0.12;
 
+/** No hour gets more than three times the mean request rate. The daemon makes up what it missed, so less. */
+const MOST_WEIGHT = 2.8;
+
 /** A change that two sightings do not place within 24 hours says nothing about its hour. */
 const WIDEST_SPAN = HOURS_A_DAY;
 
@@ -42,22 +45,60 @@ export interface Activity {
 const LAG = 2;
 
 /** They follow it by at most this many hours. */
-const MOST_LAG = 3;
+const MOST_LAG = 1;
+
+/** A page that is read less often than this mean delay in hours is best read after work. */
+const LATE_DELAY = 0.6;
+
+/** The weight that each further hour of delay moves to the end of the busy time, and the most of it. */
+const LATE = { each: 0.4, most: 1 } as const;
+
+/** The end of the busy time is found by the activity of this many hours before and after. */
+const LATE_HOURS = 8;
+
+/** How often the limits of a weight are applied: each time they change the mean around the hours. */
+const ROUNDS = 4;
 
 /**
  * The profile for an account: the square root of its activity, divided by the mean of the 24 hours around,
- * because the budget cannot move from one day to another. Where changes wait for hours, the requests follow
- * the activity later: those of a day's last hours must not wait until the morning.
+ * because the budget cannot move from one day to another. Where changes wait longer, the requests follow the
+ * activity later: those of a day's last hours must not wait until the morning. Where they wait for hours,
+ * most pages are read once a day, and a reading at the end of the busy time ends the most waiting.
  * @param delay hours that a change waits on average, see `pages/delay.ts`
  */
 export function profileOf(activity: Activity, delay: number): Profile {
-  const roots = lagged(smoothed(activity), Math.min(MOST_LAG, LAG * delay)).map(Math.sqrt);
-  return roots.map((root, hour) => {
-    let sum = 0;
-    for (let near = hour - HOURS_A_DAY / 2; near < hour + HOURS_A_DAY / 2; near += 1)
-      sum += roots[(near + HOURS_A_WEEK) % HOURS_A_WEEK] ?? 0;
-    return Math.max(LEAST_WEIGHT, (root * HOURS_A_DAY) / sum);
-  });
+  const expected = smoothed(activity);
+  const roots = lagged(expected, Math.min(MOST_LAG, LAG * delay)).map(Math.sqrt);
+  const late = Math.min(LATE.most, LATE.each * Math.max(0, delay - LATE_DELAY));
+  let weights = roots.map(
+    (root, hour) => root / meanAround(roots, hour) + late * endOfBusyTime(expected, hour) ** 2,
+  );
+  for (let round = 0; round < ROUNDS; round += 1)
+    weights = weights.map((weight, hour) =>
+      Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight / meanAround(weights, hour))),
+    );
+  return weights;
+}
+
+/** The mean of the 24 hours around an hour of the week. */
+function meanAround(hours: readonly number[], hour: number): number {
+  let sum = 0;
+  for (let near = hour - HOURS_A_DAY / 2; near < hour + HOURS_A_DAY / 2; near += 1)
+    sum += inWeek(hours, near);
+  return sum / HOURS_A_DAY;
+}
+
+/** How much more happens before an hour than after it, as a multiple of the mean hour; at least 0. */
+function endOfBusyTime(activity: readonly number[], hour: number): number {
+  let difference = 0;
+  for (let distance = 1; distance <= LATE_HOURS; distance += 1)
+    difference += inWeek(activity, hour - distance) - inWeek(activity, hour + distance);
+  return Math.max(0, difference) / (LATE_HOURS * meanAround(activity, hour));
+}
+
+/** The value of an hour. The week is a circle. */
+function inWeek(week: readonly number[], hour: number): number {
+  return week[(hour + HOURS_A_WEEK) % HOURS_A_WEEK] ?? 0;
 }
 
 /** Each hour of the week as a mean of itself and those before it, which count less by e each `lag` hours. */

@@ -139,7 +139,7 @@ describe('the profile', () => {
     expect(profile[10]! / profile[15]!).toBeLessThan(1.2);
   });
 
-  test('has a mean of 1 over a usual day, and gives no hour less than a tenth', () => {
+  test('has a mean of 1 over a usual day, and gives no hour less than a tenth or more than three times as much', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 10_000 }), { minLength: 24, maxLength: 24 }),
@@ -150,6 +150,7 @@ describe('the profile', () => {
             delay,
           );
           expect(Math.min(...profile)).toBeGreaterThanOrEqual(0.1);
+          expect(Math.max(...profile)).toBeLessThanOrEqual(3);
           const mean = profile.slice(24, 48).reduce((sum, weight) => sum + weight, 0) / 24;
           expect(mean).toBeGreaterThan(0.99);
           expect(mean).toBeLessThan(1.1);
@@ -166,8 +167,24 @@ describe('the profile', () => {
     expect(evening!(0.03)).toBe(evening!(0));
     // Half an hour: of the activity of the last busy hour, e^-1 counts in the hour after it.
     expect(evening!(0.5) / noon!(0.5)).toBeCloseTo(Math.exp(-0.5), 1);
-    expect(evening!(0.5)).toBeLessThan(evening!(1.5));
-    expect(evening!(1.5), 'three hours later at most').toBe(evening!(20));
+    // An hour's lag is the longest one. A delay of 0.6 hours moves nothing to the evening yet.
+    expect(evening!(0.5)).toBe(evening!(0.6));
+  });
+
+  test('sends most at the end of the working day where changes wait for hours', () => {
+    const weight = (delay: number) => (hour: number) => profileOf(seen(office, 14), delay)[3 * 24 + hour]!;
+    const [noon, end, evening, night] = [12, 18, 21, 3];
+    expect(weight(0.6)(end)).toBeLessThan(weight(0.6)(noon));
+    expect(weight(1.2)(end)).toBeGreaterThan(weight(0.6)(end));
+    expect(weight(3)(end) / weight(3)(noon)).toBeGreaterThan(2);
+    expect(weight(3)(evening)).toBeGreaterThan(weight(0.6)(evening));
+    expect(weight(3)(night)).toBeLessThan(0.2);
+    expect(weight(3.1)(end), 'no further than with 3.1 hours').toBe(weight(20)(end));
+  });
+
+  test('moves nothing to another hour where the activity has no end', () => {
+    const even = seen(() => 50, 14);
+    expect(profileOf(even, 20)).toEqual(profileOf(even, 0));
   });
 
   test('counts a change evenly for the hours between its two sightings, and ignores a gap of days', () => {

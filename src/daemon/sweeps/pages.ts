@@ -258,7 +258,7 @@ export class PageReads {
 
   /** Completes the list's round once all its pages have been read since the slot. */
   async #endRound(inboxId: string): Promise<void> {
-    const slot = this.#cover?.roundSince;
+    const slot = this.#cover?.[0].since;
     if (slot === undefined || this.#rounds.get(inboxId) === slot) return;
     if (await this.#deps.mirror.bookmarks.completeRound(inboxId, new Date(slot)))
       this.#rounds.set(inboxId, slot);

@@ -9,14 +9,18 @@ export interface PlannedPage extends PageView {
   readonly bookmark: StoredBookmark;
 }
 
-/** The readings that the schedule of conversations demands. */
-export interface Cover {
-  /** Every page that was read before this is due, and is read by `deadline`; epoch ms. */
+/** Every page that was read before `since` must be read by `deadline`; both are epoch ms. */
+export interface Round {
   readonly since: number;
   readonly deadline: number;
-  /** A round is complete once every page was read after this, epoch ms. */
-  readonly roundSince: number;
 }
+
+/**
+ * The readings that the schedule of conversations demands. The first round ends at the next slot. If pages are
+ * read over several days, the others end at the slots after it, and need requests only if they would not fit
+ * later.
+ */
+export type Cover = readonly [Round, ...Round[]];
 
 /** The cover of a number of pages, null before the first slot, and the days over which it is spread. */
 export function coverOf(
@@ -27,10 +31,13 @@ export function coverOf(
   const days = stretches ? daysOfCover(pages, budget) : 1;
   const schedule = schedules.find(({ list }) => list === 'conversations');
   if (schedule === undefined || schedule.dueSince === null) return { cover: null, days };
-  const since = schedule.dueSince.getTime();
-  const more = (days - 1) * DAY;
-  const cover = { since, deadline: schedule.nextAt.getTime() + more, roundSince: since - more };
-  return { cover, days };
+  const [slot, next] = [schedule.dueSince.getTime(), schedule.nextAt.getTime()];
+  const round = (nth: number): Round => ({
+    since: slot - (days - 1 - nth) * DAY,
+    deadline: next + nth * DAY,
+  });
+  const later = Array.from({ length: days - 1 }, (_, nth) => round(nth + 1));
+  return { cover: [round(0), ...later], days };
 }
 
 /** Why a page is read next. */
@@ -38,6 +45,12 @@ export type Why = 'schedule' | 'value';
 
 /** Of the requests until the deadline, this share counts as free for pages; other lists need the rest. */
 const CERTAIN = 0.8;
+
+/**
+ * A later round takes requests only once it needs this share of those until its end. Before, the pages of the
+ * greatest value are read, and many of them are pages of the round.
+ */
+const URGENT = 0.6;
 
 /**
  * While the best page is worth less than this share of the usual value, the schedule's pages go first: they
@@ -108,12 +121,14 @@ export class PagePlan {
     const pages = this.all().filter((page) => !isBusy(page));
     const best = mostValuable(pages, moment);
     if (best === null) return null;
-    const due = cover === null ? [] : pages.filter(({ readAt }) => readAt < cover.since);
-    if (cover !== null && due.length > 0) {
-      this.#credit = Math.min(1, this.#credit + shareOf(due.length, requestsUntil(cover.deadline)));
-      if (this.#credit >= 1 || best.value < CHEAP * this.#usual.value) {
+    const share = cover === null ? 0 : shareOf(pages, cover, requestsUntil);
+    if (cover !== null && share > 0) {
+      this.#credit = Math.min(1, this.#credit + share);
+      const oldest = pages.reduce((a, b) => (b.readAt < a.readAt ? b : a));
+      const isCheap = oldest.readAt < cover[0].since && best.value < CHEAP * this.#usual.value;
+      if (this.#credit >= 1 || isCheap) {
         this.#credit = Math.max(0, this.#credit - 1);
-        return { page: due.reduce((a, b) => (b.readAt < a.readAt ? b : a)), why: 'schedule' };
+        return { page: oldest, why: 'schedule' };
       }
     }
     this.#remember(best.value);
@@ -140,9 +155,14 @@ function mostValuable(
   return best;
 }
 
-/** The share of the requests until the deadline that the pages due need; at most 1. */
-function shareOf(due: number, requests: number): number {
-  return Math.min(1, due / Math.max(1, CERTAIN * requests));
+/** The share of the requests that the schedule needs, at most 1; 0 if it needs none now. */
+function shareOf(pages: readonly PlannedPage[], cover: Cover, requestsUntil: (at: number) => number): number {
+  const shares = cover.map(({ since, deadline }, nth) => {
+    const due = pages.filter(({ readAt }) => readAt < since).length;
+    const share = due === 0 ? 0 : Math.min(1, due / Math.max(1, CERTAIN * requestsUntil(deadline)));
+    return nth > 0 && share < URGENT ? 0 : share;
+  });
+  return Math.max(...shares);
 }
 
 /**

@@ -4,7 +4,7 @@ import { scheduledCap } from '../../../../src/core/budget.ts';
 import { DAY, HOUR } from '../../../../src/core/clock.ts';
 import type { StoredBookmark } from '../../../../src/mirror/bookmarks/bookmarks.ts';
 import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
-import { daysOfCover, PagePlan } from '../../../../src/sync/planning/pages/plan.ts';
+import { type Cover, coverOf, daysOfCover, PagePlan } from '../../../../src/sync/planning/pages/plan.ts';
 import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
 import { requestsBetween } from '../../../../src/sync/planning/profile.ts';
@@ -43,7 +43,7 @@ test('a day of readings covers every page before the next slot, and most go to t
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 40 }), fc.integer({ min: 1, max: 100 }), (small, large) => {
       const plan = planOf(listOf('1', small, NOW - HOUR), listOf('2', large, NOW - HOUR));
-      const cover = { since: NOW, deadline: NOW + DAY, roundSince: NOW };
+      const cover: Cover = [{ since: NOW, deadline: NOW + DAY }];
       const moment = { rates: new Rates(), timeline: new Timeline(NOW + DAY) };
       let newest = 0;
       for (let nth = 1; nth <= 480; nth += 1) {
@@ -59,13 +59,39 @@ test('a day of readings covers every page before the next slot, and most go to t
   );
 });
 
+test('over three days every page is read in time, however little it is worth', () => {
+  const [size, aDay] = [130, 120];
+  const plan = planOf(listOf('1', size, NOW - 1));
+  const rates = new Rates();
+  for (let kind = 0; kind < KINDS; kind += 1) rates.learnKind(kind, 'old', { events: 0, hours: 1e9 }, NOW);
+  const timeline = new Timeline(NOW + 8 * DAY);
+  const budget = { perDay: aDay, reserved: 0 };
+  const first = { schedule: 0, value: 0 };
+  for (let day = 0; day < 5; day += 1) {
+    const [dueSince, nextAt] = [new Date(NOW + day * DAY), new Date(NOW + (day + 1) * DAY)];
+    const schedules = [{ list: 'conversations', dueSince, nextAt } as const];
+    const { cover, days } = coverOf(schedules, size, { budget, stretches: true });
+    expect(days).toBe(3);
+    for (let nth = 1; nth <= aDay; nth += 1) {
+      const now = NOW + day * DAY + (nth * DAY) / aDay;
+      const requestsUntil = (until: number): number => (aDay * (until - now)) / DAY;
+      const { page, why } = plan.next({ rates, timeline, now }, cover, requestsUntil, NOBODY)!;
+      plan.touch(page, now);
+      if (day === 0) first[why] += 1;
+    }
+    const oldest = Math.min(...plan.all().map(({ readAt }) => readAt));
+    expect(oldest, `day ${day}`).toBeGreaterThanOrEqual(nextAt.getTime() - days * DAY - 1);
+  }
+  expect(first.schedule, 'the schedule waits while it can').toBeLessThan(aDay / 6);
+});
+
 test('the schedule takes the hours in which little changes, and still reads every page', () => {
   const isNight = (hour: number): boolean => hour < 8 || hour >= 20;
   const intensity = Array.from({ length: 7 * 24 }, (_, hour) => (isNight(hour % 24) ? 0.002 : 1.998));
   const plan = planOf(listOf('1', 120, NOW - HOUR));
   const rates = new Rates();
   for (let kind = 0; kind < KINDS; kind += 1) rates.learnKind(kind, 'old', { events: 0, hours: 1e6 }, NOW);
-  const cover = { since: NOW, deadline: NOW + DAY, roundSince: NOW };
+  const cover: Cover = [{ since: NOW, deadline: NOW + DAY }];
   const moment = { rates, timeline: new Timeline(NOW + DAY, 'UTC', intensity) };
   const profile = intensity.map((activity) => (activity < 1 ? 1 / 3.5 : 6 / 3.5));
   const requestsFrom =
@@ -78,7 +104,7 @@ test('the schedule takes the hours in which little changes, and still reads ever
     const now = NOW + minute * 60_000;
     const night = isNight(new Date(now).getUTCHours());
     if (minute % (night ? 12 : 2) !== 0) continue;
-    const slot = minute < 1440 ? cover : { since: NOW + DAY, deadline: NOW + 2 * DAY, roundSince: NOW + DAY };
+    const slot: Cover = minute < 1440 ? cover : [{ since: NOW + DAY, deadline: NOW + 2 * DAY }];
     const { page, why } = plan.next({ ...moment, now }, slot, requestsFrom(now), NOBODY)!;
     plan.touch(page, now);
     if (minute >= 1440) chosen[night ? 'night' : 'day'][why] += 1;
@@ -91,7 +117,7 @@ test('the schedule takes the hours in which little changes, and still reads ever
 
 test('a schedule that asks for more than the budget gets every request, the oldest page first', () => {
   const plan = planOf(listOf('1', 50, NOW - DAY), listOf('2', 50, NOW - 2 * DAY));
-  const cover = { since: NOW, deadline: NOW + HOUR / 20, roundSince: NOW };
+  const cover: Cover = [{ since: NOW, deadline: NOW + HOUR / 20 }];
   const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW + 1 };
   const inboxes = Array.from({ length: 100 }, () => {
     const { page, why } = plan.next(moment, cover, evenly(moment.now), NOBODY)!;

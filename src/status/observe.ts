@@ -2,6 +2,7 @@ import { DAY } from '../core/clock.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
 import type { Config } from '../session/config/config.ts';
+import { nextWalk } from '../sync/planning/agenda.ts';
 import { cronsOf } from '../sync/planning/cron.ts';
 import { type Outlook, type PlannedReading, readOutlook } from '../sync/planning/pages/outlook.ts';
 import { readWaiting } from '../sync/planning/waiting.ts';
@@ -16,6 +17,8 @@ export interface WholeStatus extends JudgedStatus {
   readonly outlook: Pick<Outlook, 'pages' | 'rows' | 'current' | 'oldestReading' | 'missed'> | null;
   /** The page that the daemon reads next; null: no daemon runs, or it cannot send now. */
   readonly nextReading: PlannedReading | null;
+  /** When a list of conversations that has no single pages is read whole again, epoch ms; null: none is. */
+  readonly nextWalk: number | null;
 }
 
 /** Reads and judges what every endpoint shows. It only reads the database. */
@@ -49,7 +52,7 @@ export async function readDetails(
   const { now, budget, daemonRuns, gateWord, outage, otherAccount } = status;
   const { readPages, reportTimezone: timezone } = config;
   const spent = spentRequests(await mirror.budget.byKind(now), await mirror.budget.windowByHour(now));
-  if (readPages === null) return { ...status, spent, outlook: null, nextReading: null };
+  if (readPages === null) return { ...status, spent, outlook: null, nextReading: null, nextWalk: null };
   const { stretches } = readPages;
   const cron = cronsOf(config.schedules, config.timezone).conversations;
   const outlook = await readOutlook(mirror, { budget, stretches, cron, timezone, now, most: 1 });
@@ -59,6 +62,7 @@ export async function readDetails(
     spent,
     outlook: outlook.pages === 0 ? null : outlook,
     nextReading: sends ? (outlook.next[0] ?? null) : null,
+    nextWalk: await nextWalk(mirror, budget, now),
   };
 }
 

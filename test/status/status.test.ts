@@ -45,7 +45,7 @@ async function judged(database: Database, now: number, self: Partial<Observer> =
   const judgement = judge(await readStatus(database, now), circumstances);
   const spent = { wholeLists: 0, singlePages: 0, lookups: 0, commands: 0, byHour: [] };
   const apart = { delay: null, orderWait: null, waiting: null, webhook: null } as const;
-  return { ...judgement, ...apart, spent, outlook: null, nextReading: null };
+  return { ...judgement, ...apart, spent, outlook: null, nextReading: null, nextWalk: null };
 }
 
 function outageUntil(now: number, until: number) {

@@ -114,6 +114,34 @@ function sinceByPages(
   return new Date(Math.max(slot?.getTime() ?? 0, now - SPARE_MS));
 }
 
+/**
+ * When the first list of conversations without bookmarks is due again while single pages are read, epoch ms;
+ * null: all lists have bookmarks. See {@link sinceByPages}.
+ */
+export async function nextWalk(
+  mirror: PlanningMirror & Pick<AgendaMirror, 'bookmarks'>,
+  budget: Budget,
+  now: number,
+): Promise<number | null> {
+  const readings = await mirror.bookmarks.oldestReadings();
+  const sweeps = await mirror.sweeps.latest();
+  let first: number | null = null;
+  for (const key of await sweepableLists(mirror)) {
+    if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) continue;
+    const latest = sweeps.get(listId(key)) ?? [];
+    const failed = await mirror.sweeps.failedWalks(key, latest);
+    const rest = restsUntil(key, latest, failed, { budget, readsPages: true });
+    const ended = latest.filter(({ state }) => state === 'complete' || state === 'failed');
+    const due =
+      openAndComplete(latest).open === undefined
+        ? Math.max(now, ...ended.map(({ finishedAt }) => (finishedAt?.getTime() ?? 0) + SPARE_MS))
+        : now;
+    const at = Math.max(due, rest?.getTime() ?? 0);
+    first = Math.min(first ?? at, at);
+  }
+  return first;
+}
+
 /** All lists, without those of suspected inboxes. */
 export async function sweepableLists(mirror: PlanningMirror): Promise<ListKey[]> {
   const inboxes = (await mirror.inboxes()).filter(({ suspect }) => !suspect);

@@ -105,6 +105,21 @@ describe('status', () => {
     expect(stdout).toMatch(/^spent {4}whole lists 3, single pages 6, lookups and checks 2, by command \d+$/m);
   });
 
+  test('says when lists without bookmarks are read whole again, which is long before their slot', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 20, listOrder: 'mixed' });
+    await program.run('sync');
+    playDaemon(program);
+    const before = (await program.run('status')).stdout;
+    expect(before).toMatch(/; next reading in (15 min|14 min \d+ s)\.$/m);
+    expect(before).toMatch(/^next {5}a whole list in (15 min|14 min \d+ s); by schedule inboxes in /m);
+    write(program, (database) => {
+      database
+        .prepare(`UPDATE sweeps SET finished_at = ? WHERE list = 'conversations'`)
+        .run(ago(16 * MINUTE));
+    });
+    expect((await program.run('status')).stdout).toMatch(/^next {5}a whole list now; by schedule inboxes /m);
+  });
+
   test('tells the view `freshness` the schedules, unless a daemon does', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

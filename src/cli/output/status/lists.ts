@@ -41,9 +41,9 @@ function troubles({ gateWord, outage, otherAccount }: JudgedStatus): string[] {
   ];
 }
 
-/** When the daemon reads next: a page, or a list by its schedule. */
+/** When the daemon reads next: a page, a whole list, or a list by its schedule. */
 function nextWords(status: WholeStatus): string {
-  const { daemonRuns, nextReading, schedules, now } = status;
+  const { daemonRuns, nextReading, nextWalk, schedules, now } = status;
   if (!daemonRuns) return 'no daemon is running';
   const standstill = standstillOf(status);
   // Its end is the next attempt, whatever the schedules say.
@@ -51,7 +51,7 @@ function nextWords(status: WholeStatus): string {
     return `next attempt ${whenDue(status.outage.until, now)}`;
   if (standstill?.until === null) return `no reading ${standstill.why}`;
   const slots = schedules.map(({ nextAt }) => nextAt.getTime());
-  const planned = Math.min(...slots, ...(nextReading === null ? [] : [nextReading.at]));
+  const planned = Math.min(...slots, nextReading?.at ?? Infinity, nextWalk ?? Infinity);
   const at = notBefore(standstill, planned);
   if (!Number.isFinite(at)) return 'a daemon is running';
   return `next reading ${whenDue(new Date(at), now)}`;

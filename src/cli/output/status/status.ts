@@ -132,7 +132,7 @@ function byHour(output: Output, values: readonly (number | null)[], scale: strin
 }
 
 function nextLine(status: WholeStatus): string {
-  const { schedules, outlook, nextReading, judged, now } = status;
+  const { schedules, outlook, nextReading, nextWalk, judged, now } = status;
   const standstill = standstillOf(status);
   const when = (planned: number): string => {
     const at = notBefore(standstill, planned);
@@ -141,12 +141,14 @@ function nextLine(status: WholeStatus): string {
   };
   const slots = LIST_NAMES.flatMap((name) => schedules.filter(({ list }) => list === name));
   const lists = slots.map(({ list, nextAt }) => `${list} ${when(nextAt.getTime())}`).join(', ');
-  if (nextReading === null || outlook === null) return `next     ${lists}`;
+  const walk = nextWalk === null ? '' : `a whole list ${when(nextWalk)}; `;
+  if (nextReading === null || outlook === null)
+    return `next     ${walk === '' ? '' : `${walk}by schedule `}${lists}`;
   const { at, inboxId, page, pages } = nextReading;
   const inbox = judged.find((list) => list.inboxId === inboxId)?.inbox ?? 'no name';
   const reading = `page ${page} of ${pages} of ${asCell(inbox)} (${inboxId}) ${when(at)}`;
   const missed = outlook.missed < LEAST_MISSED ? '' : `; ${missedWords(outlook.missed)}`;
-  return `next     ${reading}${missed}; by schedule ${lists}`;
+  return `next     ${reading}${missed}; ${walk}by schedule ${lists}`;
 }
 
 function waitingLine(

@@ -121,7 +121,7 @@ function paceLine({ anHour, missed }: Outlook): string {
 
 /** Requests that a restart or an outage left to make up, for people. */
 export function missedWords(missed: number): string {
-  return `${plural(Math.floor(missed), 'request')} missed in a restart or an outage, sent first`;
+  return `${plural(Math.floor(missed), 'missed request')} sent first`;
 }
 
 function scheduleLine({ cover }: Outlook): string {

@@ -44,6 +44,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       readsPages: readPages !== null,
       outlook: await readOutlook(mirror, {
         budget,
+        readsPages: readPages !== null,
         stretches,
         cron,
         timezone,

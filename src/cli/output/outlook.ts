@@ -83,7 +83,7 @@ function nextTable(output: Output, { now, outlook, lost, names, readsPages }: Ou
       duration(reading.ageMs),
       reading.expected.toFixed(2),
     ]);
-  const all = plural(outlook.next.length, 'page');
+  const all = plural(outlook.inAnHour, 'page');
   const more = outlook.next.length > MOST_ROWS ? `, the first ${MOST_ROWS} of them` : '';
   return `${all} in the next hour${more}; page 1 is the newest\n\n${renderTable(output, columns, rows)}`;
 }

@@ -30,6 +30,26 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(json['daemon_runs']).toBe(false);
 });
 
+test('plan plans no single page once READ_PAGES is off, also if pages were read before', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 250 });
+  await program.run('sync');
+  program.env['READ_PAGES'] = 'off';
+  const { stdout } = await program.run('plan');
+  expect(stdout).toMatch(/^pages +none$/m);
+  expect(stdout).not.toMatch(/a change probably waits|one reading of every page/);
+  const json = JSON.parse((await program.run('plan', '--json')).stdout) as Record<string, unknown>;
+  expect(json).toMatchObject({ reads_pages: false, pages: 0, next: [] });
+});
+
+test('plan counts all pages of the hour, also where it looks no further than a thousand', async () => {
+  const program = await testProgram(
+    { inboxes: 1, conversations: 250 },
+    { REQUESTS_PER_DAY: '100000', REQUESTS_PER_SECOND: '20' },
+  );
+  await program.run('sync');
+  expect((await program.run('plan')).stdout).toMatch(/^4,1\d\d pages in the next hour, the first 15 of them/);
+});
+
 test('plan counts every slot of a schedule of one’s own', async () => {
   const program = await testProgram(
     { inboxes: 1, conversations: 250 },

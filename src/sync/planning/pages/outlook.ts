@@ -40,7 +40,9 @@ export interface Outlook {
   readonly anHour: number;
   /** Requests that a restart or an outage has left out: they are sent first, as fast as the rate allows. */
   readonly missed: number;
+  /** The next readings, and how many an hour brings: only some of them may be here. */
   readonly next: readonly PlannedReading[];
+  readonly inAnHour: number;
   /** Requests that one reading of every page costs, over how many days it is spread, and readings a day. */
   readonly cover: { readonly requests: number; readonly days: number; readonly aDay: number };
   /** The mean delay of a change in ms for multiples of the budget, by what was learned; null: not enough. */
@@ -49,6 +51,8 @@ export interface Outlook {
 
 interface OutlookOptions {
   readonly budget: Budget;
+  /** False: no page is read singly, also if bookmarks are left. By default true. */
+  readonly readsPages?: boolean;
   readonly stretches: boolean;
   /** The schedule of conversations. */
   readonly cron: Cron;
@@ -64,13 +68,22 @@ interface OutlookOptions {
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
   mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit'>,
-  { budget, stretches, cron, timezone, now, opensAt = now, most = MOST_AHEAD }: OutlookOptions,
+  {
+    budget,
+    readsPages = true,
+    stretches,
+    cron,
+    timezone,
+    now,
+    opensAt = now,
+    most = MOST_AHEAD,
+  }: OutlookOptions,
 ): Promise<Outlook> {
   const activity = await learnActivity(mirror, { now, timezone });
   const timeline = new Timeline(now, timezone, intensityOf(activity));
   const rates = new Rates(await mirror.rates());
   const plan = new PagePlan();
-  plan.load(await mirror.bookmarks.all());
+  if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
   const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
   const slots = slotsPerDay(cron, now);
@@ -81,6 +94,9 @@ export async function readOutlook(
   const credit = await mirror.credit();
   const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   const missed = Math.max(0, Math.min(due, supply.left));
+  // As many as the pace, which people see rounded, and what they see of the missed ones.
+  const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
+  const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
   const inSpan = (from: number, to: number): number =>
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
@@ -99,8 +115,9 @@ export async function readOutlook(
       perSecond: budget.perSecond,
       inSpan,
       opensAt,
-      most,
+      readings: Math.min(most, planned),
     }),
+    inAnHour: pages.length === 0 ? 0 : planned,
     cover: { requests: pages.length, days, aDay: slots / days },
     delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
   };
@@ -111,7 +128,7 @@ export const LEAST_MISSED = 2;
 
 function nextReadings(
   plan: PagePlan,
-  { rates, timeline, now }: Moment,
+  { rates, timeline }: Moment,
   ahead: {
     cover: Cover | null;
     /** The pace, in requests an hour. */
@@ -122,20 +139,16 @@ function nextReadings(
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
     opensAt: number;
-    /** At most this many readings. */
-    most: number;
+    readings: number;
   },
 ): PlannedReading[] {
-  const { cover, anHour, missed, perSecond, opensAt, most } = ahead;
+  const { cover, anHour, missed, perSecond, opensAt } = ahead;
   const places = new Map<object, { page: number; pages: number }>();
   for (const list of Map.groupBy(plan.all(), ({ inboxId }) => inboxId).values())
     for (const [index, page] of list.entries())
       places.set(page.bookmark, { page: index + 1, pages: list.length });
   const readings: PlannedReading[] = [];
-  const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
-  // As many as the pace, which people see rounded, and what they see of the missed ones.
-  const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
-  for (let nth = 1; nth <= Math.min(most, planned); nth += 1) {
+  for (let nth = 1; nth <= ahead.readings; nth += 1) {
     const at = opensAt + Math.max((nth * SECOND) / perSecond, ((nth - missed) * HOUR) / anHour);
     const moment = { rates, timeline, now: at };
     const next = plan.next(

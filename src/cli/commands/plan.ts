@@ -22,8 +22,10 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { measuredDelay } = await import('../../status/delay.ts');
   const { notBefore, shutOrOut } = await import('../../status/sending.ts');
   const { liveDaemon } = await import('../../session/live-daemon.ts');
-  const { cronsOf } = await import('../../sync/planning/cron.ts');
+  const { nextWalk } = await import('../../sync/planning/agenda.ts');
+  const { loadOf } = await import('../../sync/planning/load/load.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
+  const { recordedCrons } = await import('../../sync/planning/stretch.ts');
   const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
   const { config, mirror } = await openReader(io);
   try {
@@ -31,7 +33,8 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
     const now = clock.now();
     const { budget, readPages, reportTimezone: timezone } = config;
     const stretches = readPages?.stretches === true;
-    const cron = cronsOf(config.schedules, config.timezone).conversations;
+    const readsPages = readPages !== null;
+    const crons = recordedCrons(await mirror.schedules.all(), config);
     const { gate, outage: stored } = await mirror.loopState();
     const daemonRuns = (await liveDaemon({ mirror, clock })) !== null;
     // Without a daemon nothing ends an outage that is over.
@@ -41,16 +44,18 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       gate,
       outage,
       daemonRuns,
-      readsPages: readPages !== null,
+      readsPages,
       outlook: await readOutlook(mirror, {
         budget,
-        readsPages: readPages !== null,
+        readsPages,
         stretches,
-        cron,
+        cron: crons.conversations,
         timezone,
         now,
         opensAt: notBefore(shutOrOut({ gate, outage, now }), now),
       }),
+      load: await loadOf(mirror, crons, { budget, readPages }, now),
+      walkAt: readsPages ? await nextWalk(mirror, budget, now) : null,
       delay: measuredDelay(await mirror.delays(now - DAY), now),
       spent: await mirror.budget.byKind(now),
       lost: await mirror.bookmarks.lost(),

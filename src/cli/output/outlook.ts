@@ -1,6 +1,6 @@
 import { HOUR, SECOND } from '../../core/clock.ts';
 import { type GateState, judgeGate } from '../../core/gate-state.ts';
-import { duration, fromNow, plural, thousands } from '../../core/humanize.ts';
+import { duration, fromNow, plural, thousands, whenDue } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
 import type { Outage } from '../../mirror/gate/outage.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
@@ -9,6 +9,8 @@ import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
 import { shutOrOut } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
+import { SPARE_MS } from '../../sync/planning/agenda.ts';
+import type { Load } from '../../sync/planning/load/load.ts';
 import { LEAST_MISSED, type Outlook } from '../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './status/requests.ts';
 import { type Column, renderTable } from './table.ts';
@@ -18,6 +20,9 @@ export interface OutlookReport {
   readonly now: number;
   readonly readsPages: boolean;
   readonly outlook: Outlook;
+  readonly load: Load;
+  /** When a list without single pages is read whole again, epoch ms; null: none is. */
+  readonly walkAt: number | null;
   readonly delay: MeasuredDelay | null;
   readonly spent: readonly SpentKind[];
   readonly lost: readonly LostBookmarks[];
@@ -52,12 +57,19 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
   const shut = shutOrOut(report);
   if (shut !== null) lines.push(`requests  ${requestsWords(output, shut, now)}: nothing is read before that`);
   if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
+  if (!report.load.isNew) lines.push(costLine(report.load));
   lines.push(delayLine(report.delay), spentLine(report.spent));
   for (const { inboxId, cause, lostAt } of lost) {
     const name = asCell(names.get(inboxId) ?? 'no name');
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
   }
+  if (lost.length > 0 && report.walkAt !== null) lines.push(againLine(report.walkAt, now));
   return wrapped(output, lines.join('\n'), HANGING);
+}
+
+function againLine(walkAt: number, now: number): string {
+  const first = `the first of them ${whenDue(new Date(walkAt), now)}`;
+  return `again     ${first}; each every ${duration(SPARE_MS)} if the pace allows`;
 }
 
 function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {
@@ -131,6 +143,18 @@ function scheduleLine({ cover }: Outlook): string {
   return `schedule  one reading of every page costs ${plural(requests, 'request')}, ${spread}`;
 }
 
+/** What all schedules cost in a day, by kind of list. */
+function costLine({ kinds, wanted, available }: Load): string {
+  const parts = kinds.map(({ list, requestsPerPass, passesPerDay }) => {
+    return `${list} ${thousands(Math.round(requestsPerPass * passesPerDay))}`;
+  });
+  const sum = plural(Math.round(wanted), 'request');
+  return (
+    `cost      the schedules need ${sum} a day of the ${thousands(available)} that scheduled work may use: ` +
+    parts.join(', ')
+  );
+}
+
 function budgetLine({ delays }: Outlook): string {
   const words = delays.map(({ factor, ms }) => {
     const times =
@@ -201,6 +225,12 @@ export function outlookAsJson(report: OutlookReport): string {
       days: outlook.cover.days,
       readings_per_day: outlook.cover.aDay,
     },
+    schedules: report.load.kinds.map(({ list, lists, requestsPerPass, passesPerDay }) => ({
+      list,
+      lists,
+      requests_per_run: requestsPerPass,
+      requests_per_day: requestsPerPass * passesPerDay,
+    })),
     delay_by_budget: outlook.delays.map(({ factor, ms }) => ({
       factor,
       seconds: ms === null ? null : Math.round(ms / SECOND),

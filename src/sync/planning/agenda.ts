@@ -32,7 +32,7 @@ export interface AgendaOptions {
 }
 
 /** While single pages are read, a list without bookmarks is due again after this many ms. */
-const SPARE_MS = 15 * MINUTE;
+export const SPARE_MS = 15 * MINUTE;
 
 /** A list that is due, and how its sweep begins. */
 export interface DueList {

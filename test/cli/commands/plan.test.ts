@@ -30,6 +30,25 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(json['daemon_runs']).toBe(false);
 });
 
+test('plan counts what all schedules cost, also where no page is read singly', async () => {
+  for (const mode of ['auto', 'off']) {
+    const program = await testProgram({ inboxes: 2, conversations: [250, 40] }, { READ_PAGES: mode });
+    await program.run('sync');
+    // 24 readings of inboxes, 4 of users and tags of two inboxes, and 4 pages.
+    const sum = 24 + 8 + 8 + (mode === 'auto' ? 4 : 4 * 96);
+    const cost = `${sum} requests a day of the 4,750 that scheduled work may use: inboxes 24, users 8, tags 8, `;
+    const text = (await program.run('plan')).stdout.replaceAll(/\s+/g, ' ');
+    expect(text).toContain(` cost the schedules need ${cost}conversations ${sum - 40} `);
+    const json = JSON.parse((await program.run('plan', '--json')).stdout) as { schedules: unknown[] };
+    expect(json.schedules[1]).toEqual({
+      list: 'users',
+      lists: 2,
+      requests_per_run: 2,
+      requests_per_day: 8,
+    });
+  }
+});
+
 test('plan plans no single page once READ_PAGES is off, also if pages were read before', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 250 });
   await program.run('sync');
@@ -109,6 +128,7 @@ test('plan says why nothing can be read singly', async () => {
   const { stdout } = await mixed.run('plan');
   expect(stdout).toMatch(/^No page can be read singly now: the lines that begin with "whole" say why\.\n/);
   expect(stdout).toMatch(/whole +Support \(20117\), since .*: its ids are in no order/);
+  expect(stdout).toMatch(/again +the first of them in 1[45] min.*; each every 15 min if the pace allows/);
 });
 
 test('READ_PAGES that is neither auto nor off is refused', async () => {

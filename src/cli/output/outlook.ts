@@ -1,6 +1,6 @@
 import { HOUR, SECOND } from '../../core/clock.ts';
 import { type GateState, judgeGate } from '../../core/gate-state.ts';
-import { duration, fromNow, plural, thousands, whenDue } from '../../core/humanize.ts';
+import { clockTime, duration, fromNow, plural, thousands, whenDue } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
 import type { Outage } from '../../mirror/gate/outage.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
@@ -72,11 +72,16 @@ function againLine(walkAt: number, now: number): string {
   return `again     ${first}; each every ${duration(SPARE_MS)} if the pace allows`;
 }
 
-function nextTable(output: Output, { now, outlook, lost, names, readsPages }: OutlookReport): string {
+function nextTable(output: Output, report: OutlookReport): string {
+  const { now, outlook, lost, names, readsPages } = report;
   if (!readsPages) return 'READ_PAGES=off: only whole lists are read, by their schedules.';
   if (outlook.pages === 0 && lost.length > 0)
     return 'No page can be read singly now: the lines that begin with "whole" say why.';
   if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
+  if (outlook.next.length === 0 && outlook.spentUntil !== null && shutOrOut(report) === null) {
+    const until = `${clockTime(outlook.spentUntil, now, 'UTC')}, ${whenDue(outlook.spentUntil, now)}`;
+    return `No page is read in the next hour: the day's budget is spent until ${until}.`;
+  }
   const columns: Column[] = [
     { title: 'in' },
     { title: 'inbox' },

@@ -60,6 +60,23 @@ test('plan plans no single page once READ_PAGES is off, also if pages were read 
   expect(json).toMatchObject({ reads_pages: false, pages: 0, next: [] });
 });
 
+test('plan says until when no page is read because the budget of the day is spent', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 250 });
+  await program.run('sync');
+  const database = new Sqlite(mirrorFile(program));
+  const insert = database.prepare(
+    `INSERT INTO requests (sent_at, method, path, list, reason, status) VALUES (?, 'GET', '/', 'conversations', 'page', 200)`,
+  );
+  database.transaction(() => {
+    for (let nth = 0; nth < 4750; nth += 1) insert.run(iso(new Date(Date.now() - 60 * MINUTE)));
+  })();
+  database.close();
+  const text = (await program.run('plan')).stdout.replaceAll(/\s+/g, ' ');
+  expect(text).toMatch(
+    /^No page is read in the next hour: the day's budget is spent until (tomorrow )?\d\d:\d\d UTC, in 2[23] h/,
+  );
+});
+
 test('plan counts all pages of the hour, also where it looks no further than a thousand', async () => {
   const program = await testProgram(
     { inboxes: 1, conversations: 250 },

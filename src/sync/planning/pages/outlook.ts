@@ -43,6 +43,8 @@ export interface Outlook {
   /** The next readings, and how many an hour brings: only some of them may be here. */
   readonly next: readonly PlannedReading[];
   readonly inAnHour: number;
+  /** When scheduled work may send again, because it has spent the day's budget; null: it may. */
+  readonly spentUntil: Date | null;
   /** Requests that one reading of every page costs, over how many days it is spread, and readings a day. */
   readonly cover: { readonly requests: number; readonly days: number; readonly aDay: number };
   /** The mean delay of a change in ms for multiples of the budget, by what was learned; null: not enough. */
@@ -118,6 +120,7 @@ export async function readOutlook(
       readings: Math.min(most, planned),
     }),
     inAnHour: pages.length === 0 ? 0 : planned,
+    spentUntil: supply.left > 0 ? null : await mirror.budget.leavesWindowAt(1 - supply.left, now),
     cover: { requests: pages.length, days, aDay: slots / days },
     delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
   };

@@ -40,9 +40,9 @@ const FIRST: readonly Line[] = [
 ];
 
 const DELAY: readonly Line[] = [
-  ['mean delay of a change, s', ({ delay }) => secondsOf(delay.meanSeconds)],
-  ['longest delay, s', ({ delay }) => secondsOf(delay.longestSeconds)],
   ['changes that reached the copy', ({ delay }) => `${delay.seen} of ${delay.changes}`],
+  ['their mean delay, s', ({ delay }) => secondsOf(delay.meanSeconds)],
+  ['their longest delay, s', ({ delay }) => secondsOf(delay.longestSeconds)],
   ['requests that arrived', ({ delay }) => thousands(delay.requests)],
   ['of them refused with 429', ({ delay }) => thousands(delay.refused)],
   ['fewest rows that a reader found', ({ delay }) => `${Math.round(delay.leastShare * 100)} %`],

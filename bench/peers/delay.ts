@@ -4,9 +4,6 @@ import type { Lane, Run, Running } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Observed, Observer } from './observer.ts';
 
-/** At most this long a process may take to make up the time in which it did not run. */
-const LONGEST_WARM_UP_MS = 10 * MINUTE;
-
 /** A reader looks into every copy this often, in milliseconds. */
 const LOOK_MS = 500;
 
@@ -77,17 +74,15 @@ export async function measureDelays(
   );
 }
 
-/** Starts the processes that make something up, and waits until they have done so. */
+/** Starts the processes that run some minutes before the changes, and waits for that time. */
 async function warmUp(all: readonly Lane[]): Promise<Map<Lane, Running>> {
   const started = new Map<Lane, Running>();
-  const until = Date.now() + LONGEST_WARM_UP_MS;
-  for (const lane of all.filter(({ peer }) => peer.madeUp > 0)) {
-    const { requests: before } = await lane.counts();
+  const early = all.filter(({ peer }) => peer.warmUpMinutes > 0);
+  for (const lane of early) {
     const running = lane.stay('');
     if (running !== null) started.set(lane, running);
-    while (Date.now() < until && (await lane.counts()).requests < before + lane.peer.madeUp)
-      await sleep(LOOK_MS);
   }
+  await sleep(Math.max(0, ...early.map(({ peer }) => peer.warmUpMinutes)) * MINUTE);
   return started;
 }
 

@@ -34,8 +34,8 @@ export interface Peer {
   once(place: Place): Start;
   /** Stays and repeats by itself; null: cron starts `once`. `expression` is one of cron. */
   readonly resident: ((expression: string) => Start) | null;
-  /** Requests that a process that stays sends at once, to make up the time in which it did not run. */
-  readonly madeUp: number;
+  /** The minutes for which a process that stays runs before the changes begin; 0: it starts with them. */
+  readonly warmUpMinutes: number;
   /** The copy as a reader finds it now; no rows if there is none yet. */
   read(place: Place): Copy;
   /** Another documented setting, tried with the truncated page only. */

@@ -27,7 +27,7 @@ export function dltPeer(environment: string): Peer {
       },
     }),
     resident: null,
-    madeUp: 0,
+    warmUpMinutes: 0,
     read: ({ folder }) => readSqlite(folder, sql),
     variant: { name: 'dlt, merges', env: { WRITE_DISPOSITION: 'merge' } },
   };
@@ -55,7 +55,7 @@ export function singerPeer(environment: string, targetEnvironment: string): Peer
       },
     }),
     resident: null,
-    madeUp: 0,
+    warmUpMinutes: 0,
     read: ({ folder }) => readLines(folder, 'conversations-*.jsonl', (line) => line as Row),
     variant: null,
   };
@@ -87,7 +87,7 @@ export function airbytePeer(environment: string): Peer {
       output: 'run.jsonl',
     }),
     resident: null,
-    madeUp: 0,
+    warmUpMinutes: 0,
     read: ({ folder }) => readLines(folder, 'run.jsonl', (line) => airbyteRow(line as AirbyteMessage)),
     variant: null,
   };

@@ -85,9 +85,9 @@ export function description(facts: Facts): string {
   5,000 allow in whole minutes. The trial cuts ${everyMinutes * periods} minutes out of such a day. All
   peers run side by side on full copies: node-cron in the script, a grid like cron's for the others, at
   minutes ${gridOf(everyMinutes, periods)}. The daemon of inbox-mirror has its default settings, so it
-  spends 4,750 requests a day, and has learned nothing of this account yet. It starts some minutes before
-  the changes, and first makes up the hour in which it did not run, with 198 requests. Those are not in
-  the table, but their CPU time is. ${changesPerMinute} changes a minute come at even intervals: new
+  spends 4,750 requests a day, and has learned nothing of this account yet. It starts ten minutes before
+  the changes. Its requests before them are not in the table, but their CPU time is.
+  ${changesPerMinute} changes a minute come at even intervals: new
   conversations, other states, assignees and tags. A delay runs from the change until a reader, who looks
   into the copy twice a second, finds it. Changes that remove a row are left out. A change that is undone
   before a peer reads the row counts as not reached. The requests of this table include the run at the
@@ -105,10 +105,8 @@ not reached the daemon's copy at the end, so its mean of 17 s is not that of all
 requests a minute. A repetition in virtual time showed where they go. Three quarters of the changes fell on the
 newest pages, and three of 16 pages got 39 of the 44 requests. Fourteen changes were spread over nine older
 pages, which got four: the daemon had seen no change in them before, and 12 minutes are too short to learn of
-them. In an earlier run, 65 requests of the hour that it made up fell into the trial, and all 60 changes
-reached its copy, after 78 s on average. The planner now takes one quiet hour as less proof: in four
-repetitions 58 to 60 changes had reached the copy after 30 minutes, and before the change 44 or 45. After 12
-minutes it is 43 to 45 as before. [freshness.md](freshness.md) measures days.
+them. In four repetitions 58 to 60 changes had reached the copy after 30 minutes, and 43 to 45 after 12. The
+repetitions are not part of the command. [freshness.md](freshness.md) measures days.
 
 All figures but the first copy's were taken while several peers ran at a time. They vary from run to run,
 the refusals most of all: they depend on milliseconds.

@@ -50,7 +50,7 @@ const CERTAIN = 0.8;
  * A later round takes requests only once it needs this share of those until its end. Before, the pages of the
  * greatest value are read, and many of them are pages of the round.
  */
-const URGENT = 0.6;
+const URGENT = 0.8;
 
 /**
  * While the best page is worth less than this share of the usual value, the schedule's pages go first: they

@@ -229,6 +229,28 @@ test('assignments show first assignment and hand-overs, with a lower bound for b
   expect(summaryOf(fresh)).toEqual(['10:00', 1, 1, 2, 0]);
 });
 
+test('a conversation has one row of facts, even if a clock that was set back makes its intervals overlap', async () => {
+  const { mirror, inboxId, ids } = await lived(1);
+  const { world } = mirror.sandbox;
+  const [id = ''] = ids;
+  const [first = '', second = '', third = ''] = firstInbox(mirror.sandbox).users.order;
+  for (const user of [first, second]) {
+    mirror.clock.advance(2 * HOUR);
+    world.assign(inboxId, id, user);
+    await mirror.sync();
+  }
+  // The interval of the first assignee now ends after that of the third has begun.
+  mirror.clock.setWall(-HOUR);
+  world.assign(inboxId, id, third);
+  await mirror.sync();
+  mirror.clock.advance(HOUR / 2);
+  world.setStatus(inboxId, id, 'closed');
+  await mirror.sync();
+  expect(
+    await ask(mirror, `SELECT conversation_id, closes, assignee_at_close_id FROM conversation_facts`),
+  ).toEqual([{ conversation_id: id, closes: 1, assignee_at_close_id: third }]);
+});
+
 describe('the daily views', () => {
   test('cut days in the report’s time zone', async () => {
     const { mirror, inboxId, ids } = await lived(2);

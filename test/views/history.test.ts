@@ -338,6 +338,21 @@ describe('the daily views', () => {
     expect(await ask(mirror, `SELECT seconds FROM time_in_status WHERE seconds < 0`)).toEqual([]);
     expect(await ask(mirror, `SELECT age_seconds FROM unassigned_age WHERE age_seconds < 0`)).toEqual([]);
   });
+
+  test('open the first day with what the first sweep saw, even if the clock is set back after it', async () => {
+    const { mirror, inboxId, ids } = await lived(3);
+    const { world } = mirror.sandbox;
+    mirror.clock.advance(4 * HOUR);
+    world.addConversation(inboxId, { status: 'open' });
+    world.setStatus(inboxId, ids[0]!, 'closed');
+    await mirror.sync();
+    mirror.clock.setWall(-2 * HOUR);
+    await mirror.sync();
+    const flow = `SELECT opening_backlog, came_open, closed, closing_backlog FROM flow_daily`;
+    expect(await ask(mirror, flow)).toEqual([
+      { opening_backlog: 3, came_open: 1, closed: 1, closing_backlog: 3 },
+    ]);
+  });
 });
 
 test('an interval that begins before the first day of the reports counts only while it lasts', async () => {

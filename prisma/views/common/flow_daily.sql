@@ -100,12 +100,13 @@ WITH RECURSIVE
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'missing'
          AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed,
-      -- The first sweep of an inbox ends during its first day: what was open then is the opening backlog.
+      -- The first sweep of an inbox ends during its first day: what was open then is the opening backlog. After
+      -- a clock was set back, known.since can lie before the first sights: those are lower bounds.
       CASE WHEN days.starts_at <= known.since THEN (
         SELECT coalesce(sum(
           (SELECT count(*) FROM status_spans AS begun
            WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
-             AND begun.from_at > known.since AND begun.from_at < days.ends_at)
+             AND begun.from_at > known.since AND begun.from_at < days.ends_at AND NOT begun.is_lower_bound)
           - (SELECT count(*) FROM status_spans AS ended
              WHERE ended.inbox_id = statuses.inbox_id AND ended.status = statuses.status
                AND ended.to_at > known.since AND ended.to_at < days.ends_at)), 0)

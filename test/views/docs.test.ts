@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { renderTable } from '../../src/cli/output/table.ts';
 import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
 import { readCatalogue } from '../../src/database/columns.ts';
+import { readExamples } from '../../src/query/figures/examples.ts';
 import {
   columnsTable,
   tableSection,
@@ -12,7 +13,8 @@ import {
   withViewColumns,
 } from '../support/catalogue-docs.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
-import { freshMirrorFile } from '../support/template.ts';
+import { firstIds, nthInbox } from '../support/rows.ts';
+import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { AGENT } from './cookbook/agent.ts';
 import { type History, readHistory, type Row } from './cookbook/history.ts';
 import { LEAD } from './cookbook/lead.ts';
@@ -172,3 +174,41 @@ function asTable(rows: readonly Record<string, unknown>[]): string {
 function cell(value: string | number | null): string {
   return value === null ? 'NULL' : String(value).replace(/(T\d\d:\d\d:\d\d)\.\d{3}\+/, '$1.000+');
 }
+
+test('the questions about people count a person once, whose name differs between two inboxes', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [1, 1], usersPerInbox: 2, tagsPerInbox: 1 } });
+  const inboxes = [0, 1].map((nth) => nthInbox(mirror.sandbox, nth));
+  const [ada = '', bob = ''] = firstIds(inboxes[0]!.users, 2);
+  const setAll = (user: string, status: string): void => {
+    for (const { conversations } of inboxes)
+      for (const row of conversations.values())
+        Object.assign(row, { status, assignee: { assignee_type: 'user', assignee_id: user } });
+  };
+  for (const [nth, { users }] of inboxes.entries())
+    for (const [id, name] of [
+      [ada, 'Ada'],
+      [bob, 'Bob'],
+    ] as const)
+      users.set(id, { ...users.get(id)!, id, first_name: name, last_name: `Name ${nth}` });
+  const asked = async (question: string): Promise<unknown> => {
+    const examples = readExamples(mirror.clock.now()).flatMap((group) => group.examples);
+    return await ask(mirror, examples.find((one) => one.question === question)!.sql);
+  };
+  setAll(ada, 'open');
+  await mirror.sync();
+  mirror.clock.advance(3_600_000);
+  setAll(bob, 'open');
+  await mirror.sync();
+  expect(await asked('Which assignees have the most work?')).toEqual([
+    { assignee: 'Bob Name 1', open: 2, pending: 0 },
+  ]);
+  expect(await asked('Between which teammates does work move?')).toEqual([
+    { from_assignee: 'Ada Name 1', to_assignee: 'Bob Name 1', handoffs: 2 },
+  ]);
+  mirror.clock.advance(3_600_000);
+  setAll(bob, 'closed');
+  await mirror.sync();
+  expect(await asked('Which assignees closed the most conversations?')).toEqual([
+    { assignee: 'Bob Name 1', closed: 2 },
+  ]);
+});

@@ -110,7 +110,11 @@ export function datasetteMetadata(
     title: 'inbox-mirror',
     databases: {
       mirror: {
-        tables: { ...Object.fromEntries(tables), _prisma_migrations: { hidden: true } },
+        tables: {
+          ...Object.fromEntries(tables),
+          _prisma_migrations: { hidden: true },
+          sqlite_sequence: { hidden: true },
+        },
         queries: Object.fromEntries(queries),
       },
     },

@@ -3,12 +3,15 @@ import { requestsLeft } from '../../core/budget.ts';
 import { SECOND } from '../../core/clock.ts';
 import { GATE_WORDS } from '../../core/gate-state.ts';
 import type { ListName } from '../../core/lists.ts';
-import type { JudgedStatus } from '../../status/judge.ts';
 import { isTelling } from '../../status/delay.ts';
+import type { JudgedStatus } from '../../status/judge.ts';
+import type { WholeStatus } from '../../status/observe.ts';
 
 /** The state that a scrape reads, from which the gauges are set. */
 export interface Scrape {
   readonly status: JudgedStatus;
+  /** What takes longer to read: up to a minute old. */
+  readonly details: Pick<WholeStatus, 'now' | 'spent' | 'outlook'>;
   /** This process holds the lease. */
   readonly isActive: boolean;
   readonly databaseBytes: number;
@@ -21,7 +24,9 @@ export const PREFIX = 'inbox_mirror_';
 
 /** Adds the gauges of the status. @returns a function that sets them all and drops lists that are gone */
 export function createStatusGauges(registry: Registry): Update {
-  const updates = [budgetGauges, delayGauges, listGauges, stateGauges].map((create) => create(registry));
+  const updates = [budgetGauges, pageGauges, delayGauges, listGauges, stateGauges].map((create) =>
+    create(registry),
+  );
   return (scrape) => {
     for (const update of updates) update(scrape);
   };
@@ -46,12 +51,41 @@ function budgetGauges(registry: Registry): Update {
   const used = gauge(registry, 'budget_used', 'Requests sent in the last 24 hours.');
   const others = gauge(registry, 'key_other_requests', 'Requests of other mirrors with the same key.');
   const left = gauge(registry, 'budget_left', 'Requests left, the reserved ones included.');
-  return ({ status: { budget, sent, others: mirrors } }) => {
+  const spent = gauge(registry, 'requests_spent', 'Requests of the last 24 hours, by what they were for.', [
+    'kind',
+  ]);
+  return ({ status: { budget, sent, others: mirrors }, details }) => {
+    const { wholeLists, singlePages, lookups, commands } = details.spent;
+    spent.set({ kind: 'whole_lists' }, wholeLists);
+    spent.set({ kind: 'single_pages' }, singlePages);
+    spent.set({ kind: 'lookups' }, lookups);
+    spent.set({ kind: 'commands' }, commands);
     limit.set(budget.perDay);
     reserved.set(budget.reserved);
     used.set(sent);
     others.set(mirrors.reduce((sum, mirror) => sum + mirror.sent, 0));
     left.set(requestsLeft(budget, sent));
+  };
+}
+
+/** Of conversations that are read page by page. */
+function pageGauges(registry: Registry): Update {
+  const current = gauge(
+    registry,
+    'current_share',
+    'Expected share of the conversations whose state the mirror has; absent without single pages.',
+  );
+  const oldest = gauge(
+    registry,
+    'oldest_page_seconds',
+    'Seconds since the reading of the page that was read longest ago; absent without single pages.',
+  );
+  return ({ details: { now, outlook } }) => {
+    current.remove();
+    oldest.remove();
+    if (outlook === null) return;
+    current.set(outlook.current);
+    if (outlook.oldestReading !== null) oldest.set((now - outlook.oldestReading) / SECOND);
   };
 }
 

@@ -1,6 +1,6 @@
 import { maxHeaderSize } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import { type Clock, SECOND } from '../../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
@@ -21,6 +21,9 @@ import { createTokenGuard, type TokenGuard } from './token.ts';
 /** Milliseconds to wait for the database. `/healthz` must answer before its client gives up. */
 const PING_PATIENCE_MS = 2 * SECOND;
 const STATUS_PATIENCE_MS = 5 * SECOND;
+
+/** Scrapes share the state of every page for this many ms: a large account has thousands of pages. */
+const DETAILS_MS = MINUTE;
 
 /** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
 const TIME_OUTS = {
@@ -245,9 +248,17 @@ function addRoutes(
     // The details name inboxes.
     return await reply.code(ready ? 200 : 503).send(tokens.accepts(request) ? readiness : { ready });
   });
+  const seldom = shareRead({
+    read: details,
+    patienceMs: STATUS_PATIENCE_MS,
+    sharedMs: DETAILS_MS,
+    clock,
+    log,
+  });
   server.get('/metrics', { onRequest: tokens.demand }, async (_request, reply) => {
     const scrape = {
       status: await status(),
+      details: await seldom(),
       isActive: role() === 'active',
       databaseBytes: await databaseBytes(),
     };

@@ -3,27 +3,27 @@ import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { Log } from '../../session/log.ts';
 
-/** Clients share one result for this many ms. */
-const SHARED_MS = SECOND;
-
 export interface SharedReadOptions<Result, Given> {
   /** Receives the value of the client whose request begins the read. */
   readonly read: (given: Given) => Promise<Result>;
   /** A client waits at most this many ms of real time, whatever `clock` shows. */
   readonly patienceMs: number;
+  /** Clients share one result for this many ms; by default a second. */
+  readonly sharedMs?: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 }
 
 /**
- * A read of the database for any number of clients. They share the read that is under way or younger than a
- * second, so a slow database does not receive ever more queries. A failure is logged once until a read
+ * A read of the database for any number of clients. They share the read that is under way or younger than
+ * `sharedMs`, so a slow database does not receive ever more queries. A failure is logged once until a read
  * succeeds.
  * @throws MirrorError `DATABASE` if the read fails or takes too long
  */
 export function shareRead<Result, Given = void>({
   read,
   patienceMs,
+  sharedMs = SECOND,
   clock,
   log,
 }: SharedReadOptions<Result, Given>): (given: Given) => Promise<Result> {
@@ -32,7 +32,7 @@ export function shareRead<Result, Given = void>({
 
   function share(given: Given): Promise<Result> {
     const now = clock.monotonic();
-    if (latest !== null && (!latest.done || now - latest.at < SHARED_MS)) return latest.result;
+    if (latest !== null && (!latest.done || now - latest.at < sharedMs)) return latest.result;
     const current = { result: read(given), at: now, done: false };
     latest = current;
     current.result.then(

@@ -184,6 +184,29 @@ test('the metrics report budget, gate, outage, lease and database size', async (
   });
 });
 
+test('the metrics report what requests were for, and how current the pages are', async () => {
+  const all = await served();
+  const names = ['requests_spent', 'current_share', 'oldest_page_seconds'];
+  const read = async () => {
+    const samples = await scrape(all);
+    return names.flatMap((name) => Object.values(valuesOf(samples, `inbox_mirror_${name}`)));
+  };
+  expect(await read(), 'no pages, no share').toEqual([0, 0, 0, 0]);
+  await all.sync();
+  all.clock.advance(HOUR);
+  const samples = await scrape(all);
+  expect(valuesOf(samples, 'inbox_mirror_requests_spent')).toEqual({
+    'inbox_mirror_requests_spent{kind="whole_lists"}': 0,
+    'inbox_mirror_requests_spent{kind="single_pages"}': 0,
+    'inbox_mirror_requests_spent{kind="lookups"}': 0,
+    'inbox_mirror_requests_spent{kind="commands"}': 9,
+  });
+  const share = samples.get('inbox_mirror_current_share')!;
+  expect(share).toBeGreaterThan(0.5);
+  expect(share).toBeLessThan(1);
+  expect(samples.get('inbox_mirror_oldest_page_seconds')).toBeCloseTo(3600, -1);
+});
+
 test('the metrics report a closed gate, an outage and a standby', async () => {
   const all = await served({}, { role: () => 'standby' });
   all.mirror.sandbox.script(() => ({ status: 401, body: '{}' }));
@@ -278,6 +301,7 @@ test('two daemons in one process do not share their metrics', async () => {
   const [one, other] = [createMetrics({ version: '1', clock }), createMetrics({ version: '2', clock })];
   one.requestEnded({ status: 200, waitedMs: 0, durationMs: 1 });
   const all = await served();
-  const text = await other.render({ status: await all.status(), isActive: true, databaseBytes: 1 });
+  const status = await all.status();
+  const text = await other.render({ status, details: status, isActive: true, databaseBytes: 1 });
   expect(samplesOf(text).get('inbox_mirror_requests_total{status="200"}')).toBe(0);
 });

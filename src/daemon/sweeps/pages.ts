@@ -249,7 +249,11 @@ export class PageReads {
     if (clock.monotonic() < this.#loadAt) return;
     this.#rates ??= new Rates(await mirror.rates());
     this.#plan.load(await mirror.bookmarks.all());
-    const { cover, days } = coverOf(await mirror.schedules.all(), this.#plan.size, { budget, stretches });
+    const { cover, days } = coverOf(await mirror.schedules.all(), this.#plan.size, {
+      budget,
+      stretches,
+      now: clock.now(),
+    });
     this.#cover = cover;
     if (days !== this.#days) await mirror.saveCoverDays(days);
     this.#days = days;

@@ -87,8 +87,9 @@ export async function readOutlook(
   const plan = new PagePlan();
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
-  const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches });
-  const slots = slotsPerDay(cron, now);
+  const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches, now });
+  // As in the cover: no page waits longer than a day.
+  const slots = Math.max(1, slotsPerDay(cron, now));
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const moment = { rates, timeline, now };
   const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);

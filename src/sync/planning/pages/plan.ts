@@ -16,22 +16,31 @@ export interface Round {
 }
 
 /**
- * The readings that the schedule of conversations demands. The first round ends at the next slot. If pages are
- * read over several days, the others end at the slots after it, and need requests only if they would not fit
- * later.
+ * The readings that the schedule of conversations demands. The first round ends at the next slot, and after a
+ * day at most. If pages are read over several days, the others end on the days after it, and need requests
+ * only if they would not fit later.
  */
 export type Cover = readonly [Round, ...Round[]];
 
-/** The cover of a number of pages, null before the first slot, and the days over which it is spread. */
+/**
+ * The cover of a number of pages, null before the first slot, and the days over which it is spread. A
+ * schedule with slots farther apart than a day counts as if it had one each day: no page waits longer.
+ */
 export function coverOf(
   schedules: readonly Pick<Schedule, 'list' | 'dueSince' | 'nextAt'>[],
   pages: number,
-  { budget, stretches }: { budget: Pick<Budget, 'perDay' | 'reserved'>; stretches: boolean },
+  {
+    budget,
+    stretches,
+    now,
+  }: { budget: Pick<Budget, 'perDay' | 'reserved'>; stretches: boolean; now: number },
 ): { cover: Cover | null; days: number } {
   const days = stretches ? daysOfCover(pages, budget) : 1;
   const schedule = schedules.find(({ list }) => list === 'conversations');
   if (schedule === undefined || schedule.dueSince === null) return { cover: null, days };
-  const [slot, next] = [schedule.dueSince.getTime(), schedule.nextAt.getTime()];
+  const dueSince = schedule.dueSince.getTime();
+  const slot = dueSince + Math.floor(Math.max(0, now - dueSince) / DAY) * DAY;
+  const next = Math.min(schedule.nextAt.getTime(), slot + DAY);
   const round = (nth: number): Round => ({
     since: slot - (days - 1 - nth) * DAY,
     deadline: next + nth * DAY,

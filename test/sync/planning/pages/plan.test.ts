@@ -70,7 +70,7 @@ test('over three days every page is read in time, however little it is worth', (
   for (let day = 0; day < 5; day += 1) {
     const [dueSince, nextAt] = [new Date(NOW + day * DAY), new Date(NOW + (day + 1) * DAY)];
     const schedules = [{ list: 'conversations', dueSince, nextAt } as const];
-    const { cover, days } = coverOf(schedules, size, { budget, stretches: true });
+    const { cover, days } = coverOf(schedules, size, { budget, stretches: true, now: dueSince.getTime() });
     expect(days).toBe(3);
     for (let nth = 1; nth <= aDay; nth += 1) {
       const now = NOW + day * DAY + (nth * DAY) / aDay;
@@ -83,6 +83,17 @@ test('over three days every page is read in time, however little it is worth', (
     expect(oldest, `day ${day}`).toBeGreaterThanOrEqual(nextAt.getTime() - days * DAY - 1);
   }
   expect(first.schedule, 'the schedule waits while it can').toBeLessThan(aDay / 6);
+});
+
+test('a weekly schedule lets no page wait longer than a day', () => {
+  const schedules = [
+    { list: 'conversations', dueSince: new Date(NOW), nextAt: new Date(NOW + 7 * DAY) } as const,
+  ];
+  const options = { budget: BUDGET, stretches: false };
+  const coverAt = (now: number) => coverOf(schedules, 100, { ...options, now }).cover;
+  expect(coverAt(NOW + HOUR)).toEqual([{ since: NOW, deadline: NOW + DAY }]);
+  expect(coverAt(NOW + 3.5 * DAY)).toEqual([{ since: NOW + 3 * DAY, deadline: NOW + 4 * DAY }]);
+  expect(coverAt(NOW - HOUR), 'a clock that was set back').toEqual([{ since: NOW, deadline: NOW + DAY }]);
 });
 
 test('the schedule takes the hours in which little changes, and still reads every page', () => {

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { openMirror } from '../../src/library/library.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { listenAndCut } from '../support/cutting-proxy.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
@@ -267,6 +268,21 @@ test('certificates that are missing for a moment fail statements, and end no pro
   expect(ends[1]).toMatchObject({ reason: { code: 'DATABASE', message: expect.stringContaining(file) } });
   writeFileSync(file, '');
   await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
+});
+
+test('a mirror that a program closes ends each query and loop, also those that wait for a connection', async () => {
+  const mirror = await openMirror(await freshMirrorFile());
+  const queries = Array.from({ length: 20 }, () => mirror.prisma.$queryRaw`SELECT 1 FROM pg_sleep(0.1)`);
+  const loops = Array.from({ length: 3 }, () => Array.fromAsync(mirror.changes({ follow: true })));
+  const settled = Promise.allSettled(queries);
+  await Promise.race(queries);
+
+  await mirror.close();
+
+  expect(await Promise.all(loops)).toEqual([[], [], []]);
+  const refused = (await settled).filter((query) => query.status === 'rejected');
+  expect(refused.length).toBeGreaterThan(5);
+  for (const { reason } of refused) expect(reason).toMatchObject({ name: 'MirrorError', code: 'USAGE' });
 });
 
 test('a database whose encoding cannot hold a name says so', async () => {

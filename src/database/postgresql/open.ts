@@ -150,8 +150,25 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     },
     lostFile: () => null,
     asError: (error) => asPostgresError(error, name),
-    close: () => (closed ??= connection.dispose()),
+    close: () => (closed ??= endPool(connection)),
   };
+}
+
+/** The adapter's connection with its pool. Neither's types have what this needs. */
+interface PooledConnection {
+  underlyingDriver(): { readonly _pendingQueue: { readonly callback: (error: Error) => void }[] };
+}
+
+/**
+ * Ends the pool. What still waits for a connection gets the error of later statements; the pool itself would
+ * let it wait until its time-out.
+ */
+async function endPool(connection: SqlDriverAdapter): Promise<void> {
+  const { _pendingQueue } = (connection as SqlDriverAdapter & PooledConnection).underlyingDriver();
+  const ended = connection.dispose();
+  const refusal = new Error('Cannot use a pool after calling end on the pool');
+  for (const { callback } of _pendingQueue.splice(0)) callback(refusal);
+  await ended;
 }
 
 /** Retries a transaction that the server has stopped because of a deadlock or a conflict with another one. */

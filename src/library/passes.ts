@@ -64,7 +64,7 @@ export async function runPassFor(
   refuseUnknown(lists);
   const consent = { acceptDeletes, acceptAccount };
   const spec = { kind, lists, inboxId, ...consent, requestedBy: `inbox-mirror library: ${kind}` };
-  const signal = stopOf(options.signal);
+  const { signal, release } = stopOf(options.signal);
   const version = programVersion();
   const address = { DATABASE_URL: databaseUrl, DATABASE_URL_FILE: undefined };
   const settings = { ...env, ...address, LOG_LEVEL: 'silent' };
@@ -77,7 +77,11 @@ export async function runPassFor(
     hasBegun = true;
     return await withSession(io, (session) => runPass(session, spec, signal), { unattended: true });
   });
-  return resultOf(await unlessAborted(turn, signal, () => hasBegun));
+  try {
+    return resultOf(await unlessAborted(turn, signal, () => hasBegun));
+  } finally {
+    release();
+  }
 }
 
 /** The session's log lines and warnings go here: a library prints nothing. */
@@ -90,14 +94,14 @@ function refuseUnknown(lists: readonly string[]): void {
   throw new MirrorError('USAGE', `lists: ${expected}, but got ${JSON.stringify(lists)}.`);
 }
 
-/** The caller's signal, with a known error for its reason. */
-function stopOf(signal: AbortSignal | undefined): AbortSignal {
+/** The caller's signal, with a known error for its reason. `release`: it may outlive many passes. */
+function stopOf(signal: AbortSignal | undefined): { signal: AbortSignal; release: () => void } {
   const stop = new AbortController();
   const abort = (): void =>
     stop.abort(new MirrorError('STOPPED', 'Stopped by its signal.', { cause: signal?.reason }));
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort, { once: true });
-  return stop.signal;
+  return { signal: stop.signal, release: () => signal?.removeEventListener('abort', abort) };
 }
 
 async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {

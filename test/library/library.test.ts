@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -396,6 +397,14 @@ describe('a pass', () => {
     ]);
 
     expect(ended.map(({ complete }) => complete)).toEqual([true, true, true]);
+  });
+
+  test('keeps nothing of a signal that outlives it', async () => {
+    const { mirror } = await smallAccount();
+    const { signal } = new AbortController();
+    await mirror.sync({ lists: ['inboxes'], signal });
+    await mirror.sync({ lists: ['inboxes'], signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('ends with STOPPED at an aborted signal, and the next one resumes it', async () => {

@@ -27,8 +27,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   try {
     refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
   } catch (error) {
-    const isOther = codeOf(error) === 'SQLITE_NOTADB';
-    const fault = isOther ? asSqliteError(error, path) : asFault(database, APPLIED, error);
+    const fault = asFault(database, APPLIED, error);
     database.close();
     throw fault;
   }
@@ -96,9 +95,13 @@ function readable(cell: Cell, isBoolean: boolean): Cell {
   return Number.isSafeInteger(number) ? number : cell;
 }
 
+/** Here the file is at fault, not the person's SQL. */
+const OF_THE_FILE = /^SQLITE_(NOTADB|CORRUPT|IOERR)/;
+
 function asFault(database: SqliteDatabase.Database, sql: string, error: unknown): unknown {
   if (!(error instanceof Error) || isMirrorError(error)) return error;
   const code = codeOf(error) ?? '';
+  if (OF_THE_FILE.test(code)) return asSqliteError(error, database.name);
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
   if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')) return noSideFiles(error);
   const { message } = error;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -72,6 +72,19 @@ test('doctor fails where start would: a file that is no database, a page without
   program.env['HTTP_HOST'] = '0.0.0.0';
   const { exitCode, stdout } = await program.run('doctor');
   expect([exitCode, stdout]).toEqual([2, expect.stringContaining('HTTP_TOKEN_FILE')]);
+});
+
+test('doctor does not take half a mirror for none, and no reader takes it for wrong SQL', async () => {
+  const program = await newProgram({ inboxes: 1 });
+  await program.run('sync');
+  const path = join(program.folder, 'mirror.db');
+  truncateSync(path, Math.floor(statSync(path).size / 2));
+  const { exitCode, stdout } = await program.run('doctor');
+  expect([exitCode, stdout]).toEqual([1, expect.stringMatching(/failed +database +.*is damaged/)]);
+  expect(await program.run('status')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('is damaged') as string,
+  });
 });
 
 test('doctor counts every variable that its configuration error lists', async () => {

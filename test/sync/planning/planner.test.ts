@@ -178,6 +178,22 @@ describe('over days at an even pace', () => {
     expect(ages.conversations).toBeLessThanOrEqual(7 * HOUR);
   });
 
+  test('thousands of lists are estimated: their simulation would stop the daemon', () => {
+    const lists = Array.from({ length: 30_000 }, (_, nth) =>
+      list({ list: 'users', inboxId: String(nth) }, 1, 1),
+    );
+    let slots = 0;
+    const users = {
+      next: (after: number) => {
+        slots += 1;
+        return crons.users.next(after);
+      },
+    };
+    const ages = worstAges(lists, { ...crons, users: users as typeof crons.users }, budget, NOON);
+    expect(ages.users).toBeGreaterThan((30_000 / (24 * 20)) * DAY - 1);
+    expect(slots).toBeLessThan(10);
+  });
+
   test('no list starves, whatever its cost and its change rate', () => {
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-import { type Budget, hourlyShare } from '../../../core/budget.ts';
+import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts';
 import { DAY, HOUR, MINUTE } from '../../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../../core/lists.ts';
 import type { Cron } from '../cron.ts';
@@ -20,6 +20,9 @@ const DAYS_IGNORED = 2;
 /** Milliseconds of one step: the pace allows a few requests in it. */
 const STEP_MS = 5 * MINUTE;
 
+/** With more lists, the simulation would keep the process from everything else for seconds. */
+const MOST_LISTS = 1000;
+
 interface SimulatedList extends PlannedList {
   dueSince: number;
   completeAt: number;
@@ -34,7 +37,8 @@ interface SimulatedSweep {
 
 /**
  * The simulation: runs the schedules for some days with the daemon's planner and an even pace, without
- * failures. `load.ts` calls it if the schedules need more than the budget allows.
+ * failures. `load.ts` calls it if the schedules need more than the budget allows. For more than 1,000 lists
+ * it only estimates.
  * @returns the greatest age that a list of each kind reaches, in ms
  */
 export function worstAges(
@@ -43,6 +47,7 @@ export function worstAges(
   budget: Budget,
   now: number,
 ): Record<ListName, number> {
+  if (lists.length > MOST_LISTS) return agesInTurn(lists, crons, budget, now);
   // Each list is fresh, and due at once.
   const simulated = lists.map((list): SimulatedList => ({ ...list, completeAt: now, dueSince: now + 1 }));
   const worst = Object.fromEntries(LIST_NAMES.map((list) => [list, 0])) as Record<ListName, number>;
@@ -78,6 +83,23 @@ export function worstAges(
   return worst;
 }
 
+/** The ages if the list of inboxes is read at each slot, and all others in turn. */
+function agesInTurn(
+  lists: readonly PlannedList[],
+  crons: Readonly<Record<ListName, Cron>>,
+  budget: Budget,
+  now: number,
+): Record<ListName, number> {
+  const requests = lists.reduce((sum, { cost }) => sum + cost, 0);
+  const turnMs = (requests / Math.max(1, scheduledCap(budget))) * DAY;
+  const ages = LIST_NAMES.map((name) => {
+    const slot = crons[name].next(now);
+    const betweenSlots = crons[name].next(slot) - slot;
+    return [name, name === 'inboxes' ? betweenSlots : betweenSlots + turnMs];
+  });
+  return Object.fromEntries(ages) as Record<ListName, number>;
+}
+
 interface QueuedList {
   readonly list: SimulatedList;
   readonly small: boolean;
@@ -100,6 +122,7 @@ function dueAt(
 function begin(queue: QueuedList[], running: SimulatedSweep[]): void {
   for (;;) {
     const [forSmall, forAny] = [mayBegin({ small: true }, running), mayBegin({ small: false }, running)];
+    if (!forSmall && !forAny) return;
     const index = queue.findIndex(({ small }) => (small ? forSmall : forAny));
     const [next] = index === -1 ? [] : queue.splice(index, 1);
     if (next === undefined) return;

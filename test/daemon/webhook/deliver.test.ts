@@ -508,8 +508,8 @@ test('status and metrics report undelivered changes and the cause until they are
   const gauges = async () => {
     const metrics = createMetrics({ version: '1.2.3', clock: mirror.clock });
     const now = await status();
-    const text = await metrics.render({ status: now, details: now, isActive: true, databaseBytes: 0 });
-    const lines = text.split('\n');
+    const body = await metrics.render({ status: now, details: now, isActive: true, databaseBytes: 0 });
+    const lines = body.split('\n');
     return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
   };
   const { lastId: _lastId, ...begun } = BEGUN;

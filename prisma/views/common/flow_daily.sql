@@ -104,9 +104,9 @@ WITH RECURSIVE
       -- a clock was set back, known.since can lie before the first sights: those are lower bounds.
       CASE WHEN days.starts_at <= known.since THEN (
         SELECT coalesce(sum(
-          (SELECT count(*) FROM status_spans AS begun
-           WHERE begun.inbox_id = statuses.inbox_id AND begun.status = statuses.status
-             AND begun.from_at > known.since AND begun.from_at < days.ends_at AND NOT begun.is_lower_bound)
+          (SELECT count(*) FROM status_spans AS newer
+           WHERE newer.inbox_id = statuses.inbox_id AND newer.status = statuses.status
+             AND newer.from_at > known.since AND newer.from_at < days.ends_at AND NOT newer.is_lower_bound)
           - (SELECT count(*) FROM status_spans AS ended
              WHERE ended.inbox_id = statuses.inbox_id AND ended.status = statuses.status
                AND ended.to_at > known.since AND ended.to_at < days.ends_at)), 0)

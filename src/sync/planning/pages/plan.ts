@@ -22,9 +22,13 @@ export interface Round {
  */
 export type Cover = readonly [Round, ...Round[]];
 
+/** Slots that are so far apart are not those of a daily schedule, even where a clock is set. */
+const SELDOM_MS = 2 * DAY;
+
 /**
  * The cover of a number of pages, null before the first slot, and the days over which it is spread. A
- * schedule with slots farther apart than a day counts as if it had one each day: no page waits longer.
+ * schedule with slots farther apart than a day counts as if it had one each day: no page waits longer, unless
+ * that would take more than half of the budget.
  */
 export function coverOf(
   schedules: readonly Pick<Schedule, 'list' | 'dueSince' | 'nextAt'>[],
@@ -35,10 +39,14 @@ export function coverOf(
     now,
   }: { budget: Pick<Budget, 'perDay' | 'reserved'>; stretches: boolean; now: number },
 ): { cover: Cover | null; days: number } {
-  const days = stretches ? daysOfCover(pages, budget) : 1;
+  const spread = daysOfCover(pages, budget);
   const schedule = schedules.find(({ list }) => list === 'conversations');
-  if (schedule === undefined || schedule.dueSince === null) return { cover: null, days };
+  if (schedule === undefined || schedule.dueSince === null)
+    return { cover: null, days: stretches ? spread : 1 };
   const dueSince = schedule.dueSince.getTime();
+  // A person who sets slots so far apart does not ask for a cover each day.
+  const isSeldom = schedule.nextAt.getTime() - dueSince >= SELDOM_MS;
+  const days = stretches || isSeldom ? spread : 1;
   const slot = dueSince + Math.floor(Math.max(0, now - dueSince) / DAY) * DAY;
   const next = Math.min(schedule.nextAt.getTime(), slot + DAY);
   const round = (nth: number): Round => ({

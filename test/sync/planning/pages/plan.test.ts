@@ -94,6 +94,14 @@ test('a weekly schedule lets no page wait longer than a day', () => {
   expect(coverAt(NOW + HOUR)).toEqual([{ since: NOW, deadline: NOW + DAY }]);
   expect(coverAt(NOW + 3.5 * DAY)).toEqual([{ since: NOW + 3 * DAY, deadline: NOW + 4 * DAY }]);
   expect(coverAt(NOW - HOUR), 'a clock that was set back').toEqual([{ since: NOW, deadline: NOW + DAY }]);
+  // More pages than half of a day's requests: over two days.
+  expect(coverOf(schedules, 300, { ...options, now: NOW + 3.5 * DAY })).toEqual({
+    days: 2,
+    cover: [
+      { since: NOW + 2 * DAY, deadline: NOW + 4 * DAY },
+      { since: NOW + 3 * DAY, deadline: NOW + 5 * DAY },
+    ],
+  });
 });
 
 test('the schedule takes the hours in which little changes, and still reads every page', () => {

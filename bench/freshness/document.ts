@@ -162,9 +162,9 @@ change that was seen tells of the next one: a planner may in principle be better
 The bound is exact where a page is read many times in an hour. A page that is read a few times a day would
 have to be read right after the day's last change, and so would thousands of others: the bound does not count
 that they share one request a second. *Pages with known rates* shows what an index can reach there. The hours
-also have limits of their own: none gets less than a tenth or more than three times the mean. In a simulation
-of L without these limits, with known rates, 3,400 of a day's requests between 17:00 and 19:00 lead to the
-least mean delay that was found: 97 minutes, 1.32 times D\\*.
+also have limits of their own: none gets less than a tenth or more than three times the mean. In a trial
+that is not part of the command, a simulation of L with known rates and without these limits, the least mean
+delay was 97 minutes, 1.32 times D\\*: with 3,400 of a day's requests between 17:00 and 19:00.
 `;
 
 function commandsOf(reports: readonly Report[]): string {

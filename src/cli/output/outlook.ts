@@ -148,7 +148,7 @@ function scheduleLine({ cover }: Outlook): string {
   return `schedule  one reading of every page costs ${plural(requests, 'request')}, ${spread}`;
 }
 
-/** What all schedules cost in a day, by kind of list. */
+/** The requests that the schedules of each kind of list need in a day. */
 function costLine({ kinds, wanted, available }: Load): string {
   const parts = kinds.map(({ list, requestsPerPass, passesPerDay }) => {
     return `${list} ${thousands(Math.round(requestsPerPass * passesPerDay))}`;

@@ -10,7 +10,7 @@ import type { WholeStatus } from '../../status/observe.ts';
 /** The state that a scrape reads, from which the gauges are set. */
 export interface Scrape {
   readonly status: JudgedStatus;
-  /** What takes longer to read: up to a minute old. */
+  /** These take longer to read, so they can be a minute old. */
   readonly details: Pick<WholeStatus, 'now' | 'spent' | 'outlook'>;
   /** This process holds the lease. */
   readonly isActive: boolean;

@@ -160,8 +160,8 @@ interface PooledConnection {
 }
 
 /**
- * Ends the pool. What still waits for a connection gets the error of later statements; the pool itself would
- * let it wait until its time-out.
+ * Ends the pool. Statements that still wait for a connection fail at once, with the error of later ones.
+ * The pool itself would let them wait until its time-out.
  */
 async function endPool(connection: SqlDriverAdapter): Promise<void> {
   const { _pendingQueue } = (connection as SqlDriverAdapter & PooledConnection).underlyingDriver();

@@ -47,7 +47,7 @@ const LAG = 2;
 /** They follow it by at most this many hours. */
 const MOST_LAG = 1;
 
-/** A page that is read less often than this mean delay in hours is best read after work. */
+/** Beyond this mean delay in hours, requests move to the end of the busy time. */
 const LATE_DELAY = 0.6;
 
 /** The weight that each further hour of delay moves to the end of the busy time, and the most of it. */

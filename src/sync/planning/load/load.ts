@@ -8,7 +8,7 @@ import {
   sweepableLists,
 } from '../agenda.ts';
 import { type Cron, slotsPerDay } from '../cron.ts';
-import { daysOfCover } from '../pages/plan.ts';
+import { coverOf, coversPerDay } from '../pages/plan.ts';
 import { changeRate } from '../planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
 
@@ -40,7 +40,7 @@ export interface PagesLoad {
 }
 
 /** The part of the mirror that {@link loadOf} reads. */
-export type LoadMirror = PlanningMirror & Pick<AgendaMirror, 'bookmarks'>;
+export type LoadMirror = PlanningMirror & Pick<AgendaMirror, 'bookmarks' | 'schedules'>;
 
 /** The load of one kind of list. */
 export interface KindLoad {
@@ -71,7 +71,10 @@ export async function loadOf(
   // A list that was never complete may get bookmarks.
   const byPage = conversations.filter(({ key, known }) => !known || readings.has(key.inboxId ?? ''));
   const cover = byPage.reduce((sum, { cost }) => sum + cost, 0);
-  const days = readPages?.stretches === true ? daysOfCover(cover, budget) : 1;
+  const days =
+    readPages === null
+      ? 1
+      : coverOf(await mirror.schedules.all(), cover, { budget, stretches: readPages.stretches, now }).days;
   const kinds = LIST_NAMES.map((list) => {
     const ofKind = lists.filter(({ key }) => key.list === list);
     const requestsPerPass = ofKind.reduce((sum, { cost }) => sum + cost, 0);
@@ -80,7 +83,10 @@ export async function loadOf(
       cron: crons[list],
       lists: ofKind.length,
       requestsPerPass,
-      passesPerDay: slotsPerDay(crons[list], now) / (list === 'conversations' ? days : 1),
+      passesPerDay:
+        list === 'conversations' && readPages !== null
+          ? coversPerDay(crons[list], now) / days
+          : slotsPerDay(crons[list], now),
       next: nextSlots(crons[list], now),
     };
   });

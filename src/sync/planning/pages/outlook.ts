@@ -1,11 +1,11 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts';
 import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
-import { type Cron, slotsPerDay } from '../cron.ts';
+import type { Cron } from '../cron.ts';
 import { missedUntil, paceOf, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
 import { meanDelay } from './delay.ts';
-import { type Cover, coverOf, PagePlan, type PlannedPage, type Why } from './plan.ts';
+import { type Cover, coverOf, coversPerDay, PagePlan, type PlannedPage, type Why } from './plan.ts';
 import { Rates } from './rates.ts';
 import { Timeline } from './timeline.ts';
 import { expectedRows, type Moment } from './value.ts';
@@ -88,8 +88,7 @@ export async function readOutlook(
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
   const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches, now });
-  // As in the cover: no page waits longer than a day.
-  const slots = Math.max(1, slotsPerDay(cron, now));
+  const slots = coversPerDay(cron, now);
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const moment = { rates, timeline, now };
   const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);

@@ -2,6 +2,7 @@ import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { DAY } from '../../../core/clock.ts';
 import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Schedule } from '../../../mirror/schedules.ts';
+import { type Cron, slotsPerDay } from '../cron.ts';
 import { depthOf, type Moment, type PageView, valueOf } from './value.ts';
 
 /** A bookmark and its depth in the list. */
@@ -55,6 +56,11 @@ export function coverOf(
   });
   const later = Array.from({ length: days - 1 }, (_, nth) => round(nth + 1));
   return { cover: [round(0), ...later], days };
+}
+
+/** Covers that begin in a day, as {@link coverOf} counts the slots of a schedule. */
+export function coversPerDay(cron: Cron, now: number): number {
+  return Math.max(1, slotsPerDay(cron, now));
 }
 
 /** Why a page is read next. */

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
+import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import { daemonHouse } from '../support/daemon.ts';
+import { testLog } from '../support/log.ts';
 import { count } from '../support/rows.ts';
+import { quickMirror } from '../support/template.ts';
 
 test('a daemon stores the sums of the days that have passed a minute after its start', async () => {
   const house = await daemonHouse({ sandbox: { conversations: [5] } });
@@ -16,15 +19,22 @@ test('a daemon stores the sums of the days that have passed a minute after its s
 });
 
 test('housekeeping deletes old rows even if counting the days fails', async () => {
-  const house = await daemonHouse({ sandbox: { conversations: [5] } });
-  await (await house.start()).stop();
-  const old = `INSERT INTO requests (sent_at, method, path, reason) VALUES ($1, 'GET', '/', 'manual')`;
-  await house.database.execute(old, '2020-01-01T00:00:00.000+00:00');
-  const before = await count(house.database, 'requests');
-  await house.clock.sleep(3 * DAY);
-  await house.database.execute(`DROP TABLE day_turns`);
-  await house.start();
-  await house.clock.sleep(2 * MINUTE);
-  await expect.poll(() => count(house.database, `requests WHERE sent_at < '2021'`)).toBe(0);
-  expect(before).toBeGreaterThan(0);
+  const { writer, database, clock } = await quickMirror();
+  await database.execute(
+    `INSERT INTO requests (sent_at, method, path, reason) VALUES ($1, 'GET', '/', 'manual')`,
+    '2020-01-01T00:00:00.000+00:00',
+  );
+  const stop = new AbortController();
+  const failing = {
+    housekeep: writer.housekeep.bind(writer),
+    keepViewSettings: writer.keepViewSettings.bind(writer),
+    countDays: () => {
+      stop.abort();
+      return Promise.reject(new Error('the days cannot be counted'));
+    },
+  };
+  const settings = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
+  await housekeepDaily(failing, settings, { clock, log: testLog().log, signal: stop.signal });
+  expect(stop.signal.aborted).toBe(true);
+  expect(await count(database, 'requests')).toBe(0);
 });

@@ -17,8 +17,9 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
-const HISTORIES = ON_SQLITE ? histories(6, 500) : histories(1, 50);
-const UNFIT_HISTORIES = ON_SQLITE ? histories(2, 250) : histories(1, 50);
+/** Six properties: together 2,000 histories on each database in the soak. */
+const HISTORIES = ON_SQLITE ? histories(6, 500) : histories(1, 340);
+const UNFIT_HISTORIES = ON_SQLITE ? histories(2, 250) : histories(1, 340);
 const SMALL = { idType: 'string', usersPerInbox: 2, tagsPerInbox: 3, sharedShare: 0 } as const;
 
 /** When each conversation was seen, by inbox and id: epoch ms, in order. */

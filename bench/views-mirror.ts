@@ -71,10 +71,11 @@ function invent(write: Write, conversations: number, now: number): void {
   const startedAt = iso(start);
   for (const inbox of INBOXES) {
     write(
-      `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at)
-       VALUES (?, ?, '{}', '', ?, ?)`,
+      `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at, known_since)
+       VALUES (?, ?, '{}', '', ?, ?, ?)`,
       inbox,
       `Inbox ${inbox}`,
+      startedAt,
       startedAt,
       startedAt,
     );

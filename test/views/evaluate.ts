@@ -19,9 +19,15 @@ export interface Sighting {
   readonly seen: ReadonlyMap<string, Seen>;
 }
 
-/** The number of the sync that an instant of the mirror belongs to. */
-export function syncOf(sightings: readonly Sighting[], instant: unknown): number {
-  return sightings.findIndex(({ at }) => at >= String(instant));
+/** The syncs of a history: as they came, and `sightings` in the order of time. */
+export interface Told {
+  readonly seen: readonly Sighting[];
+  readonly sightings: readonly Sighting[];
+}
+
+/** The instant after the sync that an instant of the mirror belongs to. @param sightings in the order of time */
+export function syncOf(sightings: readonly Sighting[], instant: unknown): string | undefined {
+  return sightings.find(({ at }) => at >= String(instant))?.at;
 }
 
 /** The first sync that found an inbox: the baseline of its conversations. */
@@ -29,26 +35,47 @@ export function baselineOf(sightings: readonly Sighting[], inbox: string): numbe
   return sightings.findIndex(({ inboxes }) => inboxes.includes(inbox));
 }
 
+/** The syncs that found the inbox of a conversation. */
+function reachedOf(sightings: readonly Sighting[], key: string): Sighting[] {
+  return sightings.filter(({ inboxes }) => inboxes.includes(key.split('/')[0]!));
+}
+
+/** The latest instant at which the inbox of a conversation was found new or back; '' if it was always there. */
+function backAt(sightings: readonly Sighting[], key: string): string {
+  const has = (one: Sighting | undefined): boolean => one?.inboxes.includes(key.split('/')[0]!) ?? true;
+  const backs = sightings.filter((one, nth) => has(one) && !has(sightings[nth - 1]));
+  return (
+    backs
+      .map(({ at }) => at)
+      .sort()
+      .at(-1) ?? ''
+  );
+}
+
 /**
  * Since which sync each conversation has been as `is` says, without a pause, and whether that sync is its
- * inbox's first. Conversations that are gone or different now have no entry.
+ * inbox's first: the later of the instant since which it has been so by itself, and of the last return of its
+ * inbox. Conversations that are gone or different now have no entry.
  */
 export function lasting(
   sightings: readonly Sighting[],
   is: (seen: Seen) => boolean,
-): Map<string, { since: number; isLowerBound: number }> {
-  const found = new Map<string, { since: number; isLowerBound: number }>();
+): Map<string, { since: string; isLowerBound: number }> {
+  const found = new Map<string, { since: string; isLowerBound: number }>();
   for (const key of sightings.at(-1)?.seen.keys() ?? []) {
-    const pause = sightings.findLastIndex(({ seen }) => !seen.has(key) || !is(seen.get(key)!));
-    if (pause === sightings.length - 1) continue;
-    const since = pause + 1;
-    found.set(key, { since, isLowerBound: since === baselineOf(sightings, key.split('/')[0]!) ? 1 : 0 });
+    const reached = reachedOf(sightings, key);
+    const pause = reached.findLastIndex(({ seen }) => !seen.has(key) || !is(seen.get(key)!));
+    if (pause === reached.length - 1) continue;
+    const own = reached[pause + 1]!.at;
+    const back = backAt(sightings, key);
+    found.set(key, { since: own > back ? own : back, isLowerBound: pause < 0 && own >= back ? 1 : 0 });
   }
   return found;
 }
 
-/** The last sync that found a conversation of the present new, back, or with other content. */
-export function lastChange(sightings: readonly Sighting[], key: string): number {
+/** When a conversation of the present was last found new, back by itself, or with other content. */
+export function lastChange(sightings: readonly Sighting[], key: string): string {
   const content = sightings.at(-1)?.seen.get(key)?.content;
-  return sightings.findLastIndex(({ seen }) => seen.get(key)?.content !== content) + 1;
+  const reached = reachedOf(sightings, key);
+  return reached[reached.findLastIndex(({ seen }) => seen.get(key)?.content !== content) + 1]!.at;
 }

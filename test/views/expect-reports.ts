@@ -4,7 +4,7 @@ import type { ViewSettings } from '../../src/mirror/settings/views.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { assigneeDays, sharesOf, statusTimes, tagDays } from './evaluate-daily.ts';
 import { assignmentsOf, factsOf, type Interval } from './evaluate-facts.ts';
-import { baselineOf, type Sighting } from './evaluate.ts';
+import { baselineOf, syncOf, type Told } from './evaluate.ts';
 import { ask } from './support.ts';
 
 type Settings = Required<Pick<ViewSettings, 'reportTimezone' | 'statuses'>>;
@@ -13,7 +13,7 @@ type Intervals = Record<'status' | 'assignee' | 'tag', readonly Interval[]>;
 /** Checks the views that count by day and hour, and those that compute medians and shares. */
 export async function expectReports(
   mirror: TestMirror,
-  sightings: readonly Sighting[],
+  { seen, sightings }: Told,
   intervals: Intervals,
   settings: Settings,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function expectReports(
   const reached = milestoneTimes(intervals, settings);
   expect([...milestones.keys()].sort()).toEqual([...reached.keys()].sort());
   for (const [key, seconds] of reached) expect(milestones.get(key), key).toMatchObject(sharesOf(seconds));
-  await expectArrivals(mirror, sightings, intervals.status, settings);
+  await expectArrivals(mirror, { seen, sightings }, intervals.status, settings);
 }
 
 /** The times behind `milestone_times`, by `inbox milestone`. */
@@ -90,7 +90,7 @@ const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 /** Checks `arrivals_hourly`: its grid, its days, and the conversations that appeared after the first sync. */
 async function expectArrivals(
   mirror: TestMirror,
-  sightings: readonly Sighting[],
+  { seen, sightings }: Told,
   status: readonly Interval[],
   settings: Settings,
 ): Promise<void> {
@@ -112,7 +112,10 @@ async function expectArrivals(
   );
   const expected = new Map<string, number>();
   for (const [key, [first]] of Map.groupBy(status, (one) => one.key)) {
-    if (first === undefined || first.isLowerBound === 1) continue;
+    const nth = seen.findIndex((one) => one.seen.has(key));
+    if (first === undefined || nth === baselineOf(seen, key.split('/')[0]!)) continue;
+    // A clock that is set back can leave nothing of the interval that began with the arrival.
+    if (syncOf(sightings, first.from) !== seen[nth]!.at) continue;
     const thread = String(threads.get(key));
     const isNew = first.earliest !== null && thread > first.earliest && thread <= first.from;
     const slot = `${key.split('/')[0]} ${slotOf(isNew ? thread : first.from)}`;

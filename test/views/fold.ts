@@ -46,7 +46,7 @@ const TABLES = {
 };
 
 /** The columns of those tables that are no value of the service. */
-const OWN = /^(id|inbox_id|raw|content_hash|first_seen_at|changed_at|missing_since|deleted_at)$/;
+const OWN = /^(id|inbox_id|raw|content_hash|first_seen_at|changed_at|missing_since|deleted_at|known_since)$/;
 
 /** The tables of items and the links of tags, as they are. */
 export async function readTables(sql: Sql): Promise<World> {

@@ -229,7 +229,7 @@ test('assignments show first assignment and hand-overs, with a lower bound for b
   expect(summaryOf(fresh)).toEqual(['10:00', 1, 1, 2, 0]);
 });
 
-test('a conversation has one row of facts, even if a clock that was set back makes its intervals overlap', async () => {
+test('after the clock was set back, an interval ends where a later change begins the next', async () => {
   const { mirror, inboxId, ids } = await lived(1);
   const { world } = mirror.sandbox;
   const [id = ''] = ids;
@@ -239,7 +239,7 @@ test('a conversation has one row of facts, even if a clock that was set back mak
     world.assign(inboxId, id, user);
     await mirror.sync();
   }
-  // The interval of the first assignee now ends after that of the third has begun.
+  // The third comes an hour before the second by the clock, and after it in the order of the changes.
   mirror.clock.setWall(-HOUR);
   world.assign(inboxId, id, third);
   await mirror.sync();
@@ -249,6 +249,13 @@ test('a conversation has one row of facts, even if a clock that was set back mak
   expect(
     await ask(mirror, `SELECT conversation_id, closes, assignee_at_close_id FROM conversation_facts`),
   ).toEqual([{ conversation_id: id, closes: 1, assignee_at_close_id: third }]);
+  const intervals = await ask(mirror, `SELECT assignee_id, from_at, to_at FROM assignee_intervals`);
+  const assignees = intervals.toSorted((a, b) => (String(a['from_at']) < String(b['from_at']) ? -1 : 1));
+  expect(assignees.map((row) => [row['assignee_id'], minute(row['from_at']), minute(row['to_at'])])).toEqual([
+    [null, '08:00', '11:00'],
+    [first, '11:00', '12:00'],
+    [third, '12:00', null],
+  ]);
 });
 
 describe('the daily views', () => {

@@ -41,7 +41,6 @@ WITH RECURSIVE
       min(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS first_assigned_at,
       max(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS last_assigned_at,
       FIRST_OF(assignee_id, from_at) AS first_assignee_id, LAST_OF(assignee_id, from_at) AS last_assignee_id,
-      max(from_at) AS last_began_at,
       PART(sums, unassigned)
     FROM owned GROUP BY inbox_id, conversation_id
   ),
@@ -52,15 +51,10 @@ WITH RECURSIVE
     FROM statuses_of
     JOIN owners_of ON owners_of.inbox_id = statuses_of.inbox_id
       AND owners_of.conversation_id = statuses_of.conversation_id
-    -- Intervals overlap only after a clock was set back: the last to begin counts.
     LEFT JOIN assignee_spans AS closers ON closers.inbox_id = statuses_of.inbox_id
       AND closers.conversation_id = statuses_of.conversation_id
       AND closers.from_at <= statuses_of.last_closed_at
       AND (closers.to_at IS NULL OR closers.to_at > statuses_of.last_closed_at)
-      AND (closers.from_at = owners_of.last_began_at OR NOT EXISTS (SELECT 1 FROM assignee_spans AS later
-        WHERE later.inbox_id = closers.inbox_id AND later.conversation_id = closers.conversation_id
-          AND later.from_at > closers.from_at AND later.from_at <= statuses_of.last_closed_at
-          AND (later.to_at IS NULL OR later.to_at > statuses_of.last_closed_at)))
   ),
   names AS MATERIALIZED (
     SELECT inbox_id, id, NAME_OF(inbox_users) AS name FROM inbox_users

@@ -100,8 +100,8 @@ WITH RECURSIVE
       + (SELECT coalesce(sum(swept.n), 0) FROM swept
          WHERE swept.inbox_id = known.inbox_id AND swept.new_value = 'missing'
          AND swept.observed_at >= days.starts_at AND swept.observed_at < days.ends_at) AS removed,
-      -- The first sweep of an inbox ends during its first day: what was open then is the opening backlog. After
-      -- a clock was set back, known.since can lie before the first sights: those are lower bounds.
+      -- The first sweep of an inbox ends during its first day: what was open then is the opening backlog. If the
+      -- clock was set back during that sweep, it ends before first sights, which are lower bounds.
       CASE WHEN days.starts_at <= known.since THEN (
         SELECT coalesce(sum(
           (SELECT count(*) FROM status_spans AS newer

@@ -219,6 +219,12 @@ async function completeSweep(tx: Sql, dialect: Dialect, sweep: Sweep, now: numbe
     sweep.id,
     iso(now),
   );
+  if (sweep.list === 'conversations')
+    await tx.execute(
+      `UPDATE inboxes SET known_since = $2 WHERE id = $1 AND known_since IS NULL`,
+      sweep.inboxId,
+      iso(now),
+    );
   await layBookmarks(tx, dialect, sweep, now);
   await tx.execute(
     `DELETE FROM sweep_pages WHERE ${dialect.oneOfFew(

@@ -3,13 +3,17 @@ WITH
   -- All values count as equal: these are the times in which the conversation was present.
   PART(intervals, status, assignee_id, NOTHING_OF),
   turns AS (
-    SELECT inbox_id, item_id, coalesce(new_value, old_value) AS tag_id, new_value IS NOT NULL AS is_added,
-      observed_at, previously_seen_at,
-      lead(observed_at) OVER (PARTITION BY inbox_id, item_id, coalesce(new_value, old_value) ORDER BY id)
-        AS next_at,
-      row_number() OVER (PARTITION BY inbox_id, item_id, coalesce(new_value, old_value) ORDER BY id) AS nth
-    FROM changes
-    WHERE list = 'conversations' AND field = 'tags' AND IN_SCOPE(inbox_id, item_id)
+    SELECT inbox_id, item_id, tag_id, is_added, at, previously_seen_at, lead(at) OVER life AS next_at,
+      row_number() OVER life AS nth
+    FROM (
+      SELECT inbox_id, item_id, id, coalesce(new_value, old_value) AS tag_id,
+        new_value IS NOT NULL AS is_added, previously_seen_at,
+        -- As in the part `intervals`: a change counts from the earliest of its instant and those after it.
+        min(observed_at) OVER (PARTITION BY inbox_id, item_id, coalesce(new_value, old_value) ORDER BY id DESC)
+          AS at
+      FROM changes
+      WHERE list = 'conversations' AND field = 'tags' AND IN_SCOPE(inbox_id, item_id)) AS tagged
+    WINDOW life AS (PARTITION BY inbox_id, item_id, tag_id ORDER BY id)
   ),
   -- A link whose first change removes it, or that has no change, was there from the beginning.
   unchanged AS (
@@ -18,11 +22,11 @@ WITH
     EXCEPT SELECT inbox_id, item_id, tag_id FROM turns
   ),
   links AS (
-    SELECT inbox_id, item_id, tag_id, observed_at AS from_at, previously_seen_at AS from_earliest,
-      next_at AS to_at
+    SELECT inbox_id, item_id, tag_id, at AS from_at,
+      CASE WHEN previously_seen_at > at THEN at ELSE previously_seen_at END AS from_earliest, next_at AS to_at
     FROM turns WHERE is_added
     UNION ALL
-    SELECT inbox_id, item_id, tag_id, NULL, NULL, observed_at FROM turns WHERE nth = 1 AND NOT is_added
+    SELECT inbox_id, item_id, tag_id, NULL, NULL, at FROM turns WHERE nth = 1 AND NOT is_added
     UNION ALL
     SELECT inbox_id, item_id, tag_id, NULL, NULL, NULL FROM unchanged
   )

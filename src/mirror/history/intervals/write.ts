@@ -98,16 +98,21 @@ export async function writeIntervals(
 ): Promise<void> {
   const { inboxId, observedAt, baseline } = context;
   if (appeared.length > 0) {
-    const fromEarliest = baseline ? null : await lastCompleteStart(tx, context);
+    const fromEarliest = baseline ? null : earlier(await lastCompleteStart(tx, context), observedAt);
     const beginning = { fromAt: observedAt, fromEarliest, isLowerBound: baseline };
     await beginAppeared(tx, dialect, { inboxId, ids: appeared }, beginning);
   }
   for (const kind of changed.length === 0 ? [] : INTERVAL_KINDS) {
-    const turns = turnsOf(kind, changed, sightings);
+    const turns = turnsOf(kind, changed, (id) => earlier(sightings.get(id) ?? null, observedAt));
     await endIntervals(tx, dialect, kind, context, turns.ended);
     await beginIntervals(tx, dialect, kind, context, turns.begun);
   }
   await computeIntervals(tx, dialect, inboxId, others);
+}
+
+/** The earlier of two instants. A sighting before can be the later one if the clock was set back since. */
+function earlier(before: string | null, now: string): string | null {
+  return before !== null && before > now ? now : before;
 }
 
 /** True if a page begins or ends an interval of the conversation. */
@@ -136,12 +141,12 @@ function asId(id: Value | undefined): string | null {
 function turnsOf(
   kind: IntervalKind,
   changed: readonly KnownConversation[],
-  sightings: ReadonlyMap<string, string>,
+  earliestOf: (id: string) => string | null,
 ): Turns {
   const turns: Turns = { begun: [], ended: [] };
   for (const { item, known } of changed) {
     const [before, after] = [valuesOf(kind, known), valuesOf(kind, item, known)];
-    const from_earliest = sightings.get(item.id) ?? null;
+    const from_earliest = earliestOf(item.id);
     for (const value of after)
       if (!before.includes(value))
         turns.begun.push({

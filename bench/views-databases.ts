@@ -15,8 +15,8 @@ export interface QueriedMirror {
   plan(sql: string): Promise<string[]>;
   /** A WHERE condition for one conversation. */
   oneConversation(): Promise<string>;
-  /** The id of the inbox with the most conversations. */
-  largestInbox(): Promise<string>;
+  /** The id of the inbox whose number of conversations is nearest to `size`. */
+  inboxOf(size: number): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -69,9 +69,9 @@ async function open(url: string, explain: string, stop: () => Promise<void>): Pr
       for await (const [condition] of rows) return String(condition);
       throw new Error('the mirror has too few conversations: 5,001 are needed');
     },
-    async largestInbox() {
+    async inboxOf(size) {
       const { rows } = await mirror.query(
-        `SELECT inbox_id FROM conversations GROUP BY inbox_id ORDER BY count(*) DESC LIMIT 1`,
+        `SELECT inbox_id FROM conversations GROUP BY inbox_id ORDER BY abs(count(*) - ${size}) LIMIT 1`,
       );
       for await (const [id] of rows) return String(id);
       throw new Error('the mirror has no conversations');

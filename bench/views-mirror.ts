@@ -9,9 +9,10 @@ import { keepViewSettings } from '../src/mirror/settings/views.ts';
 /** The history covers three years, in milliseconds. */
 const YEARS_MS = 3 * 365 * DAY;
 
-/** The index of the inbox for each of ten conversations: the inboxes differ in size. */
-const SHARES = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4];
-const INBOXES = ['51001', '51002', '51003', '51004', '51005'];
+/** The inboxes and how many of twenty conversations each has: of a million, the last two have 50,000. */
+const PARTS = { 51001: 8, 51002: 4, 51003: 4, 51004: 2, 51005: 1, 51006: 1 };
+const INBOXES = Object.keys(PARTS);
+const SHARES = Object.entries(PARTS).flatMap(([inbox, parts]) => Array<string>(parts).fill(inbox));
 const USERS = 20;
 const TAGS = 30;
 const CHANGES_EACH = 5;
@@ -135,7 +136,7 @@ interface FinalState {
 
 /** Invents one conversation and writes it: its changes, its tags and its row. */
 function inventConversation(write: Write, random: () => number, life: Life): void {
-  const inbox = INBOXES[SHARES[Math.floor(random() * SHARES.length)] ?? 0] ?? '';
+  const inbox = SHARES[Math.floor(random() * SHARES.length)] ?? '';
   const firstTag = Math.floor(random() * TAGS);
   const state = inventChanges(write, random, life, { inbox, firstTag });
   for (const tag of random() < 0.5 ? [firstTag] : [firstTag, (firstTag + 1) % TAGS])

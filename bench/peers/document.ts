@@ -67,7 +67,15 @@ export function tablesOf(report: Report): string {
 export function documentOf(report: Report): string {
   const { plan, pages, conversations, date, machine, minutes, results } = report;
   const total = sum(conversations);
-  const facts = { ...plan, pages, conversations: total, inboxes: conversations.length };
+  const own = results.find(({ name }) => name === 'inbox-mirror')?.delay;
+  const facts = {
+    ...plan,
+    pages,
+    conversations: total,
+    inboxes: conversations.length,
+    changes: own?.changes ?? 0,
+    reached: own?.seen ?? 0,
+  };
   return [
     HEAD,
     '## A first copy\n',

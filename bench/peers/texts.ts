@@ -67,6 +67,9 @@ interface Facts {
   readonly pages: number;
   readonly conversations: number;
   readonly inboxes: number;
+  /** Of inbox-mirror itself. */
+  readonly changes: number;
+  readonly reached: number;
 }
 
 /** How everything was measured. */
@@ -100,17 +103,21 @@ export function description(facts: Facts): string {
   *wrongly gone* counts conversations that the service still has, and that the copy lacks or shows as
   deleted.
 
-A mean delay is that of the changes that reached the copy. In the run of 2026-11-22, 17 of 60 changes had
-not reached the daemon's copy at the end, so its mean of 17 s is not that of all. Its budget gives it 3 to 4
-requests a minute. A repetition in virtual time showed where they go. Three quarters of the changes fell on the
-newest pages, and three of 16 pages got 39 of the 44 requests. Fourteen changes were spread over nine older
-pages, which got four: the daemon had seen no change in them before, and 12 minutes are too short to learn of
-them. In four repetitions 58 to 60 changes had reached the copy after 30 minutes, and 43 to 45 after 12. The
-repetitions are not part of the command. [freshness.md](freshness.md) measures days.
+A mean delay is that of the changes that reached the copy.${lateOf(facts)} The daemon's budget gives it 3 to 4
+requests a minute, and in ${everyMinutes * periods} minutes it cannot learn which of the older pages change.
+Four repetitions in virtual time on 2026-11-22, which are not part of the command, showed this: after 12
+minutes 43 to 45 of 60 changes had reached the copy, after 30 minutes 58 to 60. [freshness.md](freshness.md)
+measures days.
 
 All figures but the first copy's were taken while several peers ran at a time. They vary from run to run,
 the refusals most of all: they depend on milliseconds.
 `;
+}
+
+function lateOf({ changes, reached }: Facts): string {
+  if (reached === changes) return '';
+  return ` ${changes - reached} of ${changes} changes had not reached the daemon's
+copy at the end, so its mean is not that of all.`;
 }
 
 function gridOf(everyMinutes: number, periods: number): string {

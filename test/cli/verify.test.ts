@@ -111,6 +111,23 @@ test('a sync stores the sums of the days that have passed', async () => {
   expect((await verify(program)).check).toMatchObject({ verdict: 'ok' });
 });
 
+test('a sync that cannot store the sums of past days reports what it read, and says so', async () => {
+  const program = await withHistory();
+  tamper(
+    program,
+    `UPDATE inboxes SET first_seen_at = strftime('%Y-%m-%dT12:00:00.000+00:00', 'now', '-3 days')`,
+  );
+  tamper(
+    program,
+    `CREATE TRIGGER full BEFORE INSERT ON counted_days BEGIN SELECT RAISE(ABORT, 'no space'); END`,
+  );
+  const { exitCode, stdout, stderr } = await program.run('sync');
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('conversations');
+  expect(stderr).toContain('the sums of past days were not stored; the next sync tries again');
+  expect(stderr).toContain('no space');
+});
+
 test('doctor --verify replaces nothing while another process writes, says so and exits 4', async () => {
   const program = await withHistory();
   tamper(program, `DELETE FROM status_spans WHERE ${first('status_spans')}`);

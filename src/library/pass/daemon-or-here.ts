@@ -1,4 +1,5 @@
-import { isMirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageOf } from '../../core/errors.ts';
+import type { Writer } from '../../mirror/mirror.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
@@ -87,11 +88,24 @@ export async function passHere(
     await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
-    // Where no daemon runs, nothing else stores the sums of past days.
-    await mirror.countDays(clock.now(), { signal, onMore: () => onCounting?.() });
+    await countPastDays(session, mirror, { signal, onCounting });
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);
+  }
+}
+
+/** Stores the sums of past days: where no daemon runs, nothing else does. A failure leaves them for later. */
+async function countPastDays(
+  { clock, log }: Session,
+  mirror: Pick<Writer, 'countDays'>,
+  { signal, onCounting }: { signal: AbortSignal; onCounting: (() => void) | undefined },
+): Promise<void> {
+  try {
+    await mirror.countDays(clock.now(), { signal, onMore: () => onCounting?.() });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn({ cause: messageOf(error) }, 'the sums of past days were not stored; the next sync tries again');
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Served, served } from '../daemon/http/served.ts';
+import { atEnd } from '../support/lasting.ts';
 import { firstInbox } from '../support/rows.ts';
 
 const text = async (ask: Served['ask'], path: string): Promise<string> => {
@@ -89,38 +90,95 @@ test('the feed is filtered by inbox, field and person, and pages lead to the old
   expect(rest).not.toContain('status from s20 to s21');
 });
 
-test('the live feed sends each new change once, also after a break', async () => {
+/** A reader of the live feed. */
+interface LiveReader {
+  /** All events until one has the word. */
+  until(word: string): Promise<string>;
+}
+
+/** A mirror with changes up to the id `id`, and its live feed. */
+async function liveFeed(): Promise<{
+  id: number;
+  clock: Served['clock'];
+  /** Adds a change to this status. */
+  insert(to: string): Promise<void>;
+  open(query: string, headers?: Record<string, string>): Promise<LiveReader>;
+}> {
   const { url, mirror, clock, inbox, conversation } = await changed(1);
   const [last] = await mirror.database.query<{ id: number }>('SELECT max(id) AS id FROM changes');
-  const id = last!.id;
-  const insert = async (to: string): Promise<void> => {
-    await mirror.database.execute(
-      `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
-       VALUES ('2026-03-02T08:00:00.000+00:00', 'conversations', $1, $2, 'status', NULL, $3)`,
-      inbox,
-      conversation,
-      to,
-    );
-    // All readers share the newest id for a second.
-    clock.advance(2000);
+  return {
+    id: last!.id,
+    clock,
+    async insert(to) {
+      await mirror.database.execute(
+        `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+         VALUES ('2026-03-02T08:00:00.000+00:00', 'conversations', $1, $2, 'status', NULL, $3)`,
+        inbox,
+        conversation,
+        to,
+      );
+    },
+    async open(query, headers = {}) {
+      const stop = new AbortController();
+      atEnd(() => stop.abort());
+      const { body } = await fetch(`${url}/feed/live?${query}`, { headers, signal: stop.signal });
+      const parts = body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+      let found = '';
+      return {
+        async until(word) {
+          while (!found.includes(word)) {
+            const { done, value } = await parts.next();
+            if (done === true) break;
+            found += value;
+          }
+          return found;
+        },
+      };
+    },
   };
-  const until = async (path: string, word: string, headers = {}): Promise<string> => {
-    const stop = new AbortController();
-    const { body } = await fetch(url + path, { headers, signal: stop.signal });
-    let found = '';
-    for await (const part of body!.pipeThrough(new TextDecoderStream())) {
-      found += part;
-      if (found.includes(word)) break;
-    }
-    stop.abort();
-    return found;
-  };
+}
+
+test('the live feed sends each new change once, also after a break', async () => {
+  const { id, clock, insert, open } = await liveFeed();
   await insert('first');
-  const events = await until(`/feed/live?after=${id}`, 'first');
-  expect(events).toMatch(new RegExp(`id: ${id + 1}\nevent: changes\ndata: <tr>.*first`));
+  // All readers share the newest id for a second.
+  clock.advance(2000);
+  const reader = await open(`after=${id}`);
+  expect(await reader.until('first')).toMatch(new RegExp(`id: ${id + 1}\nevent: changes\ndata: <tr>.*first`));
   await insert('second');
-  const again = await until('/feed/live?after=0', 'second', { 'last-event-id': String(id + 1) });
-  expect(again).not.toContain('first');
+  clock.advance(2000);
+  const again = await open('after=0', { 'last-event-id': String(id + 1) });
+  expect(await again.until('second')).not.toContain('first');
+});
+
+test('the live feed sends a change once if it is newer than the id that the readers share', async () => {
+  const { id, clock, insert, open } = await liveFeed();
+  await insert('first');
+  clock.advance(2000);
+  await (await open(`after=${id}&field=status`)).until('first');
+  await insert('second');
+  const reader = await open(`after=${id}`);
+  await reader.until('first');
+  await insert('third');
+  clock.advance(2000);
+  expect((await reader.until('third')).match(/second/g)).toHaveLength(1);
+});
+
+test('the live feed omits no change that is newer than the rows that the readers share', async () => {
+  const { id, clock, insert, open } = await liveFeed();
+  await insert('first');
+  clock.advance(2000);
+  await (await open(`after=${id}&field=status`)).until('first');
+  clock.advance(500);
+  await (await open(`after=${id}`)).until('first');
+  // The next reader gets the new id, while the rows that the reader before got are half a second old.
+  await insert('second');
+  clock.advance(500);
+  const reader = await open(`after=${id}`);
+  await reader.until('first');
+  await insert('third');
+  clock.advance(2000);
+  expect((await reader.until('third')).match(/second/g)).toHaveLength(1);
 });
 
 test('the live feed needs the token like every page', async () => {

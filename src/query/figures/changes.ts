@@ -101,9 +101,16 @@ export async function readNewest(
   );
 }
 
-/** The first changes above an id, in the order of writing. */
-export async function readAfter(read: Read, filter: FeedFilter, after: number): Promise<ChangeRow[]> {
-  const { where, values } = conditions(filter, [['changes.id >', after]]);
+/** The first changes after one id and up to another, in the order of writing. */
+export async function readAfter(
+  read: Read,
+  filter: FeedFilter,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<ChangeRow[]> {
+  const { where, values } = conditions(filter, [
+    ['changes.id >', after],
+    ['changes.id <=', upTo],
+  ]);
   return await read<ChangeRow>(
     `${NAMED_CHANGES} ${where} ORDER BY changes.id LIMIT ${MOST_SHOWN}`,
     ...values,

@@ -66,8 +66,10 @@ async function* events(
   while (!closed.aborted && performance.now() < end) {
     const last = await newest();
     if (last.id > seen) {
-      const key = `live ${JSON.stringify([filter, seen])}`;
-      const changes = await desk.quick(key, (read) => readAfter(read, filter, seen));
+      // Readers share the newest id and the rows for a second each. Rows of exactly this span agree with it.
+      const span = { after: seen, upTo: last.id };
+      const key = `live ${JSON.stringify([filter, span])}`;
+      const changes = await desk.quick(key, (read) => readAfter(read, filter, span));
       // A full answer may have left out changes up to the newest one.
       seen = changes.length === MOST_SHOWN ? (changes.at(-1)?.id ?? seen) : last.id;
       if (changes.length > 0) {

@@ -1,9 +1,10 @@
 import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
-import { newEnding, publish, removePartial } from './files.ts';
+import { newEnding, publish, refuseExisting, removePartial } from './files.ts';
 import { type ExportRun, readManifest, withRun, writeManifest } from './manifest.ts';
 import { writeInThread } from './thread.ts';
+import { inTurn } from './turn.ts';
 import { type ExportOptions, writeFiles, type Written } from './write.ts';
 
 /**
@@ -38,18 +39,24 @@ export async function exportMirror(
  */
 async function exportBy(
   write: (ending: string) => Promise<Written>,
-  { folder, now, version }: Pick<ExportOptions, 'folder' | 'now' | 'version'>,
+  { folder, force, now, version }: Pick<ExportOptions, 'folder' | 'force' | 'now' | 'version'>,
 ): Promise<ExportRun> {
   await readManifest(folder);
   const ending = newEnding();
   try {
     const written = await write(ending);
     const run = runOf(written, { now, version });
-    if (run.files.length > 0) {
-      // Another export into the folder may have ended meanwhile.
-      const manifest = await writeManifest(folder, withRun(await readManifest(folder), run), ending);
-      await publish([...written.files, manifest]);
-    }
+    if (run.files.length > 0)
+      await inTurn(folder, async () => {
+        // Another export into the folder may have ended meanwhile.
+        if (!force)
+          refuseExisting(
+            folder,
+            run.files.map(({ file }) => file),
+          );
+        const manifest = await writeManifest(folder, withRun(await readManifest(folder), run), ending);
+        await publish([...written.files, manifest]);
+      });
     return run;
   } catch (error) {
     await removePartial(folder, ending);

@@ -269,6 +269,16 @@ function optionsFor(program: TestProgram, options: Partial<ExportOptions>): Expo
   };
 }
 
+/** An export over a connection of its own. */
+async function exportAlone(program: TestProgram, options: Partial<ExportOptions>): Promise<ExportRun> {
+  const mirror = await openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
+  try {
+    return await exportTables(mirror, optionsFor(program, options));
+  } finally {
+    await mirror.close();
+  }
+}
+
 test('all files hold the mirror as it was at one moment, whatever is written meanwhile', async () => {
   const program = await filled();
   const url = program.env['DATABASE_URL']!;
@@ -330,6 +340,28 @@ test('exports into a folder at once leave each other alone, and the manifest has
     ['inbox_tags.parquet'],
     ['inboxes.ndjson'],
   ]);
+});
+
+test('exports into a folder that end at once are all in the manifest', async () => {
+  const program = await filled();
+  const tables = ['inboxes', 'inbox_users', 'inbox_tags', 'conversations', 'changes', 'sweeps'];
+  await Promise.all(tables.map((table) => exportAlone(program, { tables: [table] })));
+  const { changes_up_to: upTo, exports } = JSON.parse(
+    readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8'),
+  ) as { changes_up_to: string | null; exports: ExportRun[] };
+  const names = exports.flatMap(({ files }) => files.map(({ table }) => table));
+  expect(names.toSorted()).toEqual(tables.toSorted());
+  expect(upTo).not.toBeNull();
+  expect(filesIn(program, 'lake').filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('of two exports of a table that end at once, the second refuses to replace the file', async () => {
+  const program = await filled();
+  const options = { tables: ['conversations'], force: false };
+  const ended = await Promise.allSettled([exportAlone(program, options), exportAlone(program, options)]);
+  const causes = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+  expect(causes).toEqual([expect.stringContaining('already has conversations.ndjson')]);
+  expect(filesIn(program, 'lake')).toEqual(['conversations.ndjson', 'manifest.json']);
 });
 
 rule('an export whose manifest cannot be written changes no file', async () => {

@@ -37,6 +37,9 @@ export interface WebhookDeps {
 /** At most this many changes in one delivery. */
 const MAX_CHANGES = 100;
 
+/** After this many full deliveries in a row that were accepted, a delivery may have twice as many changes. */
+const ACCEPTED_TO_GROW = 100;
+
 /** The HTTP statuses with which a receiver refuses the content of a body: it is bad, or too large. */
 const CONTENT_REFUSED: ReadonlySet<number | null> = new Set([400, 413]);
 
@@ -49,8 +52,10 @@ const DATABASE_RETRY_MS = 30 * SECOND;
 
 /** This process's findings about the receiver. */
 interface Learned {
-  /** Changes in one delivery. It shrinks when the receiver refuses the content of several. */
+  /** Changes in one delivery. It shrinks when the receiver refuses the content of several, and grows again. */
   size: number;
+  /** Full deliveries of this size that were accepted. */
+  accepted: number;
   /** The change that was refused alone last, and how often. */
   alone: { readonly id: number; readonly times: number } | null;
 }
@@ -62,7 +67,7 @@ interface Learned {
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  const learned: Learned = { size: MAX_CHANGES, alone: null };
+  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null };
   while (!signal.aborted) {
     let wait: number;
     try {
@@ -103,10 +108,10 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   let after = afterAnswer(before, answer, last.id, clock.now());
   if (CONTENT_REFUSED.has(answer.status)) {
     if (changes.length > 1) {
-      learned.size = Math.ceil(changes.length / 2);
+      setSize(learned, Math.ceil(changes.length / 2));
       after = narrowed(before, answer, clock.now());
     } else after = (await setAside(deps, learned, before, last.id, answer)) ?? after;
-  }
+  } else if (isAccepted(answer.status) && changes.length === learned.size) grow(learned);
   await mirror.deliveries.write(target, after, clock.now());
   logOutcome(log, before, after, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
@@ -145,6 +150,17 @@ async function send({ clock, post, webhook }: WebhookDeps, changes: readonly Nam
   return await post(webhook.url, signedHeaders(webhook.secret, { id, at: now, body }), body);
 }
 
+function setSize(learned: Learned, size: number): void {
+  learned.size = size;
+  learned.accepted = 0;
+}
+
+/** A receiver that refused everything for a while, such as one with a wrong secret, gets whole deliveries again. */
+function grow(learned: Learned): void {
+  learned.accepted += 1;
+  if (learned.accepted >= ACCEPTED_TO_GROW) setSize(learned, Math.min(MAX_CHANGES, 2 * learned.size));
+}
+
 /** After a refused delivery of several changes, half as many follow soon, to find one that is refused. */
 function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
   const failed = afterAnswer({ ...before, failures: 0 }, answer, before.lastId, now);
@@ -174,7 +190,7 @@ async function setAside(
     { change: id, cause: causeOf(answer) },
     'the webhook refuses this change alone and accepts the next: it is set aside',
   );
-  learned.size = MAX_CHANGES;
+  setSize(learned, MAX_CHANGES);
   return { ...accepted(before, nextId), setAside: before.setAside + 1, setAsideId: id };
 }
 

@@ -222,6 +222,22 @@ test('a 413 makes deliveries smaller, and a retry time far in the future is igno
   expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
 });
 
+test('deliveries that a receiver refused for a while grow again once it accepts them', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken } = await receiver((nth) => ({ status: nth <= 7 ? 400 : 204 }));
+  await mirror.writer.deliveries.write(targetOf(url), BEGUN, 0);
+  let all: number[] = [];
+  while (all.length < 310) all = await changed(mirror, 100);
+  deliver(mirror, url);
+  await until(mirror, () => taken.flatMap(({ changes }) => changes).length === all.length);
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  const sizes = taken.map(({ changes }) => changes.length);
+  expect(sizes.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => 1));
+  expect(sizes.slice(100, 200)).toEqual(Array.from({ length: 100 }, () => 2));
+  expect(sizes[200]).toBe(4);
+});
+
 test('a rotated token in the address loses no change, also of a cursor under the whole address', async () => {
   const mirror = await quickMirror();
   await mirror.sync();

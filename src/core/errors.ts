@@ -135,6 +135,15 @@ export function codeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error ? String(error.code) : null;
 }
 
+/** The codes with which Node rejects a certificate. Each needs a person. */
+const CERTIFICATE =
+  /^(?:UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)|SELF_SIGNED|DEPTH_ZERO_SELF|CERT_|ERR_TLS_CERT)/;
+
+/** True if a `code` says that the certificate of the other side cannot be trusted. */
+export function rejectsCertificate(code: string | null): boolean {
+  return CERTIFICATE.test(code ?? '');
+}
+
 /** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

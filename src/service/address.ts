@@ -1,15 +1,11 @@
 import { connect } from 'node:tls';
 import { SECOND } from '../core/clock.ts';
-import { MirrorError } from '../core/errors.ts';
+import { MirrorError, rejectsCertificate } from '../core/errors.ts';
 import { BrokenBody, readErrorMessage } from './envelope.ts';
 import { type Answer, NoAnswer } from './http.ts';
 
 /** Milliseconds for a handshake with a port that may speak https. */
 const HANDSHAKE_MS = 3 * SECOND;
-
-/** The codes with which Node rejects a certificate. Each needs a person. */
-const CERTIFICATE =
-  /^(?:UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)|SELF_SIGNED|DEPTH_ZERO_SELF|CERT_|ERR_TLS_CERT)/;
 
 /** The words of usual web servers about plain http on a port of https. */
 const PLAIN_HTTP =
@@ -76,7 +72,7 @@ export class Address {
     const { protocol, hostname } = this.#url;
     if (code === 'ENOTFOUND')
       return `The name of the service, or of its proxy, does not resolve. ${this.#check()}`;
-    if (CERTIFICATE.test(code ?? ''))
+    if (rejectsCertificate(code))
       return (
         `The certificate of ${hostname} cannot be trusted. ${this.#check()} ` +
         'If your organisation has its own authority, name the file of its certificate in INBOX_API_CA_FILE.'

@@ -3,10 +3,14 @@ import { Agent as HttpsAgent } from 'node:https';
 import got, { type Response } from 'got';
 import { limitInterim } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
-import { codeOf } from '../../core/errors.ts';
+import { codeOf, rejectsCertificate } from '../../core/errors.ts';
 import type { Post } from './deliver.ts';
 
 const TIME_OUT_MS = 15 * SECOND;
+
+/** INBOX_API_CA_FILE is for the service only. */
+const CERTIFICATE_ADVICE =
+  ': the certificate of the receiver is not trusted; if it is of your own authority, NODE_EXTRA_CA_CERTS names it';
 
 /** At most this many bytes of the answer's body are received; its content is ignored. */
 const LONGEST_BODY = 64 * 1024;
@@ -51,6 +55,7 @@ export async function postByHttp(
     }
   } catch (error) {
     problem = codeOf(error) ?? problem;
+    if (rejectsCertificate(problem)) problem += CERTIFICATE_ADVICE;
   }
   return head === undefined
     ? { status: null, retryAfter: undefined, problem: `no answer (${problem})` }

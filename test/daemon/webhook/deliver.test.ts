@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -13,6 +14,7 @@ import { openMirror } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
 import { readDetails, readJudgedStatus } from '../../../src/status/observe.ts';
+import { LOCALHOST } from '../../support/certificates.ts';
 import { testLog } from '../../support/log.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { backUp, restore } from '../../support/restore.ts';
@@ -369,6 +371,17 @@ describe('the outcome of a delivery', () => {
       status: 200,
       retryAfter: undefined,
       problem: null,
+    });
+  });
+
+  test('names the setting for a certificate of one’s own authority', async () => {
+    const server = createSecureServer(LOCALHOST, (_, response) => response.end()).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const url = `https://127.0.0.1:${(server.address() as { port: number }).port}/`;
+    expect(await postByHttp(url, {}, '{}')).toMatchObject({
+      status: null,
+      problem: expect.stringMatching(/UNABLE_TO_\w+: the certificate.*NODE_EXTRA_CA_CERTS/),
     });
   });
 

@@ -271,3 +271,26 @@ test('`tables` prints every table and view with its columns and description, as 
     { value: 'Europe/Berlin' },
   ]);
 });
+
+test('two processes with different time zones that start at once leave the days of the stored one', async () => {
+  const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
+  const budget = { perDay: 5000, reserved: 250 };
+  const keep = async (reportTimezone: string, perDay: number, on = database): Promise<void> =>
+    await keepViewSettings(on, { reportTimezone, budget: { ...budget, perDay } }, clock.now());
+  await keep('UTC', 5000);
+  let between: Promise<void> | undefined;
+  const late: typeof database = {
+    ...database,
+    async transaction(work, ...rest) {
+      await (between ??= keep('Europe/Berlin', 5000));
+      return await database.transaction(work, ...rest);
+    },
+  };
+  await keep('UTC', 6000, late);
+  const [row] = await database.query<{ value: string; starts_at: Date }>(
+    `SELECT value, starts_at FROM settings, report_days
+     WHERE name = 'report_timezone' ORDER BY starts_at LIMIT 1`,
+  );
+  expect(row?.value).toBe('UTC');
+  expect(row?.starts_at.getUTCHours()).toBe(0);
+});

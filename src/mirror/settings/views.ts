@@ -20,6 +20,9 @@ export interface ViewSettings {
   readonly officeHours?: OfficeHours | null;
 }
 
+/** The settings from which the days, the offsets and the office hours are made. */
+const CALENDAR_SETTINGS: ReadonlySet<string> = new Set(['report_timezone', 'office_hours']);
+
 /** Days are written this many ms ahead, and again when fewer than `ENOUGH_AHEAD_MS` are left. */
 const AHEAD_MS = 400 * DAY;
 const ENOUGH_AHEAD_MS = 366 * DAY;
@@ -42,18 +45,27 @@ export async function keepViewSettings(
     ['waiting_statuses', JSON.stringify(waiting)],
     ['office_hours', JSON.stringify(settings.officeHours ?? null)],
   ]);
-  const rows = await database.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
-  const stored = new Map(rows.map(({ name, value }) => [name, value]));
-  const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
-  const isSame = (...names: string[]): boolean => !differing.some(([name]) => names.includes(name));
   const first = await firstSighting(database, now);
-  const isCovered = await covers(database, first, now);
-  if (differing.length === 0 && isCovered) return;
+  const compared = async (sql: Pick<Sql, 'query'>) => {
+    const rows = await sql.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
+    const stored = new Map(rows.map(({ name, value }) => [name, value]));
+    const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
+    return { differing, isCovered: await covers(sql, first, now) };
+  };
+  const before = await compared(database);
+  if (before.differing.length === 0 && before.isCovered) return;
   await database.transaction(async (tx) => {
-    // Written even if it is the same: two processes that replace the days at once take turns here.
-    await writeSetting(tx, 'report_timezone', settings.reportTimezone);
+    // Two processes that replace the days at once take turns here. The second compares again, because the
+    // first may have written the days of another time zone.
+    await tx.execute(
+      `INSERT INTO settings (name, value) VALUES ('report_timezone', $1)
+       ON CONFLICT (name) DO UPDATE SET value = settings.value`,
+      settings.reportTimezone,
+    );
+    const { differing, isCovered } = await compared(tx);
     for (const [name, value] of differing) await writeSetting(tx, name, value);
-    if (isCovered && isSame('report_timezone', 'office_hours')) return;
+    const isSame = !differing.some(([name]) => CALENDAR_SETTINGS.has(name));
+    if (isCovered && isSame) return;
     await writeCalendar(tx, database, settings, { from: first, to: now + AHEAD_MS });
   });
 }
@@ -69,8 +81,8 @@ async function firstSighting(database: Database, now: number): Promise<number> {
 }
 
 /** True if days are stored from `from` until far enough ahead of `now`. */
-async function covers(database: Database, from: number, now: number): Promise<boolean> {
-  const rows = await database.query<{ day: string }>(
+async function covers(sql: Pick<Sql, 'query'>, from: number, now: number): Promise<boolean> {
+  const rows = await sql.query<{ day: string }>(
     `SELECT day FROM report_days WHERE starts_at <= $1 AND ends_at > $1
      UNION ALL SELECT day FROM report_days WHERE starts_at <= $2 AND ends_at > $2`,
     iso(from),

@@ -2,7 +2,8 @@
  * Writes prisma/<provider>/schema.prisma, which users give to the Prisma CLI, and generates one Prisma client
  * for each provider into src/database/generated. `npm ci` runs this. `prisma generate` downloads a schema
  * engine that it does not use. PRISMA_SCHEMA_ENGINE_BINARY, which names any existing program, prevents that
- * download. An installation then needs nothing but the package registry.
+ * download. An installation then needs nothing but the package registry. CHECKPOINT_DISABLE keeps the CLI from
+ * asking Prisma's server for a newer version, which tells that server about this machine.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +26,12 @@ function generate(provider: Provider): void {
     execFileSync(process.execPath, [prismaCli, 'generate', '--schema', schemaFile], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: '1' },
+      env: {
+        ...process.env,
+        PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
+        PRISMA_HIDE_UPDATE_MESSAGE: '1',
+        CHECKPOINT_DISABLE: '1',
+      },
     });
     const target = join(root, 'src/database/generated', provider);
     rmSync(target, { recursive: true, force: true });

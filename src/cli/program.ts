@@ -43,6 +43,7 @@ export async function runProgram(
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(harmless(io.stderr, text)),
+      outputError: (text, write) => write(withAdvice(text)),
     })
     .configureHelp({ showGlobalOptions: false })
     .exitOverride()
@@ -64,6 +65,13 @@ export async function runProgram(
     printLine(io.stderr, text, keyToMask(io.env, io.cwd));
     return exitCodeOf(error);
   }
+}
+
+/** A shell makes several words of SQL without quotes. */
+function withAdvice(text: string): string {
+  return text.includes("too many arguments for 'query'")
+    ? `${text.trimEnd()} Put the SQL in quotes.\n`
+    : text;
 }
 
 /** Adds every command in the order of the help. @returns the program */

@@ -89,6 +89,7 @@ async function logHolder(mirror: Session['mirror'], log: Log): Promise<void> {
     holder === null ? 'another process' : `\`${holder.command}\` (process ${holder.pid} on ${holder.host})`;
   log.warn(
     { database: mirror.name, since: holder?.acquiredAt },
-    `${writer} writes to this mirror; standing by, to take over within 30 s after it ends`,
+    `${writer} writes to this mirror; standing by, to take over within 30 s after it ends. ` +
+      'Ctrl-C if one daemon is enough.',
   );
 }

@@ -32,9 +32,9 @@ let roles = 0;
 function documentedRole(role: string): string {
   const text = readFileSync('docs/sql.md', 'utf8').split('## A role for readers on PostgreSQL')[1] ?? '';
   const [, statements = ''] = text.split('```');
-  // The last statement is for a mirror in its own schema.
+  // They are for a mirror in its own schema; the text says what to change for one without.
   const lines = statements.split('\n').filter((line) => !line.includes('search_path'));
-  return lines.join('\n').replaceAll(/\breader\b/g, role);
+  return lines.join('\n').replaceAll('SCHEMA mirror', 'SCHEMA public').replaceAll(/\breader\b/g, role);
 }
 
 /** Connects as the documented reader. It switches off the settings that would end its locks. */

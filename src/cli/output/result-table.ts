@@ -17,9 +17,13 @@ const ROWS_AT_A_TIME = 100;
 /** On a terminal, a cell keeps this many characters for each column of the width before it is measured. */
 const CHARACTERS_PER_COLUMN = 4;
 
+/** An instant as the mirror stores it, with its date and its time of day. */
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}\+00:00$/;
+
 /**
- * Prints rows under their titles. On a terminal, cells are cut to its width. If the columns still do not fit,
- * each row becomes a block of lines. The line under the table says whether there are more rows.
+ * Prints rows under their titles. On a terminal that is too narrow, instants lose their milliseconds and zone,
+ * then cells are cut. If the columns still do not fit, each row becomes a block of lines. The line under the
+ * table says whether there are more rows.
  */
 export async function printTable(
   { stdout }: Streams,
@@ -28,9 +32,9 @@ export async function printTable(
 ): Promise<void> {
   const titles = columns.map(({ name }) => asCell(name));
   const { content, complete } = await gather(rows, { titles, limit, width: widthOf(stdout) });
-  const { pieces, isCut } = layOut(stdout, content);
+  const { pieces, isCut, isShort } = layOut(stdout, content);
   for (const text of pieces) printLine(stdout, text);
-  const count = plural(content.texts.length, 'row');
+  const count = plural(content.texts.length, 'row') + (isShort ? '; times in UTC' : '');
   const all = isCut ? `${count}; cut to the width of the terminal, --format json shows all` : count;
   const mayGrow = content.texts.length === limit && limit < MOST_TABLE_ROWS;
   const more = mayGrow ? '--limit prints more, --format csv all' : '--format csv prints all';
@@ -46,6 +50,8 @@ function widthOf(output: Output): number | null {
 interface Content {
   readonly titles: readonly string[];
   readonly isNumeric: readonly boolean[];
+  /** Columns of nothing but stored instants. */
+  readonly isInstant: readonly boolean[];
   readonly texts: readonly (readonly string[])[];
 }
 
@@ -58,6 +64,7 @@ async function gather(
   const lengths = titles.map((title) => title.length);
   const hasText = titles.map(() => false);
   const hasNumber = titles.map(() => false);
+  const hasOther = titles.map(() => false);
   const texts: string[][] = [];
   let complete = true;
   for await (const row of rows) {
@@ -71,39 +78,55 @@ async function gather(
     for (const [index, cell] of row.entries()) {
       if (typeof cell === 'number') hasNumber[index] = true;
       else if (cell !== null) hasText[index] = true;
+      if (cell !== null && !INSTANT.test(cells[index] ?? '')) hasOther[index] = true;
     }
     texts.push(cells);
   }
   const isNumeric = titles.map((_title, index) => hasNumber[index] === true && hasText[index] === false);
-  return { content: { titles, isNumeric, texts }, complete };
+  const isInstant = titles.map((_title, index) => hasText[index] === true && hasOther[index] === false);
+  return { content: { titles, isNumeric, isInstant, texts }, complete };
 }
 
 /** A table's text in pieces of some lines. */
 interface Layout {
   readonly pieces: Iterable<string>;
   readonly isCut: boolean;
+  /** Instants stand without their milliseconds and zone. */
+  readonly isShort: boolean;
 }
 
-function layOut(output: Output, content: Content): Layout {
-  const { titles, isNumeric, texts } = content;
+function layOut(output: Output, whole: Content): Layout {
   const width = widthOf(output);
-  const needed = neededCells(titles, texts);
-  const widths =
-    width === null
-      ? needed
-      : fitColumns(
-          needed.map((cells, index) => ({ cells, isNumeric: isNumeric[index] === true })),
-          width,
-        );
-  if (widths === null) return asBlocks(output, content, width ?? 0);
+  const full = neededCells(whole);
+  if (width === null || totalOf(full) <= width)
+    return { pieces: asPieces(output, whole, full), isCut: false, isShort: false };
+  const content = withShortInstants(whole);
+  const isShort = content.isInstant.includes(true);
+  const needed = neededCells(content);
+  const columns = needed.map((cells, index) => ({
+    cells,
+    isWhole: content.isNumeric[index] === true || content.isInstant[index] === true,
+  }));
+  const widths = fitColumns(columns, width);
+  if (widths === null) return { ...asBlocks(output, content, width), isShort };
   const isCut = widths.some((cells, index) => cells < (needed[index] ?? 0));
-  return { pieces: asPieces(output, isCut ? cutTo(widths, content) : content, widths), isCut };
+  return { pieces: asPieces(output, isCut ? cutTo(widths, content) : content, widths), isCut, isShort };
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, cells) => sum + cells, GAP * (widths.length - 1));
+}
+
+function withShortInstants(content: Content): Content {
+  const short = (text: string, index: number): string =>
+    content.isInstant[index] === true ? text.replace(INSTANT, '$1 $2') : text;
+  return { ...content, texts: content.texts.map((row) => row.map(short)) };
 }
 
 /** The titles and the cells, cut to the widths of their columns. */
-function cutTo(widths: readonly number[], { titles, isNumeric, texts }: Content): Content {
+function cutTo(widths: readonly number[], content: Content): Content {
   const fit = (text: string, index: number): string => cutToCells(text, widths[index] ?? 0);
-  return { titles: titles.map(fit), isNumeric, texts: texts.map((row) => row.map(fit)) };
+  return { ...content, titles: content.titles.map(fit), texts: content.texts.map((row) => row.map(fit)) };
 }
 
 /** The rows under their titles. Each piece is a table of the same widths; only the first shows the titles. */
@@ -125,7 +148,11 @@ function* asPieces(
 }
 
 /** Each row as a block, with a line for each column. */
-function asBlocks(output: Output, { titles, texts }: Content, width: number): Layout {
+function asBlocks(
+  output: Output,
+  { titles, texts }: Content,
+  width: number,
+): Pick<Layout, 'pieces' | 'isCut'> {
   const indent = Math.min(Math.max(...titles.map((text) => cellsOf(text))), Math.floor(width / 2));
   let isCut = false;
   const blocks = texts.map((row, index) => {
@@ -151,26 +178,26 @@ function asBlocks(output: Output, { titles, texts }: Content, width: number): La
 const LEAST = 12;
 
 /**
- * The width of each column on a terminal of `width` cells. The widest columns are cut first, numbers never.
+ * The width of each column on a terminal of `width` cells. The widest columns are cut first, numbers and
+ * instants never.
  * @returns null if the columns do not fit even then
  */
 function fitColumns(
-  columns: readonly { readonly cells: number; readonly isNumeric: boolean }[],
+  columns: readonly { readonly cells: number; readonly isWhole: boolean }[],
   width: number,
 ): number[] | null {
-  const room = width - GAP * (columns.length - 1);
   const cutAt = (most: number): number[] =>
-    columns.map(({ cells, isNumeric }) => (isNumeric ? cells : Math.min(cells, most)));
-  for (let most = Math.max(LEAST, room); most >= LEAST; most--) {
+    columns.map(({ cells, isWhole }) => (isWhole ? cells : Math.min(cells, most)));
+  for (let most = width; most >= LEAST; most--) {
     const widths = cutAt(most);
-    if (widths.reduce((sum, cells) => sum + cells, 0) <= room) return widths;
+    if (totalOf(widths) <= width) return widths;
   }
   return null;
 }
 
 /** The width that each column needs to show all its text. */
-function neededCells(titles: readonly string[], rows: readonly (readonly string[])[]): number[] {
+function neededCells({ titles, texts }: Pick<Content, 'titles' | 'texts'>): number[] {
   return titles.map((title, index) =>
-    rows.reduce((most, row) => Math.max(most, cellsOf(row[index] ?? '')), cellsOf(title)),
+    texts.reduce((most, row) => Math.max(most, cellsOf(row[index] ?? '')), cellsOf(title)),
   );
 }

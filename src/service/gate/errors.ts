@@ -86,6 +86,8 @@ interface Failures {
   readonly cause: string;
   /** No other request was answered since the first failure. */
   readonly everything: boolean;
+  /** The last answer was a 429. */
+  readonly throttled: boolean;
   /** The time until which the service asks to wait. */
   readonly resumeAt: Date | undefined;
   readonly now: number;
@@ -93,20 +95,21 @@ interface Failures {
 
 export function gaveUp(
   { method, path }: RequestEntry,
-  { tries, cause, everything, resumeAt, now }: Failures,
+  { tries, cause, everything, throttled, resumeAt, now }: Failures,
 ): MirrorError {
   const wait = resumeAt === undefined ? '' : duration(resumeAt.getTime() - now);
   const when = wait === '' ? 'later' : 'then';
+  const advice = throttled
+    ? `The service is there, but allows no request now: another client may use the account. Run the command again ${when}.`
+    : `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
+      'If it has never answered, check INBOX_API_URL.';
   return new MirrorError(
     everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
     `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
-      (everything
-        ? `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
-          'If it has never answered, check INBOX_API_URL.'
-        : 'Other requests were answered meanwhile.'),
+      (everything ? advice : 'Other requests were answered meanwhile.'),
     { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
   );
 }

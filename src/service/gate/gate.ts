@@ -151,7 +151,8 @@ class LedgerGate implements Gate {
     if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
       const everything = !alone && failedSince > this.#lastGoodAt;
-      throw gaveUp(entry, { tries: attempts, cause, everything, resumeAt, now });
+      const throttled = kind === 'throttled';
+      throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
     if (kind === 'throttled') return;
     const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));

@@ -197,6 +197,16 @@ describe('a table on a terminal', () => {
     expect((await program.run('query', sql)).stdout).toContain('long '.repeat(30).trim());
   });
 
+  test('shows instants to the second in UTC where they do not fit whole, and cuts other columns instead', async () => {
+    const at = `'2026-11-23T08:48:39.312+00:00'`;
+    const sql = `SELECT ${at} AS since, 'https://service.example/conversations/1' AS link, NULL AS none`;
+    const lines = (await renderOnTerminal(program, 50, 'query', sql)).split('\n');
+    expect(lines[1]?.trimEnd()).toBe('2026-11-23 08:48:39  https://service.exampl…  NULL');
+    expect(lines[2]).toMatch(/^\(1 row; times in UTC; cut to the width/);
+    const wide = (await renderOnTerminal(program, 120, 'query', sql)).split('\n');
+    expect([wide[1], wide[2]]).toEqual([expect.stringContaining('.312+00:00'), '(1 row)']);
+  });
+
   test('prints rows as blocks where columns do not fit, and replaces control characters', async () => {
     const columns = Array.from(
       { length: 9 },

@@ -58,10 +58,23 @@ async function askUntilAccepted(io: Io, ask: Ask): Promise<Settings> {
   const { INBOX_API_URL, INBOX_API_KEY } = await askForSettings(io, ask);
   for (let key = INBOX_API_KEY; ; key = await askForKey(ask)) {
     const settings = { INBOX_API_URL, INBOX_API_KEY: key };
-    const accepted = await check(io, settings);
+    const accepted = await checkUntilAnswered(io, ask, settings);
     if (accepted === null) continue;
     printLine(io.stdout, wrapped(io.stdout, accepted));
     return settings;
+  }
+}
+
+/** Checks again, as long as the person wants to, while the service gives no answer. */
+async function checkUntilAnswered(io: Io, ask: Ask, settings: Settings): Promise<string | null> {
+  for (;;) {
+    try {
+      return await check(io, settings);
+    } catch (error) {
+      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED')) throw error;
+      printFailure(io.stdout, error.message);
+      if (/^n(o)?$/i.test(await ask('Try again with this address and key? [Y/n]'))) throw error;
+    }
   }
 }
 

@@ -76,6 +76,25 @@ test('init asks again at once for an address that cannot be right, and for a key
   expect(readFileSync(path, 'utf8')).toContain(`INBOX_API_KEY=${SECRET}\n`);
 });
 
+test('init tries again with the same answers while the service refuses for its own reasons', async () => {
+  const { program, url, path } = await fresh();
+  let refusals = 2;
+  program.sandbox.script(() => (refusals-- > 0 ? { status: 429 } : undefined));
+  const { exitCode, shown } = await answering(program, ['init'], [url, SECRET, '', 'y']);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('Try again with this address and key?')]);
+  expect(shown).toContain('another client may use the account');
+  expect(shown).not.toContain('seems to be down');
+  expect(readFileSync(path, 'utf8')).toContain(`INBOX_API_KEY=${SECRET}\n`);
+});
+
+test('init writes nothing if the person does not want to try again', async () => {
+  const { program, url, path } = await fresh();
+  program.sandbox.script(() => ({ status: 429 }));
+  const { exitCode, shown } = await answering(program, ['init'], [url, SECRET, 'n']);
+  expect([exitCode, shown]).toEqual([4, expect.stringContaining('Nothing was written.')]);
+  expect(existsSync(path)).toBe(false);
+});
+
 test('init writes nothing for an address that does not work', async () => {
   const { program, url, path } = await fresh();
   const { exitCode, shown } = await answering(program, ['init'], [url.replace('/v1', '/v2/v1'), SECRET]);

@@ -87,7 +87,10 @@ export async function readOutlook(
   const plan = new PagePlan();
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
-  const { cover, days } = coverOf(await mirror.schedules.all(), pages.length, { budget, stretches, now });
+  const schedules = await mirror.schedules.all();
+  const coverWith = (some: Pick<Budget, 'perDay' | 'reserved'>): ReturnType<typeof coverOf> =>
+    coverOf(schedules, pages.length, { budget: some, stretches, now });
+  const { cover, days } = coverWith(budget);
   const slots = coversPerDay(cron, now);
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const moment = { rates, timeline, now };
@@ -122,7 +125,7 @@ export async function readOutlook(
     inAnHour: pages.length === 0 ? 0 : planned,
     spentUntil: supply.left > 0 ? null : await mirror.budget.leavesWindowAt(1 - supply.left, now),
     cover: { requests: pages.length, days, aDay: slots / days },
-    delays: delaysOf(pages, moment, { budget, coverADay: (pages.length * slots) / days }),
+    delays: delaysOf(pages, moment, budget, (some) => (pages.length * slots) / coverWith(some).days),
   };
 }
 
@@ -170,14 +173,19 @@ function nextReadings(
   return readings;
 }
 
-/** The mean delays with multiples of the budget, less the requests of the schedule. */
+/**
+ * The mean delays with multiples of the budget, less the requests of the schedule.
+ * @param coverADay requests a day of the schedule with some budget: a smaller one spreads a cover over more days
+ */
 function delaysOf(
   pages: readonly PlannedPage[],
   moment: Moment,
-  { budget, coverADay }: { budget: Budget; coverADay: number },
+  { perDay, reserved }: Budget,
+  coverADay: (some: Pick<Budget, 'perDay' | 'reserved'>) => number,
 ): Outlook['delays'] {
   return FACTORS.map((factor) => {
-    const hours = meanDelay(pages, moment, factor * hourlyShare(budget) - coverADay / 24);
+    const some = { perDay: factor * perDay, reserved: factor * reserved };
+    const hours = meanDelay(pages, moment, hourlyShare(some) - coverADay(some) / 24);
     return { factor, ms: hours === null ? null : hours * HOUR };
   });
 }

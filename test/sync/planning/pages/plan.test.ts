@@ -104,6 +104,33 @@ test('a weekly schedule lets no page wait longer than a day', () => {
   });
 });
 
+test('a schedule of every six hours wants every page before its next slot', () => {
+  const nextAt = new Date(NOW + 6 * HOUR);
+  const schedules = [{ list: 'conversations', dueSince: new Date(NOW), nextAt } as const];
+  const { cover } = coverOf(schedules, 100, { budget: BUDGET, stretches: false, now: NOW + HOUR });
+  expect(cover).toEqual([{ since: NOW, deadline: nextAt.getTime() }]);
+});
+
+test('the schedule leaves a fifth of the requests until its deadline to other lists', () => {
+  const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW + 1 };
+  const cover: Cover = [{ since: NOW, deadline: NOW + HOUR }];
+  const firstWhy = (pages: number): string =>
+    planOf(listOf('1', pages, NOW - DAY)).next(moment, cover, () => 10, NOBODY)!.why;
+  expect([firstWhy(7), firstWhy(8)]).toEqual(['value', 'schedule']);
+});
+
+test('the newest page of a list is at its growing end, in either direction', () => {
+  const ascending = listOf('1', 3, NOW);
+  const descending = ascending.map((bookmark) => ({ ...bookmark, direction: 'desc' as const }));
+  const newest = (list: StoredBookmark[]): string[] =>
+    planOf(list)
+      .all()
+      .filter(({ isEnd }) => isEnd)
+      .map(({ bookmark }) => bookmark.afterId);
+  expect(newest(ascending)).toEqual([ascending.at(-1)!.afterId]);
+  expect(newest(descending)).toEqual([descending[0]!.afterId]);
+});
+
 test('the schedule takes the hours in which little changes, and still reads every page', () => {
   const isNight = (hour: number): boolean => hour < 8 || hour >= 20;
   const intensity = Array.from({ length: 7 * 24 }, (_, hour) => (isNight(hour % 24) ? 0.002 : 1.998));

@@ -168,12 +168,48 @@ describe('the rates', () => {
     expect(ratio).toBeLessThan(3.01);
   });
 
+  test('count a change at the age that its row had halfway between the readings', () => {
+    const rates = new Rates();
+    const view = pageOf({ readAt: NOW - 3 * HOUR });
+    const changedAt = view.readAt - 10 * MINUTE;
+    const row = { id: '1', isFinal: false, changedAt, firstSeenAt: NOW - 30 * DAY };
+    const changes = new Map([['1', 1]]);
+    const before = new Rates();
+    learnFrom(
+      rates,
+      { view, baselineAt: 0, before: [row], changes, inserted: 0 },
+      { timeline: timelineAt(NOW), now: NOW },
+    );
+    // 10 minutes and one and a half hours: older than an hour, younger than four.
+    const ratios = [0, 1, 2].map((age) => rates.ofKind(AGES + age, 'new') / before.ofKind(AGES + age, 'new'));
+    expect(ratios.map((ratio) => ratio > 1)).toEqual([false, false, true]);
+  });
+
+  test('of new rows are those of the growing end alone', () => {
+    const arrivals = (isEnd: boolean): number => {
+      const rates = new Rates();
+      const view = pageOf({ readAt: NOW - 20 * HOUR, isEnd });
+      learnFrom(
+        rates,
+        { view, baselineAt: 0, before: [], changes: new Map(), inserted: 200 },
+        { timeline: timelineAt(NOW), now: NOW },
+      );
+      return rates.arrivals('1');
+    };
+    expect(arrivals(true)).toBeCloseTo(201 / 24);
+    expect(arrivals(false)).toBe(new Rates().arrivals('1'));
+  });
+
   test('survive a restart, and forget within weeks', () => {
     const rates = new Rates();
     for (let hour = 0; hour < 100; hour += 1) observe(rates, 10, NOW + hour * HOUR);
-    const again = new Rates(rates.unsaved());
+    const stored = rates.unsaved();
+    const again = new Rates(stored);
     expect(again.ofKind(OPEN_NEVER, 'new')).toBe(rates.ofKind(OPEN_NEVER, 'new'));
     expect(rates.unsaved()).toEqual([]);
+    const soon = new Rates(stored);
+    for (let hour = 0; hour < 100; hour += 1) observe(soon, 0, NOW + 11 * DAY + hour * HOUR);
+    expect(soon.ofKind(OPEN_NEVER, 'new')).toBeGreaterThan(0.3 * rates.ofKind(OPEN_NEVER, 'new'));
     for (let hour = 0; hour < 100; hour += 1) observe(again, 0, NOW + 39 * DAY + hour * HOUR);
     expect(again.ofKind(OPEN_NEVER, 'new')).toBeLessThan(0.2 * rates.ofKind(OPEN_NEVER, 'new'));
   });

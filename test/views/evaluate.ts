@@ -40,16 +40,10 @@ function reachedOf(sightings: readonly Sighting[], key: string): Sighting[] {
   return sightings.filter(({ inboxes }) => inboxes.includes(key.split('/')[0]!));
 }
 
-/** The latest instant at which the inbox of a conversation was found new or back; '' if it was always there. */
+/** When the inbox of a conversation was last found new or back, in the order of syncs; '' if it was always there. */
 function backAt(sightings: readonly Sighting[], key: string): string {
   const has = (one: Sighting | undefined): boolean => one?.inboxes.includes(key.split('/')[0]!) ?? true;
-  const backs = sightings.filter((one, nth) => has(one) && !has(sightings[nth - 1]));
-  return (
-    backs
-      .map(({ at }) => at)
-      .sort()
-      .at(-1) ?? ''
-  );
+  return sightings.findLast((one, nth) => has(one) && !has(sightings[nth - 1]))?.at ?? '';
 }
 
 /**

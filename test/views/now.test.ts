@@ -172,6 +172,29 @@ test('unassigned_age restarts when the inbox returns', async () => {
   expect([minute(row?.['since']), row?.['is_lower_bound']]).toEqual(['10:00', 0]);
 });
 
+test('what waits begins with the last return of its inbox, also after the clock was set back', async () => {
+  const mirror = await plainMirror([1]);
+  const { clock, sandbox } = mirror;
+  const { id } = firstInbox(sandbox);
+  await mirror.sync();
+  for (const hours of [10, -8]) {
+    clock.advance(HOUR);
+    clock.setWall(hours * HOUR);
+    sandbox.world.removeInbox(id);
+    await syncAccepted(mirror);
+    clock.advance(HOUR);
+    sandbox.world.restoreInbox(id);
+    await mirror.sync();
+  }
+  const [{ from_at: from } = {}] = await ask(
+    mirror,
+    `SELECT from_at FROM status_intervals WHERE to_at IS NULL`,
+  );
+  expect(minute(from)).toBe('14:00');
+  for (const view of ['unassigned_age', 'oldest_open'])
+    expect(await ask(mirror, `SELECT since FROM ${view}`), view).toEqual([{ since: from }]);
+});
+
 test('tag_volume counts live and not closed conversations of used, unused and gone tags', async () => {
   const mirror = await plainMirror();
   const { world } = mirror.sandbox;

@@ -12,10 +12,13 @@
        ORDER BY changes.id DESC LIMIT 1) AS begun_at
     FROM picked
   ),
+  -- The last return of each inbox. If the clock was set back since, an earlier one can have a later instant.
   returned AS (
-    SELECT item_id AS inbox_id, max(observed_at) AS back_at FROM changes
-    WHERE list = 'inboxes' AND inbox_id IS NULL AND field = 'presence' AND new_value = 'present'
-    GROUP BY item_id
+    SELECT item_id AS inbox_id, observed_at AS back_at FROM changes
+    WHERE id IN (
+      SELECT max(id) FROM changes
+      WHERE list = 'inboxes' AND inbox_id IS NULL AND field = 'presence' AND new_value = 'present'
+      GROUP BY item_id)
   ),
   begun AS (
     SELECT waiting.*,

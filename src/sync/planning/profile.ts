@@ -10,8 +10,9 @@ const HOURS_A_DAY = 24;
 const HOURS_A_WEEK = 7 * HOURS_A_DAY;
 
 /**
- * Each hour of the day counts so many changes more than were seen, at the mean rate (a Gamma prior): an hour
- * that was never watched is a usual one, few changes say little, and the profile begins flat.
+ * Each hour of the day counts 1 change more than was seen in it, and as much more time as a change takes at
+ * the mean rate (a Gamma prior). An hour that was never watched is then a usual one, few changes say little,
+ * and the profile begins flat.
  */
 const PRIOR_CHANGES = 1;
 
@@ -21,13 +22,19 @@ const PRIOR_CHANGES = 1;
  */
 const LEAST_WEIGHT = 0.12;
 
-/** No hour gets more than three times the mean request rate. The daemon makes up what it missed, so less. */
+/**
+ * No hour gets more than 2.8 times the mean request rate. The rest up to three times is for missed requests,
+ * which the daemon makes up.
+ */
 const MOST_WEIGHT = 2.8;
 
-/** A change that two sightings do not place within 24 hours says nothing about its hour. */
+/** A change whose two sightings lie 24 hours or more apart says nothing about its hour. */
 const WIDEST_SPAN = HOURS_A_DAY;
 
-/** The changes are divided among the hours this many times again, by what the time before has shown. */
+/**
+ * After the even division, the changes are divided among the hours this many times more: each time in
+ * proportion to the activity that the division before has shown.
+ */
 const REFINEMENTS = 3;
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
@@ -35,7 +42,7 @@ const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 /** The profile before anything is learned. */
 export const FLAT: Profile = Array.from({ length: HOURS_A_WEEK }, () => 1);
 
-/** For each hour of the week, its changes and how many times the hour has passed. */
+/** For each hour of the week, its changes and how many times the hour has passed since the first change. */
 export interface Activity {
   readonly changes: readonly number[];
   readonly times: readonly number[];
@@ -56,7 +63,7 @@ const LATE = { each: 0.4, most: 1 } as const;
 /** The end of the busy time is found by the activity of this many hours before and after. */
 const LATE_HOURS = 8;
 
-/** How often the limits of a weight are applied: each time they change the mean around the hours. */
+/** The limits of a weight are applied this many times, because each time changes the mean around an hour. */
 const ROUNDS = 4;
 
 /**
@@ -120,9 +127,13 @@ export function intensityOf(activity: Activity): Profile {
   return expected.map((changes) => Math.max(LEAST_INTENSITY, changes / mean));
 }
 
-/** The changes to expect in each hour of the week: an hour counts as if it had once been like other days'. */
+/**
+ * The changes to expect in each hour of the week. Each hour counts as if it had passed once more, with the
+ * usual changes of that hour on all days.
+ */
 function smoothed({ changes, times }: Activity): number[] {
   const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+  // One change in one hour more than was seen: without any change the mean would be 0.
   const mean = (total(changes) + 1) / (total(times) + 1);
   const ofDay = Array.from({ length: HOURS_A_DAY }, (_, hour) => {
     const sameHour = (values: readonly number[]): number =>
@@ -183,6 +194,7 @@ function spread(
       byHour.set(hour, (byHour.get(hour) ?? 0) + (changes * weightOf(hour)) / sum);
   }
   const activity = { changes: emptyWeek(), times: emptyWeek() };
+  // The hours before the first change may be older than the mirror, and the present hour is not over.
   const end = hoursOfWeek.length - 1;
   for (let hour = Math.min(end, ...byHour.keys()); hour < end; hour += 1) {
     const hourOfWeek = hoursOfWeek[hour]!;

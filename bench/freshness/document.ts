@@ -117,8 +117,8 @@ average, 2.2 later sessions. A session is a geometric number of changes with exp
 Rests between sessions are lognormal; their median depends on the account, so that most conversations end
 within the newest 5 % of their list. People work on weekdays from 8:00 to 18:00 with a bell around 13:00.
 In a bulk action one person handles 15 to 40 waiting conversations of an inbox within ten minutes. Single
-changes of rows anywhere farther back make up what is missing to 12 %. The first inbox is the largest, and
-the second half as large and as busy.
+changes of older rows, anywhere in their list, bring the share of older rows to 12 %. The first inbox is the
+largest; the second is half as large and half as busy.
 
 The aims come from logs of single lists. Lists of fewer than 2,000 rows cannot meet two of them together:
 their newest 100 rows are more than their newest 5 %. All inboxes of S but one, and 12 of
@@ -140,7 +140,7 @@ complete mirror, and each of their 4,750 requests a day reads conversations.
 - *Pages without learning*: half of the requests read the page that was read longest ago, half the growing
   ends of the inboxes in turn.
 - *Pages with known rates*: the planner's index and pace with the rates of the bound in place of learned ones.
-  It knows nothing of bursts, so that a planner can be better.
+  It does not know of bursts, so a planner can be better.
 `;
 
 const BOUND_TEXT = `## The bound

@@ -18,6 +18,7 @@ const FACTORS = [0.5, 1, 2, 4];
 
 /** A reading that is planned. */
 export interface PlannedReading {
+  /** Epoch ms. */
   readonly at: number;
   readonly inboxId: string;
   /** Its number in the list, from the newest row: 1 is the newest page. */
@@ -35,6 +36,7 @@ export interface Outlook {
   readonly rows: number;
   /** The share of these rows that has probably not changed since it was read, 0 to 1. */
   readonly current: number;
+  /** Epoch ms; null without pages. */
   readonly oldestReading: number | null;
   /** The present pace, in requests an hour. */
   readonly anHour: number;
@@ -99,7 +101,7 @@ export async function readOutlook(
   const credit = await mirror.credit();
   const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   const missed = Math.max(0, Math.min(due, supply.left));
-  // As many as the pace, which people see rounded, and what they see of the missed ones.
+  // The requests that people see: the pace, rounded, and the missed ones if these are shown.
   const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
   const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
   const inSpan = (from: number, to: number): number =>

@@ -23,7 +23,7 @@ export interface Round {
  */
 export type Cover = readonly [Round, ...Round[]];
 
-/** Slots that are so far apart are not those of a daily schedule, even where a clock is set. */
+/** Slots at least this many ms apart are not those of a daily schedule, not even where summer time begins. */
 const SELDOM_MS = 2 * DAY;
 
 /**
@@ -99,7 +99,7 @@ export class PagePlan {
   #pages = new Map<string, PlannedPage[]>();
   /** Grows with each choice by the schedule's share; one is a page. */
   #credit = 0;
-  /** The value of the pages that were chosen for it, and how many of them are remembered. */
+  /** The usual value of the pages that were chosen by their value, and how many choices it remembers. */
   #usual = { value: 0, of: 0 };
 
   /** Replaces all lists. */

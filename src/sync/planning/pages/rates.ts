@@ -8,7 +8,10 @@ export type Depth = 'newest' | 'new' | 'old';
 /** The weight of what was learned falls by a factor of e in this many ms. */
 const MEMORY_MS = 21 * DAY;
 
-/** Before anything is learned, a rate counts as so many observed hours, and at least as so many changes. */
+/**
+ * The expectation before anything is learned weighs as much as this many observed hours, or as the hours that
+ * bring this many changes, if those are more.
+ */
 const PRIOR = { hours: 50, changes: 0.3 } as const;
 
 /**
@@ -43,7 +46,7 @@ interface Learned {
 export class Rates {
   readonly #learned: Map<string, Learned>;
   #unsaved = new Set<string>();
-  /** The rates of the kinds at each depth, as far as they were computed since the last that was learned. */
+  /** The rates of the kinds at each depth, as far as they were computed since something was last learned. */
   readonly #ofKinds: Record<Depth, number[]> = { newest: [], new: [], old: [] };
 
   constructor(stored: readonly StoredRate[] = []) {

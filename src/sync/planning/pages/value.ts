@@ -91,6 +91,7 @@ function partsOf(
 /** The findings of one reading of a page. */
 export interface Observed {
   readonly view: PageView;
+  /** Epoch ms; see `kindOf`. */
   readonly baselineAt: number;
   /** The page's known rows, as they were before. */
   readonly before: readonly SeenRow[];

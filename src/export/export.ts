@@ -1,10 +1,10 @@
 import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
-import { newEnding, publish, refuseExisting, removePartial } from './files.ts';
-import { type ExportRun, readManifest, withRun, writeManifest } from './manifest.ts';
+import { newEnding, publish, refuseExisting, removePartial } from './folder/files.ts';
+import { type ExportRun, readManifest, withRun, writeManifest } from './folder/manifest.ts';
 import { writeInThread } from './thread.ts';
-import { inTurn } from './turn.ts';
+import { inTurn } from './folder/turn.ts';
 import { type ExportOptions, writeFiles, type Written } from './write.ts';
 
 /**

@@ -13,7 +13,7 @@ import {
   openPartial,
   type PartialFile,
   refuseExisting,
-} from './files.ts';
+} from './folder/files.ts';
 
 export interface ExportOptions {
   readonly tables: readonly string[];

@@ -10,7 +10,7 @@ import { TABLE_SENTENCES, VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { exportTables } from '../../src/export/export.ts';
 import type { ExportOptions } from '../../src/export/write.ts';
-import type { ExportRun } from '../../src/export/manifest.ts';
+import type { ExportRun } from '../../src/export/folder/manifest.ts';
 import { csvEncoder } from '../../src/export/text.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { inTurn } from '../../src/export/turn.ts';
+import { inTurn } from '../../src/export/folder/turn.ts';
 import { temporaryFolder } from '../support/mirror.ts';
 
 test('exports change a folder one after the other', async () => {

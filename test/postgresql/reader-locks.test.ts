@@ -34,7 +34,10 @@ function documentedRole(role: string): string {
   const [, statements = ''] = text.split('```');
   // They are for a mirror in its own schema; the text says what to change for one without.
   const lines = statements.split('\n').filter((line) => !line.includes('search_path'));
-  return lines.join('\n').replaceAll('SCHEMA mirror', 'SCHEMA public').replaceAll(/\breader\b/g, role);
+  return lines
+    .join('\n')
+    .replaceAll('SCHEMA mirror', 'SCHEMA public')
+    .replaceAll(/\breader\b/g, role);
 }
 
 /** Connects as the documented reader. It switches off the settings that would end its locks. */

@@ -21,9 +21,9 @@ const CHARACTERS_PER_COLUMN = 4;
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}\+00:00$/;
 
 /**
- * Prints rows under their titles. On a terminal that is too narrow, instants lose their milliseconds and zone,
- * then cells are cut. If the columns still do not fit, each row becomes a block of lines. The line under the
- * table says whether there are more rows.
+ * Prints rows under their titles. On a terminal that is too narrow, instants lose their milliseconds and
+ * zone, then cells are cut. If the columns still do not fit, each row becomes a block of lines. The line
+ * under the table says whether there are more rows.
  */
 export async function printTable(
   { stdout }: Streams,

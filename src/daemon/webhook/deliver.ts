@@ -52,7 +52,7 @@ const DATABASE_RETRY_MS = 30 * SECOND;
 
 /** This process's findings about the receiver. */
 interface Learned {
-  /** Changes in one delivery. It shrinks when the receiver refuses the content of several, and grows again. */
+  /** Changes in one delivery. It shrinks if the receiver refuses the content of several, and grows again. */
   size: number;
   /** Full deliveries of this size that were accepted. */
   accepted: number;
@@ -155,7 +155,7 @@ function setSize(learned: Learned, size: number): void {
   learned.accepted = 0;
 }
 
-/** A receiver that refused everything for a while, such as one with a wrong secret, gets whole deliveries again. */
+/** A receiver that refused everything for a while, as with a wrong secret, gets whole deliveries again. */
 function grow(learned: Learned): void {
   learned.accepted += 1;
   if (learned.accepted >= ACCEPTED_TO_GROW) setSize(learned, Math.min(MAX_CHANGES, 2 * learned.size));

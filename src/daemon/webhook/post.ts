@@ -10,7 +10,8 @@ const TIME_OUT_MS = 15 * SECOND;
 
 /** INBOX_API_CA_FILE is for the service only. */
 const CERTIFICATE_ADVICE =
-  ': the certificate of the receiver is not trusted; if it is of your own authority, NODE_EXTRA_CA_CERTS names it';
+  ': the certificate of the receiver is not trusted; if it is of your own authority, name that in ' +
+  'NODE_EXTRA_CA_CERTS';
 
 /** At most this many bytes of the answer's body are received; its content is ignored. */
 const LONGEST_BODY = 64 * 1024;

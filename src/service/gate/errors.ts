@@ -100,7 +100,8 @@ export function gaveUp(
   const wait = resumeAt === undefined ? '' : duration(resumeAt.getTime() - now);
   const when = wait === '' ? 'later' : 'then';
   const advice = throttled
-    ? `The service is there, but allows no request now: another client may use the account. Run the command again ${when}.`
+    ? 'The service is there, but allows no request now: another client may use the account. ' +
+      `Run the command again ${when}.`
     : `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
       'If it has never answered, check INBOX_API_URL.';
   return new MirrorError(

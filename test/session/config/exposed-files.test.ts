@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openPartial } from '../../../src/export/files.ts';
+import { openPartial } from '../../../src/export/folder/files.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { startDaemon } from '../../support/daemon-process.ts';

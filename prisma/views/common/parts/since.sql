@@ -13,7 +13,7 @@
     FROM picked
   ),
   -- The last return of each inbox. If the clock was set back since, an earlier one can have a later instant.
-  returned AS (
+  returned AS MATERIALIZED (
     SELECT item_id AS inbox_id, observed_at AS back_at FROM changes
     WHERE id IN (
       SELECT max(id) FROM changes

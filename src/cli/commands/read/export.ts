@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { EXIT, MirrorError } from '../../../core/errors.ts';
 import { plural, thousands } from '../../../core/humanize.ts';
 import type { ExportOptions } from '../../../export/write.ts';
-import type { ExportRun } from '../../../export/manifest.ts';
+import type { ExportRun } from '../../../export/folder/manifest.ts';
 import type { Format } from '../../../export/encoder.ts';
 import { type Io, printJson, printLine, printWarning, wrapped } from '../../../session/terminal.ts';
 import { jsonOption, notEmpty, rawOption, type Runner } from '../../options.ts';

@@ -177,7 +177,8 @@ function nextReadings(
 
 /**
  * The mean delays with multiples of the budget, less the requests of the schedule.
- * @param coverADay requests a day of the schedule with some budget: a smaller one spreads a cover over more days
+ * @param coverADay requests a day of the schedule with some budget: a smaller one spreads a cover over more
+ *   days
  */
 function delaysOf(
   pages: readonly PlannedPage[],

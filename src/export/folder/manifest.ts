@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { messageOf, MirrorError } from '../core/errors.ts';
-import { LIST_NAMES } from '../core/lists.ts';
-import { STATES } from '../query/reads/ages.ts';
+import { messageOf, MirrorError } from '../../core/errors.ts';
+import { LIST_NAMES } from '../../core/lists.ts';
+import { STATES } from '../../query/reads/ages.ts';
 import { abandon, asOutput, finish, type NamedFile, openPartial } from './files.ts';
 
 /** The list of an export folder's files. */

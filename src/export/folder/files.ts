@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, MirrorError } from '../core/errors.ts';
+import { messageOf, MirrorError } from '../../core/errors.ts';
 
 /** A file under a temporary name, and the name that it will have. */
 export interface NamedFile {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../core/errors.ts';
-import { SECOND } from '../core/clock.ts';
+import { codeOf } from '../../core/errors.ts';
+import { SECOND } from '../../core/clock.ts';
 import { asOutput } from './files.ts';
 
 /** The file that an export has while it changes the folder. A killed export leaves it. */
@@ -68,8 +68,8 @@ async function makeLock(lock: string, owner: string): Promise<boolean> {
 }
 
 /**
- * Removes the lock of a killed export. Another process may have replaced it since. Only one process can rename
- * a file, so it looks again at the file that it has, and puts back a lock that is in use.
+ * Removes the lock of a killed export. Another process may have replaced it since. Only one process can
+ * rename a file, so it looks again at the file that it has, and puts back a lock that is in use.
  */
 async function removeStale(lock: string, aside: string, stale: string | null): Promise<void> {
   try {

@@ -87,7 +87,8 @@ export type NamedColumn = readonly [table: unknown, kind: unknown, column: unkno
 
 /**
  * A sentence that suggests the names nearest to one that does not exist. Columns are searched in the tables
- * that the SQL names, or in all tables if it names none.
+ * that the SQL names, or in all tables if it names none. If nothing is near, it lists the columns of the only
+ * table that the SQL names.
  */
 export function hintOf(
   kind: 'table' | 'column',
@@ -102,11 +103,14 @@ export function hintOf(
   const candidates = (among.length === 0 ? columns : among).map(([table, , column]) =>
     String(kind === 'table' ? table : column),
   );
-  const near = nearest(bare, candidates);
+  const ending = kind === 'table' ? candidates.filter((one) => one.endsWith(`_${bare}`)) : [];
+  const near = [...new Set([...ending, ...nearest(bare, candidates)])];
   if (near.length > 0) return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
   const places = kind === 'table' ? [] : placesOf(bare, among, columns);
-  return places.length > 0
-    ? `${places.join('; ')}.`
+  if (places.length > 0) return `${places.join('; ')}.`;
+  const tables = new Set(among.map(([table]) => String(table)));
+  return kind === 'column' && tables.size === 1
+    ? `${[...tables].join('')} has the columns ${candidates.join(', ')}.`
     : 'See `inbox-mirror tables` for the tables and their columns.';
 }
 
@@ -117,7 +121,7 @@ const MOST_TABLES = 4;
 function placesOf(bare: string, among: readonly NamedColumn[], all: readonly NamedColumn[]): string[] {
   const parts = among.flatMap(([table, , column]) => {
     const name = String(column);
-    const isPart = bare.endsWith(`_${name}`) || name.startsWith(`${bare}_`);
+    const isPart = bare.endsWith(`_${name}`) || name.startsWith(`${bare}_`) || name.endsWith(`_${bare}`);
     return isPart ? [`${String(table)} has "${name}"`] : [];
   });
   const [from = ''] = among.map(([table]) => String(table));

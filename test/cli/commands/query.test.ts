@@ -67,7 +67,7 @@ describe('an SQL error', () => {
     expect(stderr).toMatch(/should this be a string literal in single-quotes\?\n {2}line 1/);
   });
 
-  test('suggests the nearest name, or the tables command where none is near', async () => {
+  test('suggests the nearest name, else the columns of the table, else the tables command', async () => {
     const hint = async (sql: string): Promise<string | undefined> =>
       (await program.run('query', sql)).stderr.trim().split('\n').at(-1);
     expect(await hint('SELECT * FROM conversation')).toBe('Perhaps you meant "conversations".');
@@ -76,6 +76,9 @@ describe('an SQL error', () => {
       /^conversations has "id"; "conversation_id" is in .*conversation_tags/,
     );
     expect(await hint('SELECT tag FROM conversations')).toMatch(/^"tag" is in tag_daily, tag_volume/);
+    expect(await hint('SELECT name FROM inboxes')).toMatch(/^inboxes has "display_name"; /);
+    expect(await hint('SELECT * FROM tags')).toContain('"inbox_tags"');
+    expect(await hint('SELECT subject FROM assignments')).toMatch(/^assignments has the columns inbox_id, /);
     expect(await hint('SELECT * FROM something_else')).toBe(
       'See `inbox-mirror tables` for the tables and their columns.',
     );

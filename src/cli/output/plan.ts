@@ -50,7 +50,10 @@ function verdict(output: Output, load: Load): string[] {
   if (load.isNew)
     return [
       'The mirror is new: the first copy reads every list once, as fast as the limits allow. ' +
-        'The cost of the schedules is known after it.',
+        'The cost of the schedules is known after it.' +
+        (load.pages === null
+          ? ''
+          : ' All other requests then read single pages of conversations, all day long.'),
     ];
   const { kinds, wanted, available, complete } = load;
   const needed = thousands(Math.round(wanted));

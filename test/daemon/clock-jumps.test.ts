@@ -4,6 +4,7 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
+import { oldestHours, pagesHouse } from '../support/pages-house.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
@@ -166,6 +167,17 @@ test('a clock that jumps back and forward three times costs at most one pass a j
     expect(await requestsIn(house, 30 * MINUTE)).toBeLessThanOrEqual(2 * CONVERSATIONS + WHOLE);
   }
   expect(longestGap(house, 2)).toBeLessThanOrEqual(31);
+});
+
+test('a clock that jumps 30 hours back does not stop the reading of single pages', async () => {
+  const house = await pagesHouse();
+  const { clock, database } = house;
+  await house.start();
+  await clock.sleep(30 * HOUR);
+  clock.setWall(-30 * HOUR);
+  for (let times = 0; times < 6; times += 1) expect(await requestsIn(house, 6 * HOUR)).toBeGreaterThan(50);
+  expect(await oldestHours(house)).toBeLessThan(25);
+  expect(await count(database, 'rates WHERE hours < 0 OR events < 0')).toBe(0);
 });
 
 test.each([

@@ -50,8 +50,10 @@ export class Rates {
   readonly #ofKinds: Record<Depth, number[]> = { newest: [], new: [], old: [] };
 
   constructor(stored: readonly StoredRate[] = []) {
+    // Earlier versions stored negative hours after the clock was set back. These rates are learned again.
+    const sound = stored.filter(({ events, hours }) => events >= 0 && hours >= 0);
     this.#learned = new Map(
-      stored.map(({ name, events, hours, updatedAt: at }) => [name, { events, hours, at }]),
+      sound.map(({ name, events, hours, updatedAt: at }) => [name, { events, hours, at }]),
     );
   }
 

@@ -102,7 +102,8 @@ export interface Observed {
 
 /**
  * Learns from a reading: each row was watched since the one before, or since its last change. A row that
- * shows several changes counts for each, since all of them have waited.
+ * shows several changes counts for each, since all of them have waited. While a clock that was set back has
+ * not caught up, the time since a reading or a change that lies in the future is unknown: it teaches nothing.
  */
 export function learnFrom(
   rates: Rates,
@@ -115,7 +116,9 @@ export function learnFrom(
     seen.set(kind, found);
     return found;
   };
+  if (view.readAt > now) return;
   for (const row of before) {
+    if (row.changedAt > now) continue;
     const from = Math.max(view.readAt, row.changedAt);
     const events = changes.get(row.id) ?? 0;
     // A row that changed did so somewhere in between: in the middle, on average.

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../../src/core/clock.ts';
+import type { StoredRate } from '../../../../src/mirror/bookmarks/rates.ts';
 import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
 import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
@@ -198,6 +199,28 @@ describe('the rates', () => {
     };
     expect(arrivals(true)).toBeCloseTo(201 / 24);
     expect(arrivals(false)).toBe(new Rates().arrivals('1'));
+  });
+
+  test('learn nothing from a page or a row whose last reading or change lies in the future', () => {
+    const row = { id: '1', isFinal: false, changedAt: NOW - 2 * DAY, firstSeenAt: NOW - 9 * DAY };
+    const learned = (readAt: number, changedAt: number): StoredRate[] => {
+      const [rates, view] = [new Rates(), pageOf({ readAt, isEnd: true })];
+      const before = [row, { ...row, id: '2', changedAt }];
+      const changes = new Map([['2', 1]]);
+      const observed = { view, baselineAt: NOW - DAY, before, changes, inserted: 1 };
+      learnFrom(rates, observed, { timeline: timelineAt(NOW), now: NOW });
+      return rates.unsaved();
+    };
+    expect(learned(NOW - HOUR, NOW + 30 * HOUR).map(({ name }) => name)).toEqual([
+      `kind/${AGES + 4}/new`,
+      'arrivals/1',
+    ]);
+    expect(learned(NOW + HOUR, NOW - 3 * DAY)).toEqual([]);
+  });
+
+  test('of an earlier version that are negative, because its clock was set back, are learned again', () => {
+    const stored = { name: `kind/${OPEN_NEVER}/new`, events: 9, hours: -4738, updatedAt: NOW - HOUR };
+    expect(new Rates([stored]).ofKind(OPEN_NEVER, 'new')).toBe(new Rates().ofKind(OPEN_NEVER, 'new'));
   });
 
   test('survive a restart, and forget within weeks', () => {

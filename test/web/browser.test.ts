@@ -55,6 +55,14 @@ async function opened(
   return page;
 }
 
+/** Shows a page to its person or hides it, as another tab in front of it does. */
+async function setHidden(page: Page, hidden: boolean): Promise<void> {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+}
+
 /** A mirror with awkward names, whose history has been counted. */
 async function awkward(inboxes = 5, pages = PAGES): Promise<Served & { readonly paths: [string, string][] }> {
   const each = Math.ceil(60 / inboxes);
@@ -151,6 +159,38 @@ describe('in a browser', () => {
     expect(await page.locator('tbody img').count()).toBe(0);
     expect(await page.innerText('tbody')).not.toContain('not asked for');
     await page.context().close();
+  });
+
+  test('live pages in the background leave a browser its connections, and catch up when seen', async ({
+    skip,
+  }) => {
+    const { url, mirror, clock } = await awkward();
+    const first = await opened(`${url}/feed`, skip);
+    const background = [first];
+    // A browser opens at most six connections to a host.
+    while (background.length < 6) background.push(await first.context().newPage());
+    for (const page of background) {
+      await page.goto(`${url}/feed`);
+      await page.getByText('New changes appear here by themselves.').waitFor();
+      await setHidden(page, true);
+    }
+    const page = await first.context().newPage();
+    expect((await page.goto(`${url}/engine`, { timeout: 10_000 }))?.status()).toBe(200);
+    for (const value of ['first <new> word', 'second <new> word']) {
+      await mirror.database.execute(
+        `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+         SELECT '2026-03-02T08:00:00.000+00:00', 'conversations', inbox_id, id, 'status', 'open', $1
+         FROM conversations LIMIT 1`,
+        value,
+      );
+      clock.advance(2000);
+      expect(await first.getByText(value).count(), 'while it is hidden').toBe(0);
+      await setHidden(first, false);
+      await first.getByText(value).waitFor();
+      await setHidden(first, true);
+    }
+    expect(await first.getByText('<new> word').count(), 'each change once').toBe(2);
+    await first.context().close();
   });
 
   test('a person places an order and cancels it, without JavaScript too', async ({ skip }) => {

@@ -6,20 +6,34 @@ const MOST_ROWS = 300;
 const rows = document.querySelector('tbody[data-live]');
 const state = document.querySelector('[data-live-state]');
 if (rows !== null && state !== null) {
-  const source = new EventSource(rows.dataset.live);
+  const address = new URL(rows.dataset.live, location.href);
+  let source = null;
+  const listen = () => {
+    source = new EventSource(address);
+    source.addEventListener('open', () => (state.textContent = 'New changes appear here by themselves.'));
+    source.addEventListener('error', () => {
+      state.textContent =
+        source?.readyState === EventSource.CLOSED
+          ? 'New changes do not come by themselves now. Reload the page to see them.'
+          : 'The daemon does not answer; trying again.';
+    });
+    source.addEventListener('changes', ({ data, lastEventId }) => {
+      address.searchParams.set('after', lastEventId);
+      // The daemon has escaped every text in these rows.
+      rows.insertAdjacentHTML('afterbegin', data);
+      while (rows.rows.length > MOST_ROWS) rows.rows[rows.rows.length - 1].remove();
+    });
+  };
+  // A browser opens at most six connections to a host: six live tabs would leave none for other pages. A
+  // hidden page gives its connection up, and resumes after its last change when it is seen again.
+  const attend = () => {
+    source?.close();
+    source = null;
+    if (!document.hidden) listen();
+  };
   state.hidden = false;
-  source.addEventListener('open', () => (state.textContent = 'New changes appear here by themselves.'));
-  source.addEventListener('error', () => {
-    state.textContent =
-      source.readyState === EventSource.CLOSED
-        ? 'New changes do not come by themselves now. Reload the page to see them.'
-        : 'The daemon does not answer; trying again.';
-  });
-  source.addEventListener('changes', ({ data }) => {
-    // The daemon has escaped every text in these rows.
-    rows.insertAdjacentHTML('afterbegin', data);
-    while (rows.rows.length > MOST_ROWS) rows.rows[rows.rows.length - 1].remove();
-  });
+  document.addEventListener('visibilitychange', attend);
+  attend();
 }
 
 /** What a person can have the focus on. */

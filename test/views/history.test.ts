@@ -360,6 +360,33 @@ describe('the daily views', () => {
       { opening_backlog: 3, came_open: 1, closed: 1, closing_backlog: 3 },
     ]);
   });
+
+  test.for([-1, -72, -9000])(
+    'begin today if the clock was ahead at the first sweep and is set by %i h after it',
+    async (hours) => {
+      const { mirror, inboxId, ids } = await lived(3);
+      const { world } = mirror.sandbox;
+      world.assign(inboxId, ids[1]!, firstIds(firstInbox(mirror.sandbox).users, 1)[0]!);
+      world.setStatus(inboxId, ids[2]!, 'closed');
+      await mirror.sync();
+      mirror.clock.setWall(hours * HOUR);
+      world.setStatus(inboxId, ids[2]!, 'open');
+      world.addConversation(inboxId, { status: 'open', assignee: null, tag_ids: [] });
+      mirror.clock.advance(1000);
+      await mirror.sync();
+      const sum = async (columns: string, view: string): Promise<unknown> =>
+        (await ask(mirror, `SELECT ${columns} FROM ${view} WHERE day = (SELECT max(day) FROM ${view})`))[0];
+      expect(await sum('reopened, closing_backlog', 'flow_daily')).toEqual({
+        reopened: 1,
+        closing_backlog: 4,
+      });
+      expect(
+        await ask(mirror, `SELECT * FROM flow_daily WHERE came_open < 0 OR opening_backlog < 0`),
+      ).toEqual([]);
+      expect(await sum('CAST(sum(conversations) AS INTEGER) AS n', 'backlog_daily')).toEqual({ n: 4 });
+      expect(await sum('CAST(sum(backlog) AS INTEGER) AS n', 'assignee_daily')).toEqual({ n: 4 });
+    },
+  );
 });
 
 test('an interval that begins before the first day of the reports counts only while it lasts', async () => {

@@ -9,8 +9,8 @@ export interface SeenDelay {
 }
 
 /**
- * How late changes of conversations since an instant (epoch ms) were seen at most, ascending. The view
- * `freshness` counts the same ones.
+ * How late changes of conversations since an instant (epoch ms) were seen at most, ascending. A row that was
+ * seen before by a clock that was ahead tells nothing. The view `freshness` counts the same ones.
  */
 export async function readDelays(
   { dialect, query }: Pick<Database, 'dialect' | 'query'>,
@@ -21,7 +21,7 @@ export async function readDelays(
     ...named(
       `SELECT ${window} AS ms, observed_at FROM changes ${dialect.readBy('changes_observed_at_idx')}
        WHERE observed_at >= :since AND list = 'conversations' AND field <> 'presence'
-         AND previously_seen_at IS NOT NULL
+         AND previously_seen_at <= observed_at
        GROUP BY inbox_id, item_id, observed_at`,
       { since: iso(since) },
     ),

@@ -54,12 +54,14 @@ function summed(
   hours: (from: number, to: number) => number,
   ofRow: (brought: number) => number = (brought) => brought,
 ): number {
-  let sum = isEnd ? rates.arrivals(inboxId) * hours(readAt, now) : 0;
+  // A clock that was ahead can have read the page in the future: since then, nothing has come.
+  const since = Math.min(readAt, now);
+  let sum = isEnd ? rates.arrivals(inboxId) * hours(since, now) : 0;
   for (const { kind, state, age, usualMs } of KIND_LIST) {
     const rows = kinds[kind] ?? 0;
     if (rows === 0) continue;
     let brought = 0;
-    for (const part of partsOf(age, readAt, usualMs, now))
+    for (const part of partsOf(age, since, usualMs, now))
       brought += rates.ofKind(state + part.age, depth) * hours(part.from, part.to);
     sum += rows * ofRow(brought);
   }

@@ -53,7 +53,7 @@ test('a day of readings covers every page before the next slot, and most go to t
         plan.touch(next!.page, now);
       }
       expect(plan.all().filter(({ readAt }) => readAt < NOW)).toEqual([]);
-      expect(newest).toBeGreaterThan(480 / 7);
+      expect(newest).toBeGreaterThan(480 / 8);
     }),
     { numRuns: 30 },
   );

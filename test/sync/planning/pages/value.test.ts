@@ -201,6 +201,12 @@ describe('the rates', () => {
     expect(arrivals(false)).toBe(new Rates().arrivals('1'));
   });
 
+  test('bring nothing to a page that a clock that was ahead has read in the future', () => {
+    const view = pageOf({ readAt: NOW + 30 * HOUR, isEnd: true });
+    const moment = { rates: new Rates(), timeline: timelineAt(NOW), now: NOW };
+    expect([expectedChanges(view, moment), expectedRows(view, moment)]).toEqual([0, 0]);
+  });
+
   test('learn nothing from a page or a row whose last reading or change lies in the future', () => {
     const row = { id: '1', isFinal: false, changedAt: NOW - 2 * DAY, firstSeenAt: NOW - 9 * DAY };
     const learned = (readAt: number, changedAt: number): StoredRate[] => {

@@ -2,7 +2,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR } from '../../../src/core/clock.ts';
 import { EVEN, paceOf, type Weights } from '../../../src/sync/planning/pace.ts';
-import { activityOf, FLAT, localTime, profileOf, weightsAt } from '../../../src/sync/planning/profile.ts';
+import {
+  activityOf,
+  FLAT,
+  intensityOf,
+  localTime,
+  profileOf,
+  weightsAt,
+} from '../../../src/sync/planning/profile.ts';
 
 const MONDAY = Date.parse('2026-03-02T00:00:00Z');
 const hoursOf = <Value>(length: number, value: (hour: number) => Value): Value[] =>
@@ -185,6 +192,16 @@ describe('the profile', () => {
   test('moves nothing to another hour where the activity has no end', () => {
     const even = seen(() => 50, 14);
     expect(profileOf(even, 20)).toEqual(profileOf(even, 0));
+  });
+
+  test('takes no lunch break for the end of the working day', () => {
+    const withBreak = (hour: number): number => (hour % 24 === 13 ? 0 : office(hour));
+    const weight = (hour: number): number => profileOf(seen(withBreak, 14), 20)[3 * 24 + hour]!;
+    for (const hour of [11, 12, 13, 14]) expect(weight(hour), `${hour}:00`).toBeLessThan(weight(18) / 2);
+  });
+
+  test('the planner expects a fiftieth of the mean activity even in hours in which nothing was ever seen', () => {
+    expect(Math.min(...intensityOf(seen(office, 28)))).toBe(0.02);
   });
 
   test('counts a change evenly for the hours between its two sightings, and ignores a gap of days', () => {

@@ -178,6 +178,14 @@ describe('over days at an even pace', () => {
     expect(ages.conversations).toBeLessThanOrEqual(7 * HOUR);
   });
 
+  test('the first two days do not count, because in them all lists begin at once', () => {
+    const large = Array.from({ length: 3 }, (_, nth) =>
+      list({ list: 'conversations', inboxId: String(nth) }, 150, 50),
+    );
+    const sixHourly = cronsOf({ ...often, conversations: '0 */6 * * *' }, 'UTC');
+    expect(worstAges(large, sixHourly, budget, NOON).conversations).toBe(24 * HOUR);
+  });
+
   test('thousands of lists are estimated: their simulation would stop the daemon', () => {
     const lists = Array.from({ length: 30_000 }, (_, nth) =>
       list({ list: 'users', inboxId: String(nth) }, 1, 1),

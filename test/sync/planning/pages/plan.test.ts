@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scheduledCap } from '../../../../src/core/budget.ts';
 import { DAY, HOUR } from '../../../../src/core/clock.ts';
 import type { StoredBookmark } from '../../../../src/mirror/bookmarks/bookmarks.ts';
@@ -172,6 +172,41 @@ test('a schedule that asks for more than the budget gets every request, the olde
   });
   expect([...new Set(inboxes.slice(0, 50))]).toEqual(['schedule 2']);
   expect([...new Set(inboxes.slice(50))]).toEqual(['schedule 1']);
+});
+
+describe('what a page is usually worth', () => {
+  const NEWEST = { rates: new Rates(), timeline: new Timeline(NOW + 9 * DAY) };
+  /** Chooses the only page of a list this often, each time this many hours after its last reading. */
+  const choose = (plan: PagePlan, times: number, hours: number): void => {
+    for (let nth = 0; nth < times; nth += 1)
+      plan.next({ ...NEWEST, now: NOW + hours * HOUR }, null, () => 1e9, NOBODY);
+  };
+  /** Why the page is chosen an hour after its last reading, if the schedule has time. */
+  const whyAfterAnHour = (plan: PagePlan): string =>
+    plan.next({ ...NEWEST, now: NOW + HOUR }, [{ since: NOW + 1, deadline: NOW + DAY }], () => 1e9, NOBODY)!
+      .why;
+
+  test('hardly moves by a few pages that are worth far more or less', () => {
+    // The value grows with the square of the hours: ten thousand times as much, and as little.
+    for (const hours of [100, 0.01]) {
+      const plan = planOf(listOf('1', 1, NOW));
+      choose(plan, 300, 1);
+      choose(plan, 20, hours);
+      choose(plan, 1, 0.7);
+      expect(whyAfterAnHour(plan), `${hours} hours`).toBe('value');
+    }
+    const plan = planOf(listOf('1', 1, NOW));
+    choose(plan, 300, 1.4);
+    choose(plan, 20, 0.01);
+    expect(whyAfterAnHour(plan), 'half of the usual value is still cheap').toBe('schedule');
+  });
+
+  test('is forgotten after some two hundred choices', () => {
+    const plan = planOf(listOf('1', 1, NOW));
+    choose(plan, 2000, 1);
+    choose(plan, 200, 2);
+    expect(whyAfterAnHour(plan)).toBe('schedule');
+  });
 });
 
 test('a list that is being read otherwise is left out', () => {

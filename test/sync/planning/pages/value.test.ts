@@ -144,6 +144,12 @@ describe('the rates', () => {
     learnFrom(rates, { view, baselineAt: now, before, changes, inserted: 0 }, moment);
   }
 
+  test('of a closed conversation begin at a quarter of those of an open one', () => {
+    const rates = new Rates();
+    for (let age = 0; age < AGES; age += 1)
+      expect(rates.ofKind(age, 'new') / rates.ofKind(AGES + age, 'new')).toBeCloseTo(0.25, 9);
+  });
+
   test('become what was seen, whatever they were before', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), (changed) => {

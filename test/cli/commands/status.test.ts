@@ -278,6 +278,19 @@ describe('status begins', () => {
     expect(Date.parse(String(users!['rests_until'])) - Date.now()).toBeGreaterThan(7 * HOUR);
   });
 
+  test('with the words of the service that stopped a sweep', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    const body = JSON.stringify({ Message: 'Maintenance \u001b[2Juntil noon' });
+    program.sandbox.script(() => ({ status: 503, headers: { 'retry-after': '3600' }, body }));
+    await program.run('sync');
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(
+      / {2}inboxes .* fresh, sweep interrupted after 0 pages, started [^,:]+: GET \/inboxes failed: HTTP 503: Maintenance .*until noon\./,
+    );
+    expect(stdout).not.toContain('\u001b');
+  });
+
   test('with what is wrong besides the lists', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -1,6 +1,7 @@
 import { requestsLeft } from '../../../core/budget.ts';
 import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
 import { acceptCommand } from '../../../core/lists.ts';
+import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
@@ -98,7 +99,7 @@ function listTable(output: Output, shown: readonly JudgedList[], status: JudgedS
   return renderTable(output, columns, rows);
 }
 
-function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedStatus): string {
+function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: JudgedStatus): string {
   const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
   const words = {
     fresh: 'fresh',
@@ -113,7 +114,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   if (list.sweep !== null)
     parts.push(
       `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
-        `started ${fromNow(list.sweep.startedAt, now)}`,
+        `started ${fromNow(list.sweep.startedAt, now)}${outage === null ? causeOf(list.sweep) : ''}`,
     );
   if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
   if (list.held > 0)
@@ -126,4 +127,10 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld }: JudgedSta
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
+}
+
+/** A command that met an outage records it nowhere else. Other errors are those of a line of their own. */
+function causeOf({ error, errorCode }: Pick<LatestSweep, 'error' | 'errorCode'>): string {
+  const isOutage = errorCode === 'SERVICE_DOWN' || errorCode === 'ANSWER_FAILED';
+  return isOutage && error !== null ? `: ${asCell(error)}` : '';
 }

@@ -32,10 +32,17 @@ const PARAMETERS = `schema ${READ_BY_DRIVER} ${HARMLESS}`.split(' ');
 export function readDatabaseUrl(env: Environment, folder: string, faults: string[]): string {
   const { text, name } = readSecret(env, folder, 'DATABASE_URL', faults);
   const url = text === '' ? 'file:./mirror.db' : text;
-  if (/^file:[^\0]+$/.test(url)) return `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}`;
-  const fault = postgresFault(url);
+  const isFile = /^file:[^\0]+$/.test(url);
+  const fault = isFile ? fileFault(url) : postgresFault(url);
   if (fault !== null) faults.push(`${name}: ${fault}; its value is not shown here`);
-  return url;
+  return isFile ? `file:${resolve(folder, url.replace(/^file:(\/\/(?=\/))?/, ''))}` : url;
+}
+
+/** Other programs read parameters there. They would open another file than the one that has the `?`. */
+function fileFault(url: string): string | null {
+  return /\?[^/]*$/.test(url)
+    ? 'has a ?; the address of a file takes no parameters, so leave out the ? and what follows it'
+    : null;
 }
 
 /** Why the text is not the address of a PostgreSQL database; null if it is one. */

@@ -283,6 +283,8 @@ test.each([
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected a schema of at most 63 letters'],
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected a schema of at most 63 letters'],
   ['me:pa55w0rd@db.example', 'expected file:PATH'],
+  ['file:./mirror.db?shema=pa55w0rd', 'has a ?; the address of a file takes no parameters'],
+  ['file:mirror.db?connection_limit=1', 'has a ?; the address of a file takes no parameters'],
 ])('DATABASE_URL=%s is accepted, or refused without printing its password', (url, fault) => {
   const read = (): string =>
     readConfig({ ...GOOD, DATABASE_URL: url }, '/data', { service: true }).databaseUrl;

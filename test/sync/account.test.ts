@@ -221,6 +221,34 @@ describe('another account behind the mirror', () => {
     expect((await mirror.writer.account()).address).toBe('http://first.example/v1');
   });
 
+  test('is found by a list that joins the test of a key which changes while its result is written', async () => {
+    const way = { address: 'http://first.example/v1' };
+    const { writer, client, clock } = await synced({ address: () => way.address });
+    const isOther = (): boolean => way.address.includes('other');
+    const listPage: Client['listPage'] = async (...call) => {
+      const page = await client.listPage(...call);
+      return isOther()
+        ? { ...page, items: page.items.map((item) => ({ ...item, id: `9${item.id}` })) }
+        : page;
+    };
+    const joined: Promise<void>[] = [];
+    const mirror = Object.assign(Object.create(writer) as typeof writer, {
+      proveAccount: async (access: Parameters<typeof writer.proveAccount>[0]) => {
+        await writer.proveAccount(access);
+        way.address = 'http://other.example/v1';
+        joined.push(prove());
+        // The list has looked at the mirror by then, and waits for the test.
+        for (let turns = 0; turns < 20; turns += 1) await new Promise(setImmediate);
+      },
+    });
+    const account = accountCheck({ mirror, clock }, () => way.address);
+    const prove = () => account.prove({ ...client, listPage }, { reason: 'schedule' }, false);
+    way.address = 'http://renewed.example/v1';
+    await Promise.allSettled([prove()]);
+    expect(joined).toHaveLength(1);
+    await expect(joined[0]).rejects.toEqual(OTHER_ACCOUNT);
+  });
+
   test('is accepted once with `acceptAccount`; later passes need no consent', async () => {
     const first = await synced();
     const other = await behindAnother(first, { conversations: [6, 6, 6, 6] });

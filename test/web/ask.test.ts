@@ -116,6 +116,7 @@ describe('of a mirror that has been filled', () => {
       'content-disposition': 'attachment; filename="answer.csv"',
     });
     expect(csv.body.match(/,'=1\+1,/g)).toHaveLength(270);
+    expect((await asked(ask, 'SELECT 1 AS "=1+1"', '/ask.csv')).body).toMatch(/^'=1\+1\r?\n1\r?\n$/);
     const json = await asked(ask, sql, '/ask.json');
     const rows = JSON.parse(json.body) as { id: string; raw: object }[];
     const ids = await mirror.database.query<{ id: string }>('SELECT id FROM conversations ORDER BY id');

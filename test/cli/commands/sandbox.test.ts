@@ -102,12 +102,23 @@ test('sandbox gives each inbox its number of conversations, or shares them betwe
 });
 
 test('sandbox delays its answers and changes its data by option', async () => {
-  const url = await serve('--latency', '60', '--jitter', '1', '--activity', '10000000', '--rate', '0');
+  const url = await serve('--latency', '60', '--activity', '10000000', '--rate', '0');
   const begin = performance.now();
   const newest = `${ROWS}?sort_order=desc&limit=100`;
   const before = await get(url, newest);
   expect(performance.now() - begin).toBeGreaterThan(55);
   await expect.poll(() => get(url, newest), { interval: 1 }).not.toBe(before);
+});
+
+test('sandbox delays each answer by a jitter of its own', async () => {
+  const url = await serve('--jitter', '400', '--rate', '0');
+  let longest = 0;
+  for (let nth = 0; nth < 5; nth += 1) {
+    const begin = performance.now();
+    await get(url, '/inboxes');
+    longest = Math.max(longest, performance.now() - begin);
+  }
+  expect(longest, 'of five delays from 0 to 400 ms').toBeGreaterThan(150);
 });
 
 test.each([

@@ -48,6 +48,17 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     expect(after.lists.every(({ held }) => held === 0)).toBe(true);
   });
 
+  test.each([
+    [21, 0],
+    [22, 22],
+  ])('of 210 rows deletes 21, and holds 22: %i are gone', async (gone, held) => {
+    const mirror = await syncedMirror(210);
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, gone));
+    const report = await syncTwice(mirror);
+    expect(reportOn(report, 'conversations')).toMatchObject({ held, deleted: gone - held });
+  });
+
   test('carries it out with a consent that was interrupted, although another pass has read the list since', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);

@@ -45,21 +45,31 @@ test.each([
   expect(await tombstones(mirror)).toBe(0);
 });
 
-test('another conversation than the one asked for does not show it either', async () => {
+const OTHER_ROW = {
+  status: 200,
+  body: JSON.stringify({ data: { id: '999999', status: 'open', tag_ids: [], assignee: null } }),
+};
+
+test.each([
+  ['another conversation for a suspect', OTHER_ROW, (_isSuspect: boolean, asked: number) => asked === 1],
+  ['other conversations for the control questions', OTHER_ROW, (isSuspect: boolean) => !isSuspect],
+  ['403 for the control questions', FORBIDDEN, (isSuspect: boolean) => !isSuspect],
+])('%s: no answer for a suspect counts, and no other row is written', async (_what, answer, isWrong) => {
   const ids = { now: [] as string[] };
   const mirror = await syncedMirror(300, { wrapHttp: lacking(ids) });
-  const inbox = firstInbox(mirror.sandbox);
-  ids.now = firstIds(inbox.conversations, 2);
-  const other = { id: '999999', status: 'open', tag_ids: [], assignee: null };
+  ids.now = firstIds(firstInbox(mirror.sandbox).conversations, 2);
   let asked = 0;
   mirror.sandbox.script(({ path }) => {
     if (!SINGLE.test(path)) return undefined;
     asked += 1;
-    return asked === 1 ? { status: 200, body: JSON.stringify({ data: other }) } : NOT_FOUND;
+    const isSuspect = ids.now.some((id) => path.endsWith(`/${id}`));
+    return isWrong(isSuspect, asked) ? answer : NOT_FOUND;
   });
   await mirror.sync();
   expect(asked).toBeGreaterThan(1);
   expect(await tombstones(mirror)).toBe(0);
+  expect(await count(mirror.database, 'conversations WHERE missing_since IS NOT NULL')).toBe(2);
+  expect(await count(mirror.database, 'conversations')).toBe(300);
 });
 
 test('where a list shows no row any more, none is deleted, and the reason is said', async () => {

@@ -108,6 +108,22 @@ describe('an outage in which the service knows no id', () => {
     await expectEqualToService(mirror);
   });
 
+  test('deletes nothing if only the questions for the suspects before were asked between two proofs', async () => {
+    const mirror = await synced([40]);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    // Five suspects are asked for between two proofs: here a row that is gone, and four that are not.
+    removeConversations(mirror, id, firstIds(conversations, 1, 10));
+    hidden.now = firstIds(conversations, 6, 10);
+    const sixth = hidden.now[4]!;
+    let asked = 0;
+    mirror.sandbox.script(({ path }) =>
+      path.endsWith(`/${sixth}`) && ++asked === 1 ? NOT_FOUND : undefined,
+    );
+    await mirror.sync();
+    expect(asked, 'the service is asked again after a proof').toBe(2);
+    expect(await tombstones(mirror)).toBe(1);
+  });
+
   test('of one inbox deletes none of its conversations, although others are returned', async () => {
     const mirror = await synced([9, 9]);
     const { id, conversations } = firstInbox(mirror.sandbox);

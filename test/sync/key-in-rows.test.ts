@@ -71,18 +71,22 @@ test('rows that repeat the key are stored without it, and do not differ in the n
   expect(stored).toContain('[key]');
 });
 
-test('a key of digits that comes as a number is stored nowhere', async () => {
-  const digits = '48151623421081';
-  const { sandbox, ...mirror } = await mirrorWithSecret(digits);
-  const numbers = [digits, `-9${digits}00`, `481.51623421081`, `4.8151623421081e13`, `1${digits}.5`];
-  const row = `{"id":1,"first_name":"A","extra":[7,${numbers.join()},${digits.slice(1)}]}`;
-  sandbox.script(({ path }) =>
-    path.includes('/users')
-      ? { status: 200, body: `{"results":[${row}],"pagination":{"next_page":null}}` }
-      : undefined,
-  );
-  await mirror.sync();
-  const [user] = await mirror.database.query<{ raw: unknown }>('SELECT raw FROM inbox_users');
-  const raw = (typeof user?.raw === 'string' ? JSON.parse(user.raw) : user?.raw) as { extra: unknown[] };
-  expect(raw.extra).toEqual([7, ...numbers.map(() => '[key]'), Number(digits.slice(1))]);
-});
+const DIGITS = '48151623421081';
+const NUMBERS = [DIGITS, `-9${DIGITS}00`, `481.51623421081`, `4.8151623421081e13`, `1${DIGITS}.5`];
+
+test.each([NUMBERS, ...NUMBERS.map((number) => [number])].map((numbers) => [numbers]))(
+  'a key of digits that comes as a number is stored nowhere: %s',
+  async (numbers) => {
+    const { sandbox, ...mirror } = await mirrorWithSecret(DIGITS);
+    const row = `{"id":1,"first_name":"A","extra":[7,${numbers.join()},${DIGITS.slice(1)}]}`;
+    sandbox.script(({ path }) =>
+      path.includes('/users')
+        ? { status: 200, body: `{"results":[${row}],"pagination":{"next_page":null}}` }
+        : undefined,
+    );
+    await mirror.sync();
+    const [user] = await mirror.database.query<{ raw: unknown }>('SELECT raw FROM inbox_users');
+    const raw = (typeof user?.raw === 'string' ? JSON.parse(user.raw) : user?.raw) as { extra: unknown[] };
+    expect(raw.extra).toEqual([7, ...numbers.map(() => '[key]'), Number(DIGITS.slice(1))]);
+  },
+);

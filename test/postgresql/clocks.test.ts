@@ -81,3 +81,15 @@ test('the shared clock does not follow a host clock that is set, and asks the se
   // No machine vouches for the time of a server.
   expect([clock.boot(), (await clock.ledgerTime()).boot]).toEqual([null, null]);
 });
+
+test('the ledger gets the server’s time although the machine does not count an hour that it stood still', async () => {
+  const database = await openDatabase(await freshMirrorFile());
+  onTestFinished(() => database.close());
+  const right = systemClock();
+  let lostMs = 0;
+  const boot = () => ({ id: 'boot', at: (right.boot()?.at ?? 0) + lostMs });
+  const { clock } = await sharedClock(database, { ...right, boot });
+  lostMs = HOUR;
+  expect(Math.abs((await clock.ledgerTime()).now - Date.now())).toBeLessThan(5000);
+  expect(Math.abs(clock.now() - Date.now()), 'the shared clock follows').toBeLessThan(5000);
+});

@@ -91,3 +91,19 @@ test('after a reboot with the clock ahead, the times of sweeps stay unchanged', 
   await writer.ledger.followClock(await clock.ledgerTime());
   expect(await instants(database, text)).toEqual(before);
 });
+
+test('after a server whose time was ahead, a request of the future counts from now, and not for longer', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [3] } });
+  const { clock, database, writer } = mirror;
+  await mirror.sync();
+  const text = `SELECT sent_at FROM requests ORDER BY id`;
+  const before = await instants(database, text);
+  // No run of a machine vouches for the time of a server.
+  await writer.ledger.followClock({ now: clock.now() + 30 * HOUR, boot: null });
+  expect(await instants(database, text), 'a time ahead moves no request').toEqual(before);
+  const ahead = new Date(clock.now() + 30 * HOUR).toISOString().replace('Z', '+00:00');
+  await database.execute(`UPDATE requests SET sent_at = $1 WHERE id = (SELECT max(id) FROM requests)`, ahead);
+  const now = clock.now();
+  await writer.ledger.followClock({ now, boot: null });
+  expect(await instants(database, text)).toEqual([...before.slice(0, -1), now]);
+});

@@ -61,6 +61,11 @@ export async function followClock(tx: Sql, dialect: Dialect, { now, boot }: Ledg
   const behind = (await lastHeartbeat(tx)) - now;
   if (behind > tolerance) await shiftSweeps(tx, dialect, -behind - 1);
   await tx.execute(`UPDATE requests SET sent_at = $1 WHERE sent_at > $2`, iso(now), iso(now + tolerance));
+  await tx.execute(
+    `UPDATE gate_state SET day_limit_at = $1 WHERE day_limit_at > $2`,
+    iso(now),
+    iso(now + tolerance),
+  );
   await shiftPause(tx, stored, shift, now);
   const isDoubted =
     off !== null && Math.abs(off.to - off.from) > SHORT_OFF_MS && off.to > now - BUDGET_WINDOW_MS;
@@ -149,14 +154,18 @@ export async function confirmClock(
   return { claimedMs, confirmedMs: Math.max(0, confirmedMs) };
 }
 
-/** Shifts the gate's pause; one that would begin in the future begins now and keeps its length. */
+/**
+ * Shifts the gate's pause; one that would begin in the future begins now and keeps its length. A pause that
+ * has ended, and would have ended in the future, ended now.
+ */
 async function shiftPause(
   tx: Sql,
   { paused_at, paused_until }: ClockRow,
   shift: number,
   now: number,
 ): Promise<void> {
-  const ahead = paused_at === null ? 0 : Math.max(0, paused_at.getTime() + shift - now);
+  const past = paused_at ?? paused_until;
+  const ahead = past === null ? 0 : Math.max(0, past.getTime() + shift - now);
   if (shift === 0 && ahead === 0) return;
   const shifted = (at: Date | null): string | null =>
     at === null ? null : iso(at.getTime() + shift - ahead);

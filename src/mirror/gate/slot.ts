@@ -44,6 +44,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
     AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${texts(':own', 'own')}) AND ${blockedFor} > 0`;
   const othersTurn = `SELECT 1 FROM leases
     WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
+  // A pause that has ended keeps its end, which is in the future if the clock was set back since.
+  const paused = `(paused_at IS NOT NULL AND paused_until > :now)`;
   // After a pause one request leaves alone: the trial of a half-open breaker.
   const trialOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
@@ -57,7 +59,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
-        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE paused_until > :now OR refused_key = :fingerprint)
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused} OR refused_key = :fingerprint)
         AND NOT EXISTS (${trialOut})
         AND NOT EXISTS (${otherClock})
       RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS is_trial,
@@ -65,7 +67,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
-         WHERE paused_until > :now) AS pause,
+         WHERE ${paused}) AS pause,
         EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${trialOut}) AS trial_out,

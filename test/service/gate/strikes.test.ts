@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
+import { foreignUse } from '../../../src/core/gate-state.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, OK, type Process, times } from './bench.ts';
 
@@ -91,4 +92,43 @@ test('a person who resets the gate also ends the count of 429s', async () => {
   await process.ledger.openGate();
   await strike(bench, process);
   expect(await process.ledger.gateState()).toMatchObject({ strikes: 1 });
+});
+
+test.each([
+  ['behind', 0],
+  ['behind and is then set right', 3 * HOUR],
+])('a pause that has ended does not shut the gate of a machine that boots %s', async (_how, set) => {
+  const bench = benchOf();
+  const { clock, sandbox, start } = bench;
+  const path = await freshMirrorFile();
+  const before = await start(path, { random: () => 0 });
+  await strike(bench, before);
+  await before.database.close();
+  clock.reboot(MINUTE, -3 * HOUR);
+  sandbox.script(() => OK);
+  const process = await start(path);
+  const since = clock.monotonic();
+  await process.ask();
+  clock.setWall(set);
+  await process.ask();
+  expect(clock.monotonic() - since).toBeLessThan(MINUTE);
+  const { endedAt } = await process.ledger.gateState();
+  expect(endedAt?.getTime()).toBeLessThanOrEqual(clock.now());
+});
+
+test('a limit of the day that a clock ahead has recorded ends a day after the clock is right', async () => {
+  const bench = benchOf();
+  const { clock, sandbox, start } = bench;
+  const path = await freshMirrorFile();
+  const before = await start(path, { random: () => 0 });
+  const full = { ...TOO_MANY, body: '{"Message":"daily limit"}' };
+  sandbox.script(() => (sandbox.arrivals.length === 1 ? full : OK));
+  await before.ask();
+  await before.database.close();
+  clock.reboot(MINUTE, -3 * HOUR);
+  const process = await start(path);
+  await process.ask();
+  const use = foreignUse(await process.ledger.gateState(), clock.now());
+  expect(use?.kind).toBe('day');
+  expect(use?.kind === 'day' && use.until.getTime() - clock.now()).toBeLessThanOrEqual(DAY + MINUTE);
 });

@@ -92,19 +92,14 @@ export class KeyRecords {
     const folder = join(this.#folder, scope);
     const file = join(folder, this.#file);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    locked(`${file}.lock`, () => {
-      const half = `${file}.${process.pid}`;
-      const merged = mergedUse(readRecord(file), use, now);
-      writeFileSync(half, JSON.stringify({ mirror: this.#name, requests_per_day: perDay, ...merged }), {
-        mode: 0o600,
-      });
-      renameSync(half, file);
-    });
+    locked(`${file}.lock`, () =>
+      writeRecord(file, { name: this.#name, perDay, ...mergedUse(readRecord(file), use, now) }),
+    );
   }
 
   /**
    * The other mirrors with requests in the 24 hours before `now` (epoch ms, the machine's clock). Deletes
-   * records that are two days old.
+   * records that are two days old. A record of the future counts for a day from now.
    * @throws an error of the file system
    */
   others(scope: string, now: number): OtherMirror[] {
@@ -112,7 +107,7 @@ export class KeyRecords {
     return listed(folder)
       .filter((file) => file !== this.#file && !file.startsWith(`${this.#file}.`))
       .flatMap((file) => {
-        const record = file.endsWith('.json') ? readRecord(join(folder, file)) : null;
+        const record = file.endsWith('.json') ? presentRecord(join(folder, file), now) : null;
         if (record === null) return [];
         const sent = sentAt(record, now);
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
@@ -213,8 +208,36 @@ function listed(folder: string): string[] {
   }
 }
 
+/** The content of a record's file. */
+type UseRecord = Use & Pick<OtherMirror, 'name' | 'perDay'>;
+
+function writeRecord(file: string, { name, perDay, at, leaving }: UseRecord): void {
+  const half = `${file}.${process.pid}`;
+  writeFileSync(half, JSON.stringify({ mirror: name, requests_per_day: perDay, at, leaving }), {
+    mode: 0o600,
+  });
+  renameSync(half, file);
+}
+
+/** A record may be this many ms in the future: its requests count by the hour. */
+const AHEAD_MS = HOUR;
+
+/**
+ * Another mirror's record. One that a clock ahead has written is moved to the present: its requests would
+ * count until that clock's time, which may be years away.
+ */
+function presentRecord(file: string, now: number): UseRecord | null {
+  const isAhead = (record: UseRecord | null): boolean => record !== null && record.at > now + AHEAD_MS;
+  if (isAhead(readRecord(file)))
+    locked(`${file}.lock`, () => {
+      const record = readRecord(file);
+      if (record !== null && isAhead(record)) writeRecord(file, { ...record, at: now });
+    });
+  return readRecord(file);
+}
+
 /** A mirror's record; null if the file is gone or another program has written it. */
-function readRecord(path: string): (Use & Pick<OtherMirror, 'name' | 'perDay'>) | null {
+function readRecord(path: string): UseRecord | null {
   try {
     const {
       mirror: name,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Budget } from '../../../src/core/budget.ts';
-import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { stateFolder } from '../../../src/session/config/state-folder.ts';
@@ -156,6 +156,17 @@ test('requests count for a day; then the mirror and, a day later, its record are
   await clock.sleep(24 * HOUR);
   expect(other.use.others()).toEqual([]);
   expect(readdirSync(join(folder, 'keys', 'fingerprint'))).toEqual([]);
+});
+
+test('requests that a clock ahead has recorded count for a day after it is set right', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  clock.setWall(400 * DAY);
+  await (await mirrorWith(folder, clock)).send(100);
+  clock.setWall(-400 * DAY);
+  const { use } = await mirrorWith(folder, clock);
+  expect(use.budget.isUsedUp).toBe(true);
+  clock.advance(26 * HOUR);
+  expect(use.budget).toMatchObject({ perDay: 100, isUsedUp: false, lowered: null });
 });
 
 test('a record counts each request once, whether or not the ledger has been read since', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, SECOND } from '../../src/core/clock.ts';
 import { createSessions } from '../../src/web/login/session.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 
@@ -68,6 +68,16 @@ test('a session ends after 12 hours, with another token, and by a changed cookie
   ])
     expect(sessions.has(forged)).toBe(false);
   now += 12 * HOUR;
+  expect(sessions.has(cookie)).toBe(false);
+});
+
+test('a session ends if the clock is set back by hours, so that none lasts longer than 12 hours', () => {
+  let now = 1_000_000 + 400 * 24 * HOUR;
+  const sessions = createSessions(TOKEN, () => now);
+  const cookie = sessions.issue(false).replace(/;.*/, '');
+  now -= SECOND;
+  expect(sessions.has(cookie)).toBe(true);
+  now -= 400 * 24 * HOUR;
   expect(sessions.has(cookie)).toBe(false);
 });
 

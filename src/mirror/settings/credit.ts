@@ -10,10 +10,14 @@ export interface Credit {
   readonly at: number;
 }
 
-/** The credit as the daemon last recorded it; null on a mirror that no daemon has served yet. */
+/**
+ * The credit as the daemon last recorded it; null on a mirror that no daemon has served yet, or if it is no
+ * pair of numbers.
+ */
 export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null> {
   const value = await readSetting(sql, NAME);
-  return value === null ? null : (JSON.parse(value) as Credit);
+  const { requests, at } = (value === null ? {} : JSON.parse(value)) as Partial<Credit>;
+  return Number.isFinite(requests) && Number.isFinite(at) ? ({ requests, at } as Credit) : null;
 }
 
 export async function writeCredit(tx: Pick<Sql, 'execute'>, { requests, at }: Credit): Promise<void> {

@@ -1,9 +1,12 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { HOUR, SECOND } from '../../core/clock.ts';
+import { HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { COOKIE, cookieIn } from '../frame/origin.ts';
 
 /** A person logs in again after this many ms. */
 const LOGGED_IN_MS = 12 * HOUR;
+
+/** The clock may be set back by up to this many ms before it ends all sessions. */
+const SET_BACK_MS = MINUTE;
 
 /** The cookies of people who have logged in. The daemon stores none: a restart logs no person out. */
 export interface Sessions {
@@ -35,7 +38,9 @@ export function createSessions(token: string, now: () => number): Sessions {
       const [, end, signature] = /^(\d{1,16})\.([\w-]{43})$/.exec(cookieIn(header)) ?? [];
       if (end === undefined || signature === undefined) return false;
       const isOurs = timingSafeEqual(Buffer.from(signature), Buffer.from(signed(end)));
-      return isOurs && now() < Number(end);
+      const leftMs = Number(end) - now();
+      // A clock that was ahead has issued a cookie with a longer time left.
+      return isOurs && leftMs > 0 && leftMs <= LOGGED_IN_MS + SET_BACK_MS;
     },
   };
 }

@@ -15,5 +15,6 @@ export function meanDelay(pages: readonly PlannedPage[], moment: Moment, request
     roots += Math.sqrt(rate);
     sum += rate;
   }
-  return sum <= 0 || requests <= 0 ? null : roots ** 2 / (2 * requests * sum);
+  const hours = roots ** 2 / (2 * requests * sum);
+  return sum > 0 && requests > 0 && Number.isFinite(hours) ? hours : null;
 }

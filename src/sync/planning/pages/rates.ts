@@ -51,7 +51,8 @@ export class Rates {
 
   constructor(stored: readonly StoredRate[] = []) {
     // Earlier versions stored negative hours after the clock was set back. These rates are learned again.
-    const sound = stored.filter(({ events, hours }) => events >= 0 && hours >= 0);
+    const isSound = (value: number): boolean => value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+    const sound = stored.filter(({ events, hours }) => isSound(events) && isSound(hours));
     this.#learned = new Map(
       sound.map(({ name, events, hours, updatedAt: at }) => [name, { events, hours, at }]),
     );

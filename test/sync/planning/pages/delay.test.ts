@@ -39,3 +39,7 @@ test('the same requests delay fewer changes where some pages change more than ot
 test('no request or no page has no delay', () => {
   expect([delayOf([100], 0), delayOf([], 4)]).toEqual([null, null]);
 });
+
+test('counts that no page can have give no delay', () => {
+  expect([delayOf([-100, 200], 4), delayOf([Number.POSITIVE_INFINITY], 4)]).toEqual([null, null]);
+});

@@ -235,6 +235,11 @@ describe('the rates', () => {
     expect(new Rates([stored]).ofKind(OPEN_NEVER, 'new')).toBe(new Rates().ofKind(OPEN_NEVER, 'new'));
   });
 
+  test.each([Number.POSITIVE_INFINITY, Number.NaN, 1e308])('of %s hours are learned again', (hours) => {
+    const stored = { name: `kind/${OPEN_NEVER}/new`, events: hours, hours, updatedAt: NOW - HOUR };
+    expect(new Rates([stored]).ofKind(OPEN_NEVER, 'new')).toBe(new Rates().ofKind(OPEN_NEVER, 'new'));
+  });
+
   test('survive a restart, and forget within weeks', () => {
     const rates = new Rates();
     for (let hour = 0; hour < 100; hour += 1) observe(rates, 10, NOW + hour * HOUR);

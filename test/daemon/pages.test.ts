@@ -58,6 +58,17 @@ describe('a daemon that reads single pages', () => {
     for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
   }, 180_000);
 
+  test('promises its lists no later while other mirrors have used up the day', async () => {
+    const house = await pagesHouse();
+    const { clock } = house;
+    await house.start();
+    await clock.sleep(3 * HOUR);
+    const { coverDays } = await house.status();
+    Object.assign(house.limits, { perDay: 1, reserved: 0, isUsedUp: true });
+    await clock.sleep(3 * HOUR);
+    expect((await house.status()).coverDays).toBe(coverDays);
+  }, 180_000);
+
   test('leaves a list to an order, and has new bookmarks after it', async () => {
     const house = await pagesHouse();
     const { clock, database } = house;

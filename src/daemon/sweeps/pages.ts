@@ -255,8 +255,11 @@ export class PageReads {
       now: clock.now(),
     });
     this.#cover = cover;
-    if (days !== this.#days) await mirror.saveCoverDays(days);
-    this.#days = days;
+    // The budget of 1 of a day that other mirrors have used up is no measure of what the lists can have.
+    if (days !== this.#days && budget.isUsedUp !== true) {
+      await mirror.saveCoverDays(days);
+      this.#days = days;
+    }
     this.#loadAt = clock.monotonic() + RELOAD_MS;
   }
 

@@ -104,9 +104,13 @@ export async function abandonRound(tx: Sql, inboxId: string | null, now: number)
 /** The setting that holds over how many days one reading of every page is spread. */
 const COVER_DAYS = 'cover_days';
 
+/** No daemon records more days: those of 1,800,000 conversations with one request a day. */
+const MOST_COVER_DAYS = 36_500;
+
 /** Over how many days one reading of every page is spread; 1 unless a daemon has recorded more. */
 export async function readCoverDays(sql: Sql): Promise<number> {
-  return Number((await readSetting(sql, COVER_DAYS)) ?? 1);
+  const days = Number((await readSetting(sql, COVER_DAYS)) ?? 1);
+  return days >= 1 && days <= MOST_COVER_DAYS ? days : 1;
 }
 
 export async function writeCoverDays(tx: Sql, days: number): Promise<void> {

@@ -30,3 +30,14 @@ test('changes of conversations are counted by the hours of their two sightings',
   ]);
   expect(await writer.activity(MONDAY + HOUR)).toHaveLength(1);
 });
+
+test.each(['nonsense', 'null', '{"requests":null,"at":1}', '{"requests":1,"at":9e15}', '{"requests":1}'])(
+  'a stored credit of %s counts as none',
+  async (value) => {
+    const { database, writer } = await quickMirror();
+    await writer.saveCredit({ requests: 2, at: MONDAY });
+    expect(await writer.credit()).toEqual({ requests: 2, at: MONDAY });
+    await database.execute(`UPDATE settings SET value = $1 WHERE name = 'pace_credit'`, value);
+    expect(await writer.credit()).toBeNull();
+  },
+);

@@ -11,13 +11,22 @@ export interface Credit {
 }
 
 /**
- * The credit as the daemon last recorded it; null on a mirror that no daemon has served yet, or if it is no
- * pair of numbers.
+ * The credit as the daemon last recorded it; null on a mirror that no daemon has served yet, or if the record
+ * is no credit.
  */
 export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null> {
   const value = await readSetting(sql, NAME);
-  const { requests, at } = (value === null ? {} : JSON.parse(value)) as Partial<Credit>;
-  return Number.isFinite(requests) && Number.isFinite(at) ? ({ requests, at } as Credit) : null;
+  return value === null ? null : creditIn(value);
+}
+
+function creditIn(text: string): Credit | null {
+  try {
+    const { requests, at } = JSON.parse(text) as Credit;
+    const isCredit = Number.isFinite(requests) && Number.isFinite(new Date(at).getTime());
+    return isCredit && typeof at === 'number' ? { requests, at } : null;
+  } catch {
+    return null;
+  }
 }
 
 export async function writeCredit(tx: Pick<Sql, 'execute'>, { requests, at }: Credit): Promise<void> {

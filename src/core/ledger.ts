@@ -97,6 +97,13 @@ export interface Ledger {
     dayLimit?: number | null,
   ): Promise<Paused | null>;
   /**
+   * Pauses the gate until an instant (epoch ms) for which a failed answer has asked, and forgets the strikes:
+   * the pause is for no 429. Does nothing if another answer since the last failure shows that the service is
+   * up, because then only this path fails.
+   * @returns whether the gate is paused
+   */
+  holdGate(requestId: number, until: number, cause: string, now: number): Promise<boolean>;
+  /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
    * @returns whether it did so
    */

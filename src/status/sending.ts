@@ -18,7 +18,10 @@ export function shutGate({ gate, now }: { gate: GateState; now: number }): Stand
   const { word, until, cause } = judgeGate(gate, now);
   if (word === 'open') return null;
   if (word === 'key-refused') return { until, why: 'until another key is set', cause };
-  return { until, why: `after ${plural(gate.strikes, 'answer')} 429`, cause };
+  // A pause without a 429 is one for which a failed answer has asked.
+  const why =
+    gate.strikes === 0 ? 'because the service asked to wait' : `after ${plural(gate.strikes, 'answer')} 429`;
+  return { until, why, cause };
 }
 
 /** The standstill of the gate or of an outage; null if there is neither. `now` is epoch ms. */

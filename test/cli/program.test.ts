@@ -431,6 +431,24 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
   );
 });
 
+test('eight syncs in an hour of 503s that ask to wait for it send two requests, and say until when', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  const before = program.sandbox.arrivals.length;
+  const body = JSON.stringify({ Message: 'Maintenance until noon' });
+  program.sandbox.script(() => ({ status: 503, headers: { 'retry-after': '3600' }, body }));
+  const runs = [];
+  for (let times = 0; times < 8; times += 1) runs.push(await program.run('sync'));
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 4));
+  expect(program.sandbox.arrivals.length - before).toBe(2);
+  expect(runs[7]?.stderr).toMatch(
+    /The gate is paused until \S+ \(for [^)]+\): the service failed \(HTTP 503: Maintenance until noon\)/,
+  );
+  expect((await program.run('status')).stdout).toMatch(
+    /^requests stopped until .*, in .*, because the service asked to wait .*Maintenance until noon/m,
+  );
+});
+
 test('no file of the mirror contains the key', async () => {
   const program = await newProgram(SMALL);
   await program.run('sync');

@@ -160,7 +160,7 @@ function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   const words = {
     outage: 'the service is out of reach',
     breaker: 'no request is sent after repeated answers 429',
-    pause: 'no request is sent after an answer 429',
+    pause: 'the gate is paused',
   };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;
 }

@@ -29,3 +29,17 @@ export async function isRefusedAlone(sql: Sql, path: string, now: number): Promi
   );
   return (others?.served ?? 0) >= LEAST_SERVED;
 }
+
+/**
+ * True if the service has answered a request between this one, which has failed, and the failure before it. If
+ * there is no such failure, the answers of the last hour count.
+ */
+export async function isServedSinceFailure(sql: Sql, requestId: number, now: number): Promise<boolean> {
+  const [row] = await sql.query<{ served: number }>(
+    `SELECT count(*) AS served FROM requests WHERE sent_at > $1 AND id < $2 AND status < 300 AND id >
+       (SELECT COALESCE(max(id), 0) FROM requests WHERE sent_at > $1 AND id < $2 AND status >= 500)`,
+    iso(now - HOUR),
+    requestId,
+  );
+  return (row?.served ?? 0) > 0;
+}

@@ -125,7 +125,7 @@ class LedgerGate implements Gate {
       if (ended.kind === 'refused') return { ...request, answer: ended.answer, ok: false };
       throwIfHopeless(ended);
       failedSince = Math.min(failedSince, clock.monotonic());
-      await this.#waitForRetry(call, ended, attempts, failedSince);
+      await this.#waitForRetry(call, ended, { ...request, failedSince });
     }
   }
 
@@ -137,8 +137,7 @@ class LedgerGate implements Gate {
   async #waitForRetry(
     { entry, signal, tries = TRIES }: Call,
     ended: Failure,
-    attempts: number,
-    failedSince: number,
+    { requestId, attempts, failedSince }: { requestId: number; attempts: number; failedSince: number },
   ): Promise<void> {
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
@@ -151,6 +150,7 @@ class LedgerGate implements Gate {
     if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
       const everything = !alone && failedSince > this.#lastGoodAt;
+      if (everything && resumeAt !== undefined) await this.#hold(requestId, cause, asked);
       const throttled = kind === 'throttled';
       throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
@@ -230,6 +230,15 @@ class LedgerGate implements Gate {
     if (word !== 'open' && pausedUntil !== null) this.#reportPause({ kind: word, cause, until: pausedUntil });
     if (dayLimit !== null) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
     return state.alone;
+  }
+
+  /** Pauses the gate for every process, for as long as a failed answer has asked (ms). */
+  async #hold(requestId: number, failure: string, asked: number): Promise<void> {
+    const now = await this.#turnstile.ledgerNow();
+    const until = now + asked;
+    const cause = `the service failed (${failure}) and asked to wait ${duration(asked)}`;
+    if (await this.#options.ledger.holdGate(requestId, until, cause, now))
+      this.#reportPause({ kind: 'paused', cause, until: new Date(until) });
   }
 
   /** Reports each pause once, even if many requests wait for its end. */

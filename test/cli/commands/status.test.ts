@@ -303,7 +303,7 @@ describe('status begins', () => {
         .run(ago(MINUTE), ago(-10 * MINUTE)),
     );
     expect((await program.run('status')).stdout).toMatch(
-      /^4 lists, all fresh; requests are stopped after answers 429; /,
+      /^4 lists, all fresh; requests are stopped after 1 answer 429; /,
     );
   });
 

@@ -209,10 +209,7 @@ test('the command reports a short pause of the gate and waits it out', async () 
     void writer.passes.end(world.id, { state: 'done', error: null }, clock.now());
   });
   expect(followed.kind).toBe('ended');
-  expect(notes).toEqual([
-    `The daemon waits until ${until.toISOString()}: no request is sent after an answer 429 (429).`,
-    '',
-  ]);
+  expect(notes).toEqual([`The daemon waits until ${until.toISOString()}: the gate is paused (429).`, '']);
 });
 
 test.each([

@@ -112,6 +112,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     withdraw: (...given) => clock.work(() => ledger.withdraw(...given)),
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
+    holdGate: (...given) => clock.work(() => ledger.holdGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
     ease: (...given) => clock.work(() => ledger.ease(...given)),
     openGate: () => clock.work(() => ledger.openGate()),

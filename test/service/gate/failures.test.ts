@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MirrorError } from '../../../src/core/errors.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
@@ -214,6 +214,49 @@ test('a 503 with Retry-After is retried no earlier than it asks, and other reque
   const [first, , last] = sandbox.arrivals;
   expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(30_000);
   expect(events).toMatchObject([{ kind: 'retry', waitMs: 30_000 }]);
+});
+
+describe('a Retry-After beyond the patience', () => {
+  const IMPATIENT = { patienceMs: 120_000 };
+  const DOWN = { status: 503, headers: { 'retry-after': '7200' }, body: 'Maintenance' };
+
+  test('pauses the gate for other processes too, and one request leaves after it', async () => {
+    const { start, sandbox, clock } = benchOf();
+    sandbox.script(() => DOWN);
+    const path = await freshMirrorFile();
+    const [one, other] = [await start(path, IMPATIENT), await start(path, IMPATIENT)];
+    await expect(one.ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+    expect(one.events).toMatchObject([{ kind: 'paused' }]);
+
+    await expect(other.ask()).rejects.toMatchObject({
+      code: 'GATE_PAUSED',
+      message: expect.stringMatching(
+        /paused until .* \(for 2 h\): the service failed \(HTTP 503: Maintenance\) and asked to wait 2 h\. /,
+      ) as string,
+    });
+    expect(sandbox.arrivals).toHaveLength(1);
+    clock.advance(7_200_001);
+    sandbox.script(() => OK);
+    expect(await other.ask()).toMatchObject({ ok: true, attempts: 1 });
+    expect(other.events).toMatchObject([{ kind: 'opened' }]);
+  });
+
+  test('of one path alone leaves the gate open, and of every path shuts it at the second failure', async () => {
+    const { start, sandbox } = benchOf();
+    let isDown = false;
+    sandbox.script(({ path }) => (isDown || path.startsWith('/v1/inboxes/1') ? DOWN : OK));
+    const { ask, ledger } = await start(await freshMirrorFile(), IMPATIENT);
+    for (let times = 0; times < 3; times += 1) {
+      await ask();
+      await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+    }
+    expect((await ledger.gateState()).pausedAt).toBeNull();
+
+    isDown = true;
+    await ask().catch(() => undefined);
+    expect((await ledger.gateState()).pausedAt).not.toBeNull();
+    await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
+  });
 });
 
 test('a Retry-After beyond the patience ends the call after one request, with the time to resume', async () => {

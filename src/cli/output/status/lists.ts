@@ -6,7 +6,7 @@ import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { notBefore, standstillOf } from '../../../status/sending.ts';
+import { notBefore, shutGate, standstillOf } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
 
 /**
@@ -33,10 +33,12 @@ function listWords(status: JudgedStatus): string {
   return `${thousands(look)} of ${lists} ${look === 1 ? 'needs' : 'need'} a look`;
 }
 
-function troubles({ gateWord, outage, otherAccount }: JudgedStatus): string[] {
+function troubles(status: JudgedStatus): string[] {
+  const { gateWord, outage, otherAccount } = status;
+  const isPaused = gateWord === 'paused' || gateWord === 'breaker';
   return [
     ...(gateWord === 'key-refused' ? ['the service refused the key'] : []),
-    ...(gateWord === 'paused' || gateWord === 'breaker' ? ['requests are stopped after answers 429'] : []),
+    ...(isPaused ? [`requests are stopped ${shutGate(status)?.why ?? ''}`] : []),
     ...(outage === null ? [] : ['the service is out of reach']),
     ...(otherAccount === null ? [] : ['the service shows another account']),
   ];

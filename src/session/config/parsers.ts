@@ -122,7 +122,11 @@ export function readTimezone(read: Read, name: string, fallback: string): string
   );
 }
 
+/** An offset by whole quarters of an hour, as that of each named zone is: the schedules count in quarters. */
+const OFFSET = /^[+-]\d\d(:?(00|15|30|45))?$/;
+
 function isTimezone(text: string): boolean {
+  if (/^[+-]/.test(text) && !OFFSET.test(text)) return false;
   try {
     Intl.DateTimeFormat('en', { timeZone: text });
     return true;

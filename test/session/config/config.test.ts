@@ -44,6 +44,20 @@ test.each(['10', '-1m', '7.1d', '2 weeks'])('GONE_AFTER=%s is refused, with the 
   );
 });
 
+test.each([
+  ['+05:30', true],
+  ['-0330', true],
+  ['+14', true],
+  ['+05:37', false],
+])(
+  'a time zone of %s is accepted (%s) only if it differs from UTC by whole quarters of an hour',
+  (zone, ok) => {
+    const read = () => readConfig({ ...GOOD, SCHEDULE_TIMEZONE: zone }, '/data', { service: true }).timezone;
+    if (ok) expect(read()).toBe(zone);
+    else expect(read).toThrow('SCHEDULE_TIMEZONE: expected a time zone');
+  },
+);
+
 test('sync exits 2 on a bad .env and names every bad variable at once', async () => {
   const program = await newProgram();
   writeFileSync(

@@ -22,8 +22,12 @@ export interface SeenRow {
   readonly firstSeenAt: number;
 }
 
-/** The index of an age in ms; never {@link NEVER}. */
+/**
+ * The index of an age in ms; never {@link NEVER}. A clock that was ahead has dated a change that lies 15
+ * minutes in the future, or more: it counts as an old one, because it would seem new until then.
+ */
 export function ageIndex(ageMs: number): number {
+  if (ageMs <= -(AGE_EDGES[0] ?? 0)) return AGE_EDGES.length;
   const index = AGE_EDGES.findIndex((edge) => ageMs < edge);
   return index === -1 ? AGE_EDGES.length : index;
 }

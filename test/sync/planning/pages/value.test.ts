@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../../src/core/clock.ts';
 import type { StoredRate } from '../../../../src/mirror/bookmarks/rates.ts';
-import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
+import { AGES, KINDS, NEVER, kindOf } from '../../../../src/mirror/mirror.ts';
 import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
 import {
@@ -238,6 +238,14 @@ describe('the rates', () => {
   test.each([Number.POSITIVE_INFINITY, Number.NaN, 1e308])('of %s hours are learned again', (hours) => {
     const stored = { name: `kind/${OPEN_NEVER}/new`, events: hours, hours, updatedAt: NOW - HOUR };
     expect(new Rates([stored]).ofKind(OPEN_NEVER, 'new')).toBe(new Rates().ofKind(OPEN_NEVER, 'new'));
+  });
+
+  test('a change that a clock ahead has dated in the future counts as an old one, not as a new one', () => {
+    const row = { id: '1', isFinal: false, changedAt: NOW + 400 * DAY, firstSeenAt: NOW - DAY };
+    const old = { ...row, changedAt: NOW - 30 * DAY, firstSeenAt: NOW - 40 * DAY };
+    const moment = { at: NOW, baselineAt: NOW - 50 * DAY };
+    expect(kindOf(row, moment)).toBe(kindOf(old, moment));
+    expect(kindOf({ ...row, changedAt: NOW + 1000 }, moment)).toBe(AGES);
   });
 
   test('survive a restart, and forget within weeks', () => {

@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { clientOf } from './client-address.ts';
 
 /**
@@ -10,7 +10,10 @@ import { clientOf } from './client-address.ts';
 const MAX_CONNECTIONS = { all: 100, perClient: 60 };
 
 /** At most this many requests in progress at a time, in all and of one client, health checks aside. */
-const MAX_REQUESTS = { all: 80, perClient: 40 };
+const MAX_REQUESTS = { all: 80, perClient: 40, kind: 'requests' };
+
+/** Of these requests, at most this many lack the token: they leave places to the clients that have it. */
+const MAX_STRANGERS = { all: 20, perClient: 10, kind: 'requests without the token' };
 
 /** Seconds after which a refused client may retry. */
 const RETRY_AFTER_S = 1;
@@ -21,6 +24,8 @@ const HEALTH_CHECKS = new Set(['/healthz', '/readyz']);
 interface Limits {
   readonly all: number;
   readonly perClient: number;
+  /** The requests that are limited, as an error names them. */
+  readonly kind: string;
 }
 
 /**
@@ -79,31 +84,42 @@ export function closeAnswers(server: Server): void {
   });
 }
 
-/** Answers 429 to a client with too many requests in progress, and 503 if all clients have too many. */
-export function limitRequests(server: FastifyInstance): void {
-  const places = createPlaces(MAX_REQUESTS);
+/**
+ * Answers 429 to a client with too many requests in progress, and 503 if all clients have too many.
+ * @param isKnown true if a request has the token, or if none is needed
+ */
+export function limitRequests(server: FastifyInstance, isKnown: (request: FastifyRequest) => boolean): void {
+  const everyone = createPlaces(MAX_REQUESTS);
+  const strangers = createPlaces(MAX_STRANGERS);
   server.addHook('onRequest', async (request, reply) => {
     if (HEALTH_CHECKS.has(request.routeOptions.url ?? '')) return undefined;
     const client = clientOf(request.ip);
-    const verdict = places.take(client);
-    if (verdict === 'taken') {
+    for (const places of isKnown(request) ? [everyone] : [strangers, everyone]) {
+      const verdict = places.take(client);
+      if (verdict !== 'taken') return await refuse(reply, verdict, places.limits);
       reply.raw.once('close', () => places.free(client));
-      return undefined;
     }
-    reply.header('retry-after', String(RETRY_AFTER_S));
-    const { all, perClient } = MAX_REQUESTS;
-    return verdict === 'client-full'
-      ? await reply
-          .code(429)
-          .send({ error: `This client has ${perClient} requests in progress; retry later.` })
-      : await reply.code(503).send({ error: `${all} requests are in progress; retry later.` });
+    return undefined;
   });
 }
 
-function createPlaces({ all, perClient }: Limits) {
+async function refuse(
+  reply: FastifyReply,
+  verdict: 'client-full' | 'full',
+  { all, perClient, kind }: Limits,
+): Promise<FastifyReply> {
+  reply.header('retry-after', String(RETRY_AFTER_S));
+  return verdict === 'client-full'
+    ? await reply.code(429).send({ error: `This client has ${perClient} ${kind} in progress; retry later.` })
+    : await reply.code(503).send({ error: `${all} ${kind} are in progress; retry later.` });
+}
+
+function createPlaces(limits: Limits) {
+  const { all, perClient } = limits;
   const taken = new Map<string, number>();
   let total = 0;
   return {
+    limits,
     take(client: string): 'taken' | 'client-full' | 'full' {
       const own = taken.get(client) ?? 0;
       if (own >= perClient) return 'client-full';

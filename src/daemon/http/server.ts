@@ -115,10 +115,10 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   limitConnections(server.server);
   closeAnswers(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
-  limitRequests(server);
   showFaults(server, options.version);
   const sessions = token === null ? null : createSessions(token, () => clock.now());
   const tokens = createTokenGuard({ ...options, hasSession: (header) => sessions?.has(header) === true });
+  limitRequests(server, tokens.accepts);
   const patient = { patienceMs: STATUS_PATIENCE_MS, clock, log };
   const status = shareRead({ read: options.status, ...patient });
   const shareDetails = shareRead({ read: options.details, ...patient });

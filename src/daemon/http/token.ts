@@ -57,9 +57,15 @@ export function createTokenGuard({
     return 'refused';
   }
 
+  // A wrong token counts once, however often its request is judged.
+  const verdicts = new WeakMap<FastifyRequest, Verdict>();
   function judgeHeaders(request: FastifyRequest): Verdict {
-    if (hasSession(request.headers.cookie)) return 'accepted';
-    return judge(request, /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]);
+    const { cookie, authorization = '' } = request.headers;
+    const verdict =
+      verdicts.get(request) ??
+      (hasSession(cookie) ? 'accepted' : judge(request, /^bearer +(\S+)$/i.exec(authorization)?.[1]));
+    verdicts.set(request, verdict);
+    return verdict;
   }
 
   return {

@@ -102,6 +102,39 @@ test('with 80 requests in progress any further one gets 503, and /healthz 200', 
   expect([counted(settled, 200), counted(settled, 503)]).toEqual([80, 5]);
 });
 
+/** Begins logins that never send their token, from an address, and returns the first line of each answer. */
+async function halfLogins(all: Served, count: number, from: string): Promise<() => string[]> {
+  const lines: string[] = [];
+  for (const socket of await idle(all, count, from)) {
+    socket.once('data', (data) => lines.push(String(data).split('\r\n')[0] ?? ''));
+    socket.write('POST /login HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n');
+    socket.write('content-type: application/x-www-form-urlencoded\r\n\r\n');
+  }
+  await all.ask('/healthz', { from });
+  return () => lines;
+}
+
+test('clients without the token take at most 20 places, and those that have it get the others', async () => {
+  const token = 't0ken.of~endpoints';
+  const all = await served({}, { token });
+  const refusals = [
+    await halfLogins(all, 40, '127.0.0.2'),
+    await halfLogins(all, 40, '127.0.0.3'),
+    await halfLogins(all, 10, '127.0.0.4'),
+  ];
+  const headers = { authorization: `Bearer ${token}` };
+  for (const path of ['/changes', '/status.json', '/metrics'])
+    for (const from of ['127.0.0.1', '127.0.0.2'])
+      expect((await all.ask(path, { headers, from })).status, `${path} from ${from}`).toBe(200);
+  const answered = refusals.map((lines) => [...new Set(lines())]);
+  expect(answered).toEqual([
+    ['HTTP/1.1 429 Too Many Requests'],
+    ['HTTP/1.1 429 Too Many Requests'],
+    ['HTTP/1.1 503 Service Unavailable'],
+  ]);
+  expect(refusals.map((lines) => lines().length)).toEqual([30, 30, 10]);
+});
+
 /** Lets no answer close that waits for another one of its connection, as Node.js 22 does. */
 function asNode22(server: Server): void {
   server.on('request', (_request, answer) => {
@@ -114,7 +147,7 @@ test('requests that a client sends at once and leaves give their places back', a
   onTestFinished(() => server.close());
   asNode22(server.server);
   closeAnswers(server.server);
-  limitRequests(server);
+  limitRequests(server, () => true);
   let arrived = 0;
   server.get('/', () => ((arrived += 1), new Promise(() => undefined)));
   const { port, hostname } = new URL(await server.listen({ port: 0, host: '127.0.0.1' }));

@@ -30,9 +30,14 @@ export interface AssistantOptions {
 export async function serveAssistant(options: AssistantOptions): Promise<void> {
   const { databaseUrl, key, version, limitMs, signal, onError } = options;
   const reader = openBounded(databaseUrl);
-  let described: readonly TableDescription[] | undefined;
-  const describeOnce = async (): Promise<readonly TableDescription[]> =>
-    (described ??= await describe(databaseUrl));
+  // Calls that come at once share one connection for it.
+  let described: Promise<readonly TableDescription[]> | undefined;
+  const describeOnce = (): Promise<readonly TableDescription[]> => {
+    described ??= describe(databaseUrl);
+    // A later call tries again.
+    described.catch(() => (described = undefined));
+    return described;
+  };
   const factory = (): McpServer => {
     const server = new McpServer({ name: 'inbox-mirror', version }, { instructions: INSTRUCTIONS });
     addTools(server, { reader, describe: describeOnce, key, limitMs });

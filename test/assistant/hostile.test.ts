@@ -140,6 +140,13 @@ test('a call that the client cancels holds up no other call', async () => {
   });
 });
 
+test('hundreds of first calls at once are all answered, more than a server has connections', async () => {
+  const assistant = await startAssistant(urlOf(await freshMirrorFile()));
+  const calls = Array.from({ length: 250 }, () => assistant.ask('tables', { name: 'backlog_now' }));
+  const failed = (await Promise.all(calls)).filter(({ isError }) => isError);
+  expect(failed.map(({ text }) => text)).toEqual([]);
+});
+
 test.runIf(ON_SQLITE)('a line that is too long ends the server with an error', async () => {
   const env = { ...process.env, DATABASE_URL: urlOf(await freshMirrorFile()), INBOX_API_KEY: SECRET };
   const server = spawn(process.execPath, [BIN, 'mcp'], { env, stdio: 'pipe' });

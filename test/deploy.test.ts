@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { MOST_BYTES } from '../src/query/reads/bounded.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -99,7 +100,8 @@ describe('deploy/', () => {
     for (const [place, names] of Object.entries(set)) {
       expect(names, place).not.toEqual([]);
       expect(
-        names.filter((name) => !variables.has(name)),
+        // SQLite reads SQLITE_TMPDIR, not the program.
+        names.filter((name) => !variables.has(name) && name !== 'SQLITE_TMPDIR'),
         place,
       ).toEqual([]);
       for (const secret of ['INBOX_API_KEY', 'HTTP_TOKEN']) expect(names, place).not.toContain(secret);
@@ -123,6 +125,18 @@ describe('deploy/', () => {
     for (const setting of settings) expect(body.split(/\s/)).toContain(setting);
     // The unit's file overrides INBOX_STATE_DIR, too.
     expect(body.indexOf('INBOX_STATE_DIR=')).toBeLessThan(body.indexOf('. /etc/inbox-mirror/environment'));
+  });
+
+  test('lets no question of the page Ask end the daemon by its memory or temporary files', () => {
+    const service = parse('deploy/compose/compose.yaml')['services']?.['inbox-mirror'];
+    expect(service?.['tmpfs']).toEqual(['/tmp:size=64m']);
+    const pod = parse('deploy/kubernetes/deployment.yaml')['spec']?.['template']?.['spec'];
+    const emptyDir = { medium: 'Memory', sizeLimit: '64Mi' };
+    expect(pod?.['volumes']).toContainEqual({ name: 'tmp', emptyDir });
+    const [, most] = /limits:\n +memory: (\d+)Mi/.exec(read('deploy/kubernetes/deployment.yaml')) ?? [];
+    expect(Number(most)).toBeGreaterThan((2 * MOST_BYTES) / 1024 / 1024 + 200);
+    expect(read('deploy/systemd/inbox-mirror.service')).toContain('\nOOMPolicy=continue\n');
+    expect(read('deploy/docker/Dockerfile')).toContain('SQLITE_TMPDIR=/var/lib/inbox-mirror');
   });
 
   test('mounts the token where HTTP_TOKEN_FILE expects it', () => {

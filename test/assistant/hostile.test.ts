@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -145,6 +145,17 @@ test('hundreds of first calls at once are all answered, more than a server has c
   const calls = Array.from({ length: 250 }, () => assistant.ask('tables', { name: 'backlog_now' }));
   const failed = (await Promise.all(calls)).filter(({ isError }) => isError);
   expect(failed.map(({ text }) => text)).toEqual([]);
+});
+
+test.runIf(ON_SQLITE)('a mirror that a backup replaces is read from the next call on', async () => {
+  const place = await filledPlace();
+  const assistant = await startAssistant(urlOf(place));
+  const count = async (): Promise<unknown> =>
+    dataOf(await assistant.ask('query', { sql: 'SELECT count(*) AS n FROM inboxes' }));
+  expect(await count()).toEqual({ columns: ['n'], rows: [[2]] });
+  for (const side of ['-wal', '-shm']) rmSync(place + side, { force: true });
+  renameSync(await freshMirrorFile(), place);
+  expect(await count()).toEqual({ columns: ['n'], rows: [[0]] });
 });
 
 test.runIf(ON_SQLITE)('a line that is too long ends the server with an error', async () => {

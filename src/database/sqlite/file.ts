@@ -79,7 +79,7 @@ export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
 }
 
 /** Differs between two files of the same name; null if there is no file. */
-function identity(path: string): string | null {
+export function identity(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false });
   return file === undefined ? null : `${file.dev}:${file.ino}`;
 }

@@ -1,5 +1,6 @@
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { isPostgres } from '../../database/open.ts';
+import { identity, sqlitePath } from '../../database/sqlite/file.ts';
 
 /** A connection without a visit ends after this many ms. */
 const IDLE_MS = 60_000;
@@ -25,6 +26,8 @@ export class Visits<Connection extends { close(): Promise<void> }> {
   readonly #options: VisitsOptions<Connection>;
   #last: Promise<unknown> = Promise.resolve();
   #kept: Connection | null = null;
+  /** The file that the connection reads; null on PostgreSQL. */
+  #file: string | null = null;
   /** Ends the connection. */
   #cut = new AbortController();
   #idle: NodeJS.Timeout | undefined;
@@ -64,10 +67,12 @@ export class Visits<Connection extends { close(): Promise<void> }> {
     left?.throwIfAborted();
     if (this.#isClosed) throw closed();
     clearTimeout(this.#idle);
-    // A process can end between two visits.
-    if (this.#cut.signal.aborted) await this.#release();
-    if (this.#kept === null) this.#cut = new AbortController();
     const { url, tooSlow } = this.#options;
+    const file = fileOf(url);
+    // Between two visits a process can end, and a backup can replace the file.
+    if (this.#cut.signal.aborted || file !== this.#file) await this.#release();
+    this.#file = file;
+    if (this.#kept === null) this.#cut = new AbortController();
     const cut = this.#cut;
     const leave = (): void => cut.abort(left?.reason);
     left?.addEventListener('abort', leave);
@@ -105,6 +110,16 @@ export class Visits<Connection extends { close(): Promise<void> }> {
     const connection = this.#kept;
     this.#kept = null;
     await connection?.close();
+  }
+}
+
+/** Differs between two files of one name; null on PostgreSQL, and if there is none. */
+function fileOf(url: string): string | null {
+  try {
+    return isPostgres(url) ? null : identity(sqlitePath(url));
+  } catch {
+    // The folder cannot be read: the next connection reports it.
+    return null;
   }
 }
 

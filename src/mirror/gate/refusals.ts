@@ -31,8 +31,8 @@ export async function isRefusedAlone(sql: Sql, path: string, now: number): Promi
 }
 
 /**
- * True if the service has answered a request between this one, which has failed, and the failure before it. If
- * there is no such failure, the answers of the last hour count.
+ * True if the service has answered a request between this one, which has failed, and the failure before it.
+ * If there is no such failure, the answers of the last hour count.
  */
 export async function isServedSinceFailure(sql: Sql, requestId: number, now: number): Promise<boolean> {
   const [row] = await sql.query<{ served: number }>(

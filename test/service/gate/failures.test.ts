@@ -246,7 +246,7 @@ describe('a Retry-After beyond the patience', () => {
     let isDown = false;
     sandbox.script(({ path }) => (isDown || path.startsWith('/v1/inboxes/1') ? DOWN : OK));
     const { ask, ledger } = await start(await freshMirrorFile(), IMPATIENT);
-    for (let times = 0; times < 3; times += 1) {
+    for (let round = 0; round < 3; round += 1) {
       await ask();
       await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
     }

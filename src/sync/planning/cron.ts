@@ -1,11 +1,15 @@
 import { createTask, parse, type ScheduledTask } from 'node-cron';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { SlotPattern } from '../../mirror/settings/slots.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
 export interface Cron extends SlotPattern {
-  /** The first slot after an instant; both epoch ms. */
+  /**
+   * The first slot after an instant; both epoch ms.
+   * @throws MirrorError `CONFIG` if summer time skips every slot
+   */
   next(after: number): number;
 }
 
@@ -92,7 +96,7 @@ function createCron(expression: string, timezone: string): Cron {
         .find((at) => at > after && slot.match(new Date(at)));
       if (found !== undefined) return found;
     }
-    throw new Error(`the schedule ${expression} has no slot`);
+    throw noSlot(expression, timezone);
   }
 
   return {
@@ -111,6 +115,14 @@ function createCron(expression: string, timezone: string): Cron {
       return next;
     },
   };
+}
+
+function noSlot(expression: string, timezone: string): MirrorError {
+  return new MirrorError(
+    'CONFIG',
+    `The schedule \`${expression}\` has no slot in the time zone ${timezone}: summer time skips ` +
+      'all of them. Set the SCHEDULE_ variable that holds it to another hour.',
+  );
 }
 
 /** @param dates the fields of the day of the month, the month and the day of the week */

@@ -96,6 +96,13 @@ test('next finds the slot after a weekend, a month and years, also when it is ca
   expect(leap.next(Date.parse('2023-01-01T00:00:00Z'))).toBe(Date.parse('2024-02-29T00:00:00Z'));
 });
 
+test('a schedule of which summer time skips every slot is a fault of the configuration', () => {
+  // On the Sundays on which Berlin's summer time begins there is no half past two.
+  expect(() => cronOf('30 2 31 3 0', 'Europe/Berlin').next(Date.parse('2026-11-20T18:00:00Z'))).toThrow(
+    /^The schedule `30 2 31 3 0` has no slot in the time zone Europe\/Berlin: summer time skips/,
+  );
+});
+
 test.each([
   ['*/15 * * * *', 96],
   ['0 3 * * *', 1],

@@ -98,9 +98,9 @@ export interface Ledger {
   ): Promise<Paused | null>;
   /**
    * Pauses the gate until an instant (epoch ms) for which a failed answer has asked, and forgets the strikes:
-   * the pause is for no 429. Does nothing if another answer since the last failure shows that the service is
-   * up, because then only this path fails.
-   * @returns whether the gate is paused
+   * the pause is for no 429. A longer pause stays as it is. Does nothing if other answers show that the
+   * service is up, because then only this path fails.
+   * @returns false if only this path fails
    */
   holdGate(requestId: number, until: number, cause: string, now: number): Promise<boolean>;
   /**

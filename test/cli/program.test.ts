@@ -449,6 +449,28 @@ test('eight syncs in an hour of 503s that ask to wait for it send two requests, 
   );
 });
 
+test('sync reads the other lists when one answers 503 and asks to wait for hours', async () => {
+  const program = await testProgram({ ...SMALL, conversations: [25, 15] });
+  await program.run('sync');
+  const [id] = program.sandbox.arrivals.flatMap(
+    ({ path }) => /^\/v1\/inboxes\/(\d+)\/users/.exec(path)?.[1] ?? [],
+  );
+  const body = JSON.stringify({ Message: 'Maintenance until noon' });
+  program.sandbox.script(({ path }) =>
+    path.startsWith(`/v1/inboxes/${id}/users`)
+      ? { status: 503, headers: { 'retry-after': '36000' }, body }
+      : undefined,
+  );
+  for (let times = 0; times < 3; times += 1) {
+    const from = program.sandbox.arrivals.length;
+    const { exitCode, stderr } = await program.run('sync');
+    expect([exitCode, /asks to wait until/.test(stderr)]).toEqual([4, true]);
+    const read = program.sandbox.arrivals.slice(from).map(({ path, status }) => `${status} ${path}`);
+    if (times === 0) expect(read.filter((line) => line.startsWith('200')).length).toBeGreaterThanOrEqual(6);
+  }
+  expect((await program.run('status')).stdout).not.toContain('requests stopped');
+});
+
 test('no file of the mirror contains the key', async () => {
   const program = await newProgram(SMALL);
   await program.run('sync');

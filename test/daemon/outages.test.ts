@@ -80,6 +80,32 @@ test('an hour of 429s costs at most 8 requests, restarts included', async () => 
   expect(sandbox.arrivals.slice(from).filter(({ status }) => status === 429).length).toBeLessThanOrEqual(8);
 });
 
+test.each(['900', '3600'])(
+  'an inbox whose lists all answer 503 and ask to wait %s s does not silence the others',
+  async (wait) => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox } = house;
+    const { id } = nthInbox(sandbox, 0);
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    const isBroken = (path: string): boolean => path.startsWith(`/v1/inboxes/${id}/`);
+    sandbox.script(({ path }) =>
+      isBroken(path) ? { status: 503, headers: { 'retry-after': wait } } : undefined,
+    );
+    await clock.sleep(10 * HOUR);
+    const served = [];
+    for (let hours = 0; hours < 14; hours += 1) {
+      const from = sandbox.arrivals.length;
+      await clock.sleep(HOUR);
+      served.push(sandbox.arrivals.slice(from).filter(({ status }) => status === 200).length);
+    }
+    expect(Math.min(...served)).toBeGreaterThanOrEqual(5);
+    expect((await house.late()).map((line) => line.slice(0, line.indexOf(':')))).toEqual(
+      ['users', 'tags', 'conversations'].map((list) => `${list} ${id}`),
+    );
+  },
+);
+
 test.each(['conversations', 'inboxes'] as const)(
   'when only a page of %s fails, other lists stay fresh and that one is retried less and less often',
   async (list) => {

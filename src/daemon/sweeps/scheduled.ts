@@ -153,8 +153,11 @@ export class ScheduledSweeps {
     this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, now));
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
-    // No due list can test the service: none is due, or each cools down.
-    if (mustTest && this.#queue.length === 0) this.#queue = await this.#testList();
+    // A list that failed may be broken by itself: it would hide that the service answers others.
+    if (mustTest) {
+      this.#queue = this.#queue.filter(({ key }) => this.#cooldowns.until(key) === 0);
+      if (this.#queue.length === 0) this.#queue = await this.#testList();
+    }
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
     const isIdle = due.length === 0 && !mustTest;
     // A list without bookmarks becomes due by its age.

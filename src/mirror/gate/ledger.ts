@@ -5,7 +5,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { isRefusedAlone, isServedSinceFailure } from './refusals.ts';
+import { isFailingAlone, isRefusedAlone } from './refusals.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -100,11 +100,12 @@ export class DatabaseLedger implements Ledger {
 
   async holdGate(requestId: number, until: number, cause: string, now: number): Promise<boolean> {
     return await this.#database.transaction(async (tx) => {
-      if (await isServedSinceFailure(tx, requestId, now)) return false;
+      if (await isFailingAlone(tx, requestId, now)) return false;
       await tx.execute(
         `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 0, $1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET strikes = excluded.strikes, paused_at = excluded.paused_at,
-           paused_until = excluded.paused_until, cause = excluded.cause`,
+           paused_until = excluded.paused_until, cause = excluded.cause
+         WHERE gate_state.paused_at IS NULL OR gate_state.paused_until < excluded.paused_until`,
         iso(now),
         iso(until),
         cause,

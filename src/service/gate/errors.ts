@@ -110,7 +110,7 @@ export function gaveUp(
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
-      (everything ? advice : 'Other requests were answered meanwhile.'),
+      (everything ? advice : 'The service answers other requests.'),
     { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
   );
 }

@@ -149,8 +149,10 @@ class LedgerGate implements Gate {
     const alone = kind === 'throttled' && ended.alone === true;
     if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      const everything = !alone && failedSince > this.#lastGoodAt;
-      if (everything && resumeAt !== undefined) await this.#hold(requestId, cause, asked);
+      const everything =
+        !alone &&
+        failedSince > this.#lastGoodAt &&
+        (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
       const throttled = kind === 'throttled';
       throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
@@ -232,13 +234,17 @@ class LedgerGate implements Gate {
     return state.alone;
   }
 
-  /** Pauses the gate for every process, for as long as a failed answer has asked (ms). */
-  async #hold(requestId: number, failure: string, asked: number): Promise<void> {
+  /**
+   * Pauses the gate for every process, for as long as a failed answer has asked (ms).
+   * @returns false if only this path fails; then the gate stays open
+   */
+  async #hold(requestId: number, failure: string, asked: number): Promise<boolean> {
     const now = await this.#turnstile.ledgerNow();
     const until = now + asked;
     const cause = `the service failed (${failure}) and asked to wait ${duration(asked)}`;
-    if (await this.#options.ledger.holdGate(requestId, until, cause, now))
-      this.#reportPause({ kind: 'paused', cause, until: new Date(until) });
+    if (!(await this.#options.ledger.holdGate(requestId, until, cause, now))) return false;
+    this.#reportPause({ kind: 'paused', cause, until: new Date(until) });
+    return true;
   }
 
   /** Reports each pause once, even if many requests wait for its end. */

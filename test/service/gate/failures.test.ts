@@ -248,7 +248,7 @@ describe('a Retry-After beyond the patience', () => {
     const { ask, ledger } = await start(await freshMirrorFile(), IMPATIENT);
     for (let round = 0; round < 3; round += 1) {
       await ask();
-      await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+      await expect(ask({ path: '/inboxes/1' })).rejects.toMatchObject({ code: 'ANSWER_FAILED' });
     }
     expect((await ledger.gateState()).pausedAt).toBeNull();
 
@@ -256,6 +256,31 @@ describe('a Retry-After beyond the patience', () => {
     await ask().catch(() => undefined);
     expect((await ledger.gateState()).pausedAt).not.toBeNull();
     await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
+  });
+
+  test('of two paths alone, one read after the other, pauses the gate at most once', async () => {
+    const { start, sandbox, clock } = benchOf();
+    sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? DOWN : OK));
+    const { ask, ledger } = await start(await freshMirrorFile(), IMPATIENT);
+    const failures = [];
+    for (let round = 0; round < 4; round += 1) {
+      await ask();
+      for (const path of ['/inboxes/1/users', '/inboxes/1/tags'])
+        failures.push(await ask({ path }).catch((error: unknown) => (error as MirrorError).code));
+      clock.advance(7_200_001);
+    }
+    expect(failures.filter((code) => code === 'SERVICE_DOWN')).toHaveLength(1);
+    expect((await ledger.gateState()).pausedAt).toBeNull();
+  });
+
+  test('never ends a longer pause', async () => {
+    const { start, sandbox, clock } = benchOf();
+    const { ledger } = await start(await freshMirrorFile());
+    const until = clock.now() + 7_200_000;
+    await ledger.pauseGate(1, () => until, '429', clock.now());
+    expect(await ledger.holdGate(2, clock.now() + 1000, '503', clock.now())).toBe(true);
+    expect(await ledger.gateState()).toMatchObject({ pausedUntil: new Date(until), strikes: 1 });
+    expect(sandbox.arrivals).toHaveLength(0);
   });
 });
 

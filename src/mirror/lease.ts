@@ -14,6 +14,9 @@ import { WriterEpoch } from './history/epochs.ts';
 export const LEASE_MS = 25 * SECOND;
 const WRITER = 'writer';
 
+/** Holders that this process does not use, and whose rows may still be in a database that failed. */
+const unused = new Set<string>();
+
 export interface Lease {
   readonly holder: string;
   /**
@@ -130,7 +133,8 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
   const holder = newHolder(claimant);
   const now = claimant.now();
   const held = await readLease(database);
-  if (held !== null && isLeaseValid(held, claimant, now)) throw leaseHeld(held, now);
+  if (held !== null && !unused.has(held.holder) && isLeaseValid(held, claimant, now))
+    throw leaseHeld(held, now);
   // The statement names the holder that it replaces: of several processes that see a dead holder, one wins.
   const [claim, ...values] = named(
     `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
@@ -150,7 +154,11 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
       replaced: held?.holder ?? '',
     },
   );
-  if ((await database.execute(claim, ...values)) === 0) {
+  // A connection that breaks may hide that the claim succeeded.
+  unused.add(holder);
+  const claimed = await database.execute(claim, ...values);
+  unused.delete(holder);
+  if (claimed === 0) {
     const winner = await readLease(database);
     if (winner !== null) throw leaseHeld(winner, now);
     return await acquireLease(database, claimant);
@@ -185,7 +193,9 @@ function leaseOf(database: Database, holder: string, claimant: Claimant): Lease 
       }
     },
     async release() {
+      unused.add(holder);
       await database.execute(`DELETE FROM leases WHERE name = $1 AND holder = $2`, WRITER, holder);
+      unused.delete(holder);
     },
   };
 }
@@ -202,8 +212,10 @@ export function isLeaseValid(
   if (held.host !== host) return true;
   // The process ids of another container or boot mean nothing here: only the expiry frees its lease.
   if (held.origin !== null && origin !== undefined && held.origin.place !== origin.place) return true;
-  // Our pid with another holder id belongs to an earlier process with the same number.
-  return held.pid !== pid && isAlive(held.pid, held.origin?.started);
+  // Our pid with another start, or an unknown one, belongs to an earlier process with the same number. With
+  // our start, it belongs to another thread or session of this process.
+  if (held.pid === pid && (held.origin === null || held.origin.started !== origin?.started)) return false;
+  return isAlive(held.pid, held.origin?.started);
 }
 
 function leaseHeld(held: LeaseHolder, now: number): MirrorError {

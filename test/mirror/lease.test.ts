@@ -60,6 +60,41 @@ describe('the lease', () => {
     expect(await readLease(db)).toMatchObject({ command: 'a later one' });
   });
 
+  test('of another thread or session of our own process is refused while it is renewed', async () => {
+    const db = await database();
+    const origin = { place: 'this machine', started: '100' };
+    const lease = await acquireLease(db, claim(7, { origin }));
+    const later = claim(7, { origin, command: 'a later one' });
+    await expect(acquireLease(db, later)).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await lease.renew(db);
+    await lease.release();
+    await acquireLease(db, later);
+    expect(await readLease(db)).toMatchObject({ command: 'a later one' });
+  });
+
+  test('that our process could not release or claim, because the database failed, is taken over at once', async () => {
+    const db = await database();
+    const origin = { place: 'this machine', started: '100' };
+    let failure: 'none' | 'before' | 'after' = 'none';
+    const failing: Database = {
+      ...db,
+      async execute(...statement) {
+        if (failure === 'before') throw new Error('no answer');
+        const rows = await db.execute(...statement);
+        if (failure === 'after') throw new Error('no answer');
+        return rows;
+      },
+    };
+    const lease = await acquireLease(failing, claim(7, { origin }));
+    failure = 'before';
+    await expect(lease.release()).rejects.toThrow('no answer');
+    failure = 'after';
+    await expect(acquireLease(failing, claim(7, { origin, command: 'lost' }))).rejects.toThrow('no answer');
+    expect(await readLease(db)).toMatchObject({ command: 'lost' });
+    await acquireLease(db, claim(7, { origin, command: 'a later one' }));
+    expect(await readLease(db)).toMatchObject({ command: 'a later one' });
+  });
+
   test('of another container with our host name and process id is refused until it expires', async () => {
     const db = await database();
     const first = { origin: { place: 'one container', started: '100' } };

@@ -11,6 +11,7 @@ import { messageOf, MirrorError } from '../core/errors.ts';
 import { roundedAsText } from '../core/json.ts';
 import type { Sql } from './database.ts';
 import type { Dialect } from './dialect.ts';
+import { readInstant } from './instants.ts';
 
 const UNTYPED: ArgType = { scalarType: 'unknown', arity: 'scalar' };
 
@@ -50,7 +51,7 @@ const READERS: ReadonlyMap<number, (value: unknown) => unknown> = new Map([
   // PostgreSQL returns counts and sums as text. The service's ids are text columns and keep every digit.
   [ColumnTypeEnum.Int64, Number],
   [ColumnTypeEnum.Numeric, Number],
-  [ColumnTypeEnum.DateTime, (value: unknown) => new Date(value as string)],
+  [ColumnTypeEnum.DateTime, readInstant],
   [ColumnTypeEnum.Boolean, (value: unknown) => value === true || value === 1],
   [
     ColumnTypeEnum.Json,

@@ -16,3 +16,18 @@ export function iso(at: number | Date): string {
 export function isoOrNull(at: number | Date | null): string | null {
   return at === null ? null : iso(at);
 }
+
+/** Instants (epoch ms) that leave room for arithmetic, within the years of four digits. */
+const EARLIEST = Date.UTC(1000, 0);
+const LATEST = Date.UTC(9000, 0);
+
+/**
+ * Reads a stored instant. PostgreSQL also stores infinities, years of more than four digits and years before
+ * Christ, which are no dates in JavaScript: the program handles them as instants far ahead or long ago.
+ */
+export function readInstant(stored: unknown): Date {
+  const text = String(stored);
+  if (/^-infinity|BC$/.test(text)) return new Date(EARLIEST);
+  if (/^(?:infinity|\d{5,}-)/.test(text)) return new Date(LATEST);
+  return new Date(stored as string);
+}

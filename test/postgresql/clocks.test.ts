@@ -93,3 +93,16 @@ test('the ledger gets the server’s time although the machine does not count an
   expect(Math.abs((await clock.ledgerTime()).now - Date.now())).toBeLessThan(5000);
   expect(Math.abs(clock.now() - Date.now()), 'the shared clock follows').toBeLessThan(5000);
 });
+
+test('an instant that is no date in JavaScript is read as one far ahead or long ago', async () => {
+  const { database } = await host(await freshMirrorFile(), { ms: 0 });
+  const [row] = await database.query<Record<string, Date>>(
+    `SELECT CAST('infinity' AS timestamptz) AS never, CAST('294276-12-31 23:59:59+00' AS timestamptz) AS last,
+       CAST('12026-01-01 00:00:00+00' AS timestamptz) AS far, CAST('-infinity' AS timestamptz) AS always,
+       CAST('0044-03-15 00:00:00+00 BC' AS timestamptz) AS before, CAST('2026-03-02Z' AS timestamptz) AS usual`,
+  );
+  const { never, last, far, always, before, usual } = row!;
+  for (const ahead of [never, last, far]) expect(ahead).toEqual(new Date('9000-01-01'));
+  for (const past of [always, before]) expect(past).toEqual(new Date('1000-01-01'));
+  expect(usual).toEqual(new Date('2026-03-02'));
+});

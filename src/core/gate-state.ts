@@ -46,6 +46,11 @@ export const MOST_SLOWDOWN = 16;
 /** A good answer shortens the gap by this share of the gap at the full rate. */
 const EASE = 1 / 8;
 
+/** A stored slowdown. A value that this program does not write would stop all requests, or space none: 1. */
+export function readSlowdown(stored: number | null | undefined): number {
+  return typeof stored === 'number' && stored >= 1 && stored <= MOST_SLOWDOWN ? stored : 1;
+}
+
 /** The slowdown after a 429 at `now` (epoch ms): the gap doubles. */
 export function slower(state: GateState, now: number): number {
   return Math.min(MOST_SLOWDOWN, 2 * (isForgotten(state, now) ? 1 : state.slowdown));

@@ -1,5 +1,12 @@
 import type { LedgerTime } from '../../core/clock.ts';
-import { faster, type GateState, MOST_STRIKES_ALONE, nextStrike, slower } from '../../core/gate-state.ts';
+import {
+  faster,
+  type GateState,
+  MOST_STRIKES_ALONE,
+  nextStrike,
+  readSlowdown,
+  slower,
+} from '../../core/gate-state.ts';
 import type { Ledger, Outcome, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
@@ -191,7 +198,7 @@ export function asGateState(row: GateRow | undefined): GateState {
     cause: row?.cause ?? null,
     refusedKey: row?.refused_key ?? null,
     refusedAt: row?.refused_at ?? null,
-    slowdown: row?.slowdown ?? 1,
+    slowdown: readSlowdown(row?.slowdown),
     dayLimit: row?.day_limit ?? null,
     dayLimitAt: row?.day_limit_at ?? null,
   };

@@ -34,9 +34,11 @@ interface SlotSql {
 }
 
 function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
+  // As `readSlowdown`: any other value is not of this program.
+  const slowdown = `(SELECT slowdown FROM gate_state WHERE slowdown BETWEEN 1 AND ${MOST_SLOWDOWN})`;
   // Another process's request blocks until a gap after its answer, or without one for `unansweredMs`.
   const blockedFor = `CASE WHEN status IS NULL THEN CAST(:unanswered AS DOUBLE PRECISION)
-    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) * COALESCE((SELECT slowdown FROM gate_state), 1)
+    ELSE duration_ms + CAST(:gap AS DOUBLE PRECISION) * COALESCE(${slowdown}, 1)
     END - ${millisecondsBetween('sent_at', ':now')}`;
   // Skips the arithmetic for requests whose quick answer came long ago.
   const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
@@ -63,7 +65,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         AND NOT EXISTS (${trialOut})
         AND NOT EXISTS (${otherClock})
       RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS is_trial,
-        (SELECT slowdown FROM gate_state) AS slowdown`,
+        ${slowdown} AS slowdown`,
     explain: `
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
+import { temporaryDatabase } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, gapsOf, OK, type Process, times } from './bench.ts';
 
@@ -143,3 +144,21 @@ test('a list that alone draws 429s does not shut the gate for the others', async
   const { strikes, pausedUntil } = await process.ledger.gateState();
   expect({ strikes, pausedUntil }).toEqual({ strikes: 2, pausedUntil: null });
 });
+
+test.each(['9e999', '-9e999', '1e300', '17', '0', '-5'])(
+  'a slowdown of %s that another program has stored neither stops requests nor brings them closer',
+  async (value) => {
+    const bench = benchOf();
+    const place = await freshMirrorFile();
+    const process = await bench.start(place);
+    await process.ask();
+    const database = await temporaryDatabase(place);
+    await database.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
+    await database.execute(`UPDATE gate_state SET slowdown = ${value}`);
+    for (const asking of [process, await bench.start(place)])
+      for (const gap of await nextGaps(bench, asking, 3)) {
+        expect(gap).toBeGreaterThanOrEqual(FULL_RATE.least);
+        expect(gap).toBeLessThan(2 * FULL_RATE.most);
+      }
+  },
+);

@@ -149,7 +149,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   return {
     async listen() {
       try {
-        return await server.listen({ host, port });
+        return await server.listen({ host: addressOf(host), port });
       } catch (error) {
         await server.close();
         throw asListenError(error, host, port);
@@ -157,6 +157,14 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     },
     close: () => server.close(),
   };
+}
+
+/**
+ * For `localhost`, Fastify would open a second server on ::1, which has none of the limits of the first and
+ * keeps a connection that asks for an upgrade for ever.
+ */
+function addressOf(host: string): string {
+  return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
 }
 
 function guard(server: FastifyInstance, hostNames: readonly string[], log: Log): void {

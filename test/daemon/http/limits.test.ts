@@ -1,8 +1,9 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import fastify from 'fastify';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { closeAnswers, limitRequests } from '../../../src/daemon/http/limits.ts';
 import { oneAtATime } from '../../../src/daemon/http/one-at-a-time.ts';
 import { type Answered, type Served, served } from './served.ts';
@@ -47,6 +48,29 @@ test.each(['127.0.0.1', '127.0.0.2'])(
       expect([200, 503], path).toContain((await all.ask(path, { from })).status);
   },
 );
+
+test('with HTTP_HOST=localhost no address of this machine is without the limits', async () => {
+  // A machine whose name `localhost` has both addresses of loopback, as most do.
+  const addresses = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  const real = dns.lookup;
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation((...given: unknown[]) => {
+    const [name, options, answer] = given as [string, { all?: boolean }, (...found: unknown[]) => void];
+    if (name === 'localhost' && options.all === true) setImmediate(answer, null, addresses);
+    else Reflect.apply(real, dns, given);
+  });
+  onTestFinished(() => lookup.mockRestore());
+  const all = await served({}, { host: 'localhost' });
+  const { port } = new URL(all.url);
+  const other = connect({ host: '::1', port: Number(port) });
+  onTestFinished(() => void other.destroy());
+  await expect(once(other, 'connect')).rejects.toMatchObject({
+    code: expect.stringMatching(/ECONNREFUSED|EADDRNOTAVAIL/),
+  });
+  expect((await all.ask('/healthz')).status).toBe(200);
+});
 
 test('idle connections of many clients close, the longest idle first, before a new one is refused', async () => {
   const { all, release } = await stalled();

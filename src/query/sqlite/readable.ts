@@ -1,14 +1,16 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { codeOf, messageOf, MirrorError } from '../../core/errors.ts';
 import { noMirrorYet } from '../faults.ts';
 
 /** Where the modes stand that let another account read the file. */
 const ADVICE = 'docs/sql.md, "Another account of the machine"';
 
-/** @throws MirrorError `USAGE` if there is no mirror yet, or this account may not read it */
+/** @throws MirrorError `USAGE` if there is no mirror yet, this account may not read it, or it is a folder */
 export function checkReadable(path: string): void {
+  let isFolder: boolean;
   try {
     accessSync(path, constants.R_OK);
+    isFolder = statSync(path).isDirectory();
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') throw noMirrorYet(path);
     throw new MirrorError(
@@ -18,6 +20,11 @@ export function checkReadable(path: string): void {
       { cause: error },
     );
   }
+  if (isFolder)
+    throw new MirrorError(
+      'USAGE',
+      `${path} is a folder. Set DATABASE_URL to a file in it, such as mirror.db.`,
+    );
 }
 
 /** SQLite must create its two side files, and this account may not. */

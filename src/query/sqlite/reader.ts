@@ -23,7 +23,7 @@ import { checkReadable, noSideFiles } from './readable.ts';
  */
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   checkReadable(path);
-  const database = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
+  const database = openFile(path);
   try {
     refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
   } catch (error) {
@@ -93,6 +93,14 @@ function readable(cell: Cell, isBoolean: boolean): Cell {
   if (isBoolean) return cell !== 0n;
   const number = Number(cell);
   return Number.isSafeInteger(number) ? number : cell;
+}
+
+function openFile(path: string): SqliteDatabase.Database {
+  try {
+    return new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 });
+  } catch (error) {
+    throw asSqliteError(error, path);
+  }
 }
 
 /** Here the file is at fault, not the person's SQL. */

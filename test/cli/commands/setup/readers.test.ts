@@ -75,3 +75,14 @@ test.skipIf(!canRun).each([
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(why) as string });
   },
 );
+
+test.each([['status'], ['query', 'SELECT 1']])(
+  '%s says that DATABASE_URL names a folder',
+  async (...command) => {
+    const { run } = await newProgram({}, { DATABASE_URL: `file:${temporaryFolder()}` });
+    expect(await run(...command)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(/is a folder\. Set DATABASE_URL to a file in it/) as string,
+    });
+  },
+);

@@ -58,6 +58,29 @@ describe('a daemon that reads single pages', () => {
     for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
   }, 180_000);
 
+  test('reads no page of a list that fails before the time for which it asks, and reads the others', async () => {
+    const house = await pagesHouse({ sandbox: { conversations: [120, 60], activityPerHour: 2 } });
+    const { clock, sandbox } = house;
+    const [id] = sandbox.world.inboxes.keys();
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    sandbox.script(({ path }) =>
+      path.startsWith(`/v1/inboxes/${id}/`) ? { status: 503, headers: { 'retry-after': '3600' } } : undefined,
+    );
+    await clock.sleep(4 * HOUR);
+    const served = [];
+    const failed = [];
+    for (let hours = 0; hours < 20; hours += 1) {
+      const from = sandbox.arrivals.length;
+      await clock.sleep(HOUR);
+      const statuses = sandbox.arrivals.slice(from).map(({ status }) => status);
+      served.push(statuses.filter((status) => status === 200).length);
+      failed.push(statuses.filter((status) => status === 503).length);
+    }
+    expect(Math.min(...served)).toBeGreaterThanOrEqual(4);
+    expect(Math.max(...failed), 'one for each of the three lists').toBeLessThanOrEqual(4);
+  }, 180_000);
+
   test('promises its lists no later while other mirrors have used up the day', async () => {
     const house = await pagesHouse();
     const { clock } = house;

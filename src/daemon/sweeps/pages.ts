@@ -15,6 +15,7 @@ import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './backoff.ts';
+import { LOST } from './lost.ts';
 import { pacedClient, type Pacer } from './pacer.ts';
 
 /** How single pages are read. */
@@ -73,7 +74,7 @@ export class PageReads {
   #days: number | null = null;
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
-  /** Pages that could not be read: the others of their lists may be. */
+  /** Pages that could not be read: the others may be. Lists, by inbox, whose failed answer asked to wait. */
   readonly #cooldowns = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
   /** Lists whose last page was refused or wrong. If the next one is as well, the list is read whole. */
   readonly #doubted = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
@@ -162,7 +163,7 @@ export class PageReads {
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const reading = await readBookmark(deps, page.bookmark);
-    this.#cooldowns.end(nameOf(page.bookmark));
+    for (const name of [nameOf(page.bookmark), page.inboxId]) this.#cooldowns.end(name);
     if (reading.cut === null) this.#doubted.end(page.inboxId);
     await this.#note(page, reading);
     if (reading.cut !== null) await this.#doubt(page, reading.cut);
@@ -203,7 +204,10 @@ export class PageReads {
     if (isFinal && isBug) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
-      const lasts = this.#cooldowns.begin(nameOf(page.bookmark), clock.monotonic());
+      const resumeAt = isMirrorError(error, 'ANSWER_FAILED') ? error.resumeAt : undefined;
+      const name = resumeAt === undefined ? nameOf(page.bookmark) : page.inboxId;
+      const leastMs = (resumeAt?.getTime() ?? 0) - clock.now();
+      const lasts = this.#cooldowns.begin(name, clock.monotonic(), leastMs);
       log.warn(
         { list: listId(key), cause: messageOf(error) },
         `a page of a list cannot be read; retrying in ${duration(lasts)}`,
@@ -238,8 +242,12 @@ export class PageReads {
     const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
     const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = { list: 'conversations', inboxId } as const;
-      const until = Math.max(this.#cooldowns.until(nameOf(bookmark)), this.#doubted.until(inboxId));
-      return until > clock.monotonic() || this.isReading(key) || isBusy(key);
+      const waits = [nameOf(bookmark), inboxId].map((name) => this.#cooldowns.until(name));
+      return (
+        Math.max(...waits, this.#doubted.until(inboxId)) > clock.monotonic() ||
+        this.isReading(key) ||
+        isBusy(key)
+      );
     };
     return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isTaken)?.page ?? null;
   }
@@ -285,13 +293,6 @@ interface PageRead {
   readonly stop: AbortController;
   ended: Promise<void>;
 }
-
-const LOST: Record<NonNullable<Reading['lost']>, string> = {
-  order: 'the ids of a list are not in order; it is read whole until they are',
-  doubt: 'a page of a list is not as expected; the list is read whole once',
-  positions: 'the page tokens of a list lead to other rows than before; it is read whole for a week',
-  expiry: 'the page tokens of a list are refused after a time; it is read whole for a week',
-};
 
 function nameOf({ inboxId, afterId }: Bookmark): string {
   return `${inboxId}/${afterId}`;

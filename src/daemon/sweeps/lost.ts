@@ -1,0 +1,9 @@
+import type { Reading } from '../../sync/pages/bookmark.ts';
+
+/** What the log says when a list has lost its bookmarks, by cause. */
+export const LOST: Record<NonNullable<Reading['lost']>, string> = {
+  order: 'the ids of a list are not in order; it is read whole until they are',
+  doubt: 'a page of a list is not as expected; the list is read whole once',
+  positions: 'the page tokens of a list lead to other rows than before; it is read whole for a week',
+  expiry: 'the page tokens of a list are refused after a time; it is read whole for a week',
+};

@@ -36,6 +36,12 @@ export function readKey(env: Environment, folder: string, needed: boolean, fault
     );
     return null;
   }
+  if (/^["'`]|["'`]$/.test(key)) {
+    faults.push(
+      `${name}: begins or ends with a quotation mark, which is no part of a key; its value is not shown here`,
+    );
+    return null;
+  }
   return key;
 }
 

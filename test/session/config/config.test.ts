@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
@@ -172,6 +173,15 @@ test.each([
       ) as string,
     });
   }
+});
+
+test('a key with a quotation mark that is not closed is refused, and not shown', () => {
+  const read = (text: string) => () => readConfig({ ...GOOD, ...parseEnv(text) }, '/', { service: true });
+  for (const text of ['INBOX_API_KEY="pa55w0rd', "INBOX_API_KEY=pa55w0rd'"]) {
+    expect(read(text)).toThrow(/INBOX_API_KEY: begins or ends with a quotation mark/);
+    expect(read(text)).not.toThrow(/pa55/);
+  }
+  expect(read('INBOX_API_KEY="pa55w0rd"')().key).toBe('pa55w0rd');
 });
 
 test('sync, status and doctor warn about a misspelt variable name without printing its value', async () => {

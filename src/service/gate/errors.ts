@@ -110,7 +110,7 @@ export function gaveUp(
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
-      (everything ? advice : 'The service answers other requests.'),
+      (everything ? advice : 'It has answered other requests lately.'),
     { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
   );
 }

@@ -30,5 +30,5 @@ export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'war
       { cause: event.cause, until: event.until },
       'ALERT: repeated 429s; no request is sent before the time in `until`',
     );
-  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to slow down; pausing');
+  else log.warn({ cause: event.cause, until: event.until }, 'the service asks to wait; pausing');
 }

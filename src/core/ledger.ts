@@ -114,8 +114,8 @@ export interface Ledger {
    */
   ease(now: number): Promise<number>;
   /**
-   * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key: for a
-   * person who resets the gate.
+   * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key, makes the
+   * retry of an outage due: for a person who resets the gate.
    */
   openGate(): Promise<void>;
   /** Shuts the gate for the key with this fingerprint, which the service refused. */

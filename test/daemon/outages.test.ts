@@ -203,3 +203,23 @@ test('the daemon sends nothing before the end of a Retry-After of two hours on a
   await minutesUntil(house, () => isFresh(house), 60);
   expect(await isFresh(house)).toBe(true);
 });
+
+test('a person who opens the gate also ends the wait of an outage for which the service has asked', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const { writer } = await house.start();
+  await clock.sleep(20 * MINUTE);
+  sandbox.script(() => ({ status: 503, headers: { 'retry-after': '86400' } }));
+  await minutesUntil(house, async () => (await house.status()).outage !== null);
+  await clock.sleep(5 * MINUTE);
+  sandbox.script(undefined);
+  const asked = sandbox.arrivals.length;
+  await clock.sleep(HOUR);
+  expect(sandbox.arrivals.length).toBe(asked);
+  await writer.ledger.openGate();
+  expect(await minutesUntil(house, async () => (await house.status()).outage === null)).toBeLessThanOrEqual(
+    1,
+  );
+  await clock.sleep(10 * MINUTE);
+  expect((await house.late()).length, 'the first list that failed rests alone').toBeLessThanOrEqual(1);
+});

@@ -1,4 +1,5 @@
 interface Wait {
+  readonly from: number;
   readonly until: number;
   readonly lasts: number;
 }
@@ -23,8 +24,14 @@ export class Backoff {
     const before = this.#waits.get(name)?.lasts ?? this.#firstMs / 2;
     const lasts = Math.min(2 * before, this.#longestMs);
     const waitMs = Math.max(lasts, leastMs);
-    this.#waits.set(name, { until: now + waitMs, lasts });
+    this.#waits.set(name, { from: now, until: now + waitMs, lasts });
     return waitMs;
+  }
+
+  /** Shortens a wait to its own length, if `leastMs` has made it longer. */
+  shorten(name: string): void {
+    const wait = this.#waits.get(name);
+    if (wait !== undefined) this.#waits.set(name, { ...wait, until: wait.from + wait.lasts });
   }
 
   end(name: string): void {

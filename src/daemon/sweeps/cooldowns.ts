@@ -44,10 +44,13 @@ export class Cooldowns {
 
   /**
    * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
-   * may be broken by itself, and keeps its cooldown.
+   * may be broken by itself, and keeps its cooldown, but not the longer wait for which the service has asked:
+   * a person may have ended that wait.
    */
   serviceIsBack(): void {
-    if (this.#inOutage.size > 1) for (const id of this.#inOutage) this.#backoff.end(id);
+    for (const id of this.#inOutage)
+      if (this.#inOutage.size > 1) this.#backoff.end(id);
+      else this.#backoff.shorten(id);
     this.#inOutage.clear();
   }
 }

@@ -145,7 +145,7 @@ export class DatabaseLedger implements Ledger {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
-         day_limit_at = NULL`,
+         day_limit_at = NULL, outage_until = outage_since`,
     );
   }
 

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { keyFingerprint, SANDBOX_KEY } from '../../src/core/secrets.ts';
 import { keyScope } from '../../src/session/key/records.ts';
+import { placeOf } from '../../src/session/key/place.ts';
 import { mirrorFile, SECRET, testProgram } from '../support/program.ts';
 
 test('two mirrors with one key share its day; start, status and doctor name the other mirror', async () => {
@@ -79,6 +80,34 @@ test('a mirror that is deleted and made again, as often as it is, stays within t
   }
   expect(program.sandbox.arrivals).toHaveLength(30);
   expect(exitCodes).toEqual([4, 4, 4, 4]);
+});
+
+test('a mirror that is opened by links counts its requests once', async () => {
+  const limits = { REQUESTS_PER_DAY: '60', REQUESTS_RESERVED: '0', INBOX_STATE_DIR: 'state' };
+  const program = await testProgram({ conversations: [300] }, { ...limits, PAGE_SIZE: '10' });
+  const { env, folder, sandbox } = program;
+  expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
+  symlinkSync(folder, join(folder, 'folder-link'));
+  symlinkSync(mirrorFile(program), join(folder, 'link.db'));
+  for (const name of ['folder-link/mirror.db', 'link.db', 'mirror.db']) {
+    env['DATABASE_URL'] = `file:./${name}`;
+    const { exitCode, stdout } = await program.run('doctor');
+    expect(exitCode, name).toBe(0);
+    expect(stdout, name).not.toContain('another mirror');
+    expect(stdout, name).toContain(`${sandbox.arrivals.length - 1} of 60 requests used`);
+  }
+  const [key = ''] = readdirSync(join(folder, 'state', 'keys'));
+  expect(readdirSync(join(folder, 'state', 'keys', key))).toHaveLength(1);
+});
+
+test.each([
+  ['postgresql://root@127.0.0.1:5432/mail?schema=public', 'postgresql://localhost/mail?schema=public'],
+  ['postgresql://a@b@[::1]/mail?schema=public', 'postgresql://localhost/mail?schema=public'],
+  ['postgresql:///var/run/postgresql/mail?schema=public', 'postgresql://localhost/mail?schema=public'],
+  ['postgresql://localhost:5433/mail?schema=public', 'postgresql://localhost:5433/mail?schema=public'],
+  ['postgresql://me@db.example.com/mail?schema=m', 'postgresql://db.example.com/mail?schema=m'],
+])('neither the role nor the spelling of this machine makes another mirror: %s', (name, place) => {
+  expect(placeOf(name)).toBe(place);
 });
 
 test('a state folder that cannot be used stops no sync, and the log says so once', async () => {

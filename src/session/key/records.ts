@@ -14,6 +14,7 @@ import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { DAY, HOUR, SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 import { keyFingerprint, SANDBOX_KEY } from '../../core/secrets.ts';
+import { placeOf } from './place.ts';
 
 /**
  * The name of a key at a service: a key may be known to several services, such as the sandboxes of a test.
@@ -67,19 +68,21 @@ export interface RecordOwner {
 
 /**
  * The records of the mirrors that use a key (docs/decisions/0020): `FOLDER/keys/SCOPE/MIRROR.json`, a
- * small file for each name and id, which only the mirror's own processes replace. A rename replaces a file
+ * small file for each place and id, which only the mirror's own processes replace. A rename replaces a file
  * whole, so readers need no lock and a killed writer leaves the old file. Writers take a lock, so that none
  * sets back what another has added.
  */
 export class KeyRecords {
   readonly #folder: string;
-  readonly #name: string;
+  readonly #place: string;
+  readonly #id: string;
   readonly #file: string;
 
   constructor(folder: string, { name, id }: RecordOwner) {
     this.#folder = join(folder, 'keys');
-    this.#name = name;
-    this.#file = `${createHash('sha256').update(`${name}\n${id}`).digest('hex').slice(0, 16)}.json`;
+    this.#place = placeOf(name);
+    this.#id = id;
+    this.#file = fileOf({ name: this.#place, id });
   }
 
   /**
@@ -93,7 +96,7 @@ export class KeyRecords {
     const file = join(folder, this.#file);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     locked(`${file}.lock`, () =>
-      writeRecord(file, { name: this.#name, perDay, ...mergedUse(readRecord(file), use, now) }),
+      writeRecord(file, { name: this.#place, perDay, ...mergedUse(readRecord(file), use, now) }),
     );
   }
 
@@ -112,11 +115,17 @@ export class KeyRecords {
         const sent = sentAt(record, now);
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
         const { name, perDay } = record;
-        return sent > 0
-          ? [{ name, isFormer: name === this.#name, perDay, record: join(folder, file), sent }]
-          : [];
+        const isHere = placeOf(name) === this.#place;
+        // An earlier version wrote it under another spelling of this mirror's name.
+        if (sent === 0 || (isHere && file === fileOf({ name, id: this.#id }))) return [];
+        return [{ name, isFormer: isHere, perDay, record: join(folder, file), sent }];
       });
   }
+}
+
+/** The file of an owner's record. */
+function fileOf({ name, id }: RecordOwner): string {
+  return `${createHash('sha256').update(`${name}\n${id}`).digest('hex').slice(0, 16)}.json`;
 }
 
 /** A process waits about this many ms for another one that writes the record: that takes less than one. */

@@ -230,9 +230,16 @@ export function otherAccount(
     `The service shows another account than this mirror's. The mirror has ${named(ours, service.listed)}` +
       `${from}. The service at ${service.address} lists ${named(service.listed, ours)}. ` +
       'Nothing was written. If INBOX_API_URL or the key is wrong, correct it. If this is another account, ' +
-      'give it a mirror of its own: another DATABASE_URL. If it shall replace the content of this mirror, ' +
+      `give it a mirror of its own: another DATABASE_URL. If ${reasonToAccept(inboxes, service.listed)}, ` +
       'run `inbox-mirror sync --accept-account` once.',
   );
+}
+
+/** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
+function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
+  return compare(known, listed).unknown === 0
+    ? 'the same inboxes have new addresses, which keeps their rows'
+    : 'it shall replace the content of this mirror';
 }
 
 /** Names up to 3 inboxes of one side, first those that the other side does not have. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KnownInbox } from '../../src/mirror/gate/account.ts';
-import { isOther, type ListedInbox } from '../../src/sync/account.ts';
+import { isOther, type ListedInbox, otherAccount } from '../../src/sync/account.ts';
 
 /** An inbox of the mirror: `1`; `1?` is a suspect, `1x` has a tombstone, `1 a@b.c` another address, `1 -` none. */
 function known(text: string): KnownInbox {
@@ -41,4 +41,15 @@ test.each<[boolean, string, string[], string[], boolean]>([
   [true, 'none of three on the first pages', ['1', '2', '3'], ['7', '8', '9'], PART],
 ])('another account? %s: %s', (other, _what, mirror, answer, isComplete) => {
   expect(isOther(mirror.map(known), answer.map(listed), isComplete)).toBe(other);
+});
+
+test.each([
+  ['the same inboxes have new addresses, which keeps their rows', ['1 a@new.y', '2 b@new.y']],
+  ['it shall replace the content of this mirror', ['1 a@new.y', '7']],
+])('the error says when to accept the account: if %s', (reason, answer) => {
+  const { message } = otherAccount(
+    { inboxes: ['1', '2'].map(known), address: null },
+    { listed: answer.map(listed), address: 'https://api.example.com/v1' },
+  );
+  expect(message).toContain(`If ${reason}, run \`inbox-mirror sync --accept-account\` once.`);
 });

@@ -26,6 +26,8 @@ export interface PassReport {
  */
 export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES): Promise<PassReport> {
   const { mirror, clock, onEvent } = deps;
+  // Stored instants must move with a set clock before this pass writes its own.
+  await mirror.ledger.followClock(await clock.ledgerTime());
   const pass = await mirror.passes.begin(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
   const run = new PassRun(deps, spec, pass, places);

@@ -178,6 +178,8 @@ class LedgerGate implements Gate {
     const at = clock.monotonic();
     if (ended.kind === 'lost') this.#turnstile.lost(slot, at);
     else this.#turnstile.answered(slot, at);
+    // The clock may have been set meanwhile: stored instants must move before the answer is written.
+    if (clock.boot() !== null) await this.#turnstile.ledgerNow();
 
     if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {

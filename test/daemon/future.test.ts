@@ -17,7 +17,7 @@ const INSTANTS = modelsOf()
   )
   .toReversed();
 
-test('no instant that a clock 400 days ahead has left behind stops the daemon', async () => {
+test('no instant of the gate, the lease, schedules, orders, rates or webhooks that lies 400 days ahead stops the daemon', async () => {
   expect(INSTANTS.length).toBeGreaterThan(20);
   const house = await pagesHouse({
     sandbox: { conversations: [60, 40], perDay: 400, activityPerHour: 0.5 },

@@ -1,6 +1,6 @@
 import type { Reading } from '../../sync/pages/bookmark.ts';
 
-/** What the log says when a list has lost its bookmarks, by cause. */
+/** For each cause, the log's message about a list that has lost its bookmarks. */
 export const LOST: Record<NonNullable<Reading['lost']>, string> = {
   order: 'the ids of a list are not in order; it is read whole until they are',
   doubt: 'a page of a list is not as expected; the list is read whole once',

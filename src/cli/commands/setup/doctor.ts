@@ -34,7 +34,7 @@ export function addDoctor(program: Command, run: Runner): void {
     .description(
       'Checks everything that a sync needs, with one request, and prints how to correct each fault.',
     )
-    .option('--reset-gate', 'open the gate: end its pause or breaker')
+    .option('--reset-gate', 'open the gate: end its pause or breaker, and the wait of an outage')
     .option(
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',

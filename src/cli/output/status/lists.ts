@@ -35,10 +35,10 @@ function listWords(status: JudgedStatus): string {
 
 function troubles(status: JudgedStatus): string[] {
   const { gateWord, outage, otherAccount } = status;
-  const isPaused = gateWord === 'paused' || gateWord === 'breaker';
+  const shut = gateWord === 'key-refused' ? null : shutGate(status);
   return [
     ...(gateWord === 'key-refused' ? ['the service refused the key'] : []),
-    ...(isPaused ? [`requests are stopped ${shutGate(status)?.why ?? ''}`] : []),
+    ...(shut === null ? [] : [`requests are stopped ${shut.why}`]),
     ...(outage === null ? [] : ['the service is out of reach']),
     ...(otherAccount === null ? [] : ['the service shows another account']),
   ];

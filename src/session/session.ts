@@ -1,4 +1,4 @@
-import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../core/clock.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Access } from '../mirror/gate/account.ts';
@@ -62,12 +62,17 @@ export interface SessionOptions {
   readonly onEnded?: (ended: RequestEnd) => void;
   /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
+  /** A person asks whether the key is valid now. */
+  readonly testsKey?: boolean;
   /** The command opens the HTTP endpoints. */
   readonly endpoints?: boolean;
 }
 
 /** The database server's clock is read again after this many ms. */
 const CLOCK_POLL_MS = MINUTE;
+
+/** A command without a terminal tries a refused key again after this many ms. */
+const KEY_RETRY_MS = HOUR;
 
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
@@ -91,7 +96,7 @@ export async function withSession<Result>(
   }
 }
 
-/** Opens a session. Unless `unattended`, it allows a refused key again. @throws MirrorError */
+/** Opens a session. @throws MirrorError */
 export async function openSession(io: Io, options: SessionOptions = {}): Promise<Session> {
   const environment = readEnvironment(io.env, io.cwd);
   const { endpoints = false } = options;
@@ -130,7 +135,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     if (others.length > 0) log.warn(othersWarning(others));
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
-    if (!options.unattended) await mirror.ledger.allowKey();
+    if (await maySendRefusedKey(io, mirror, clock.now(), options)) await mirror.ledger.allowKey();
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => ({
       address: config.apiUrl ?? '',
@@ -149,6 +154,20 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     await close();
     throw error;
   }
+}
+
+/** A person may have made a refused key valid again. A command of cron must not try it at each run. */
+async function maySendRefusedKey(
+  io: Io,
+  { ledger }: Mirror,
+  now: number,
+  { unattended = false, testsKey = false }: SessionOptions,
+): Promise<boolean> {
+  if (unattended) return false;
+  if (testsKey || io.stderr.isTTY === true) return true;
+  const { refusedAt } = await ledger.gateState();
+  const age = now - (refusedAt?.getTime() ?? 0);
+  return age < 0 || age >= KEY_RETRY_MS;
 }
 
 async function openSharedMirror({ databaseUrl }: Config, { unattended }: SessionOptions): Promise<Mirror> {

@@ -7,7 +7,9 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/program.ts';
 import { outlineOf } from '../../src/cli/reference/outline.ts';
+import { MINUTE } from '../../src/core/clock.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
+import { iso } from '../../src/database/instants.ts';
 import { mirrorFile, newProgram, SECRET, type TestProgram, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
 import { renderOnTerminal } from '../support/terminal.ts';
@@ -164,16 +166,29 @@ test('query and status without a mirror exit 2 and name the command that makes o
   expect(readdirSync(program.folder)).toEqual([]);
 });
 
-test('sync with a refused key exits 3 after exactly one request, at each run', async () => {
+test('without a terminal, sync tries a refused key once an hour, and another key at once', async () => {
   const program = await newProgram(SMALL, { INBOX_API_KEY: 'wrong-key' });
-  expect(await program.run('sync')).toMatchObject({
-    exitCode: 3,
-    stderr: expect.stringContaining('refused the API key') as string,
-  });
-  expect(program.sandbox.arrivals).toHaveLength(1);
+  const refusals = async (...argv: string[]): Promise<number> => {
+    expect(await program.run(...argv)).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('or run `inbox-mirror doctor` once this one is valid again') as string,
+    });
+    return program.sandbox.arrivals.length;
+  };
+  const refusedBefore = (ms: number): void =>
+    tamper(program, `UPDATE gate_state SET refused_at = '${iso(Date.now() - ms)}'`);
+
+  expect(await refusals('sync')).toBe(1);
   expect((await program.run('status', '--json')).stdout).toContain('"state": "key-refused"');
-  expect((await program.run('sync')).exitCode).toBe(3);
-  expect(program.sandbox.arrivals).toHaveLength(2);
+  expect(await refusals('sync')).toBe(1);
+  expect(await refusals('lookup', 'user', '--inbox', '1', '--email', 'a@example.com')).toBe(1);
+  refusedBefore(59 * MINUTE);
+  expect(await refusals('sync')).toBe(1);
+  refusedBefore(61 * MINUTE);
+  expect(await refusals('sync')).toBe(2);
+  expect((await program.run('doctor')).exitCode).toBe(3);
+  expect(program.sandbox.arrivals).toHaveLength(3);
+
   program.env['INBOX_API_KEY'] = SECRET;
   expect((await program.run('sync')).exitCode).toBe(0);
 });

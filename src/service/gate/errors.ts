@@ -57,8 +57,8 @@ export function foreignCause(sent: number | null, { perDay }: Pick<Budget, 'perD
 export function keyRefused(cause: string, status?: number): MirrorError {
   return new MirrorError(
     'KEY_REFUSED',
-    `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights; ` +
-      'the daemon sends nothing until it is changed or a person runs a command. Check INBOX_API_KEY.',
+    `The service refused the API key (${cause}). It is wrong, deleted, or lacks rights. Set another ` +
+      'INBOX_API_KEY, or run `inbox-mirror doctor` once this one is valid again.',
     { status },
   );
 }

@@ -62,7 +62,7 @@ async function runDoctor(
   try {
     const found = await findMirror(io);
     // A daemon needs right endpoints too.
-    session = await openSession(found.io, { endpoints: true });
+    session = await openSession(found.io, { endpoints: true, testsKey: true });
     if (found.standIn !== null) session.defer(found.standIn.remove);
     const { config, mirror } = session;
     checks.push({

@@ -119,7 +119,7 @@ async function check(io: Io, settings: Settings): Promise<string | null> {
   const { findMirror } = await import('../../../session/reader.ts');
   const { openSession } = await import('../../../session/session.ts');
   const found = await findMirror({ ...io, env: environmentOf(io, settings) });
-  const session = await openSession(found.io);
+  const session = await openSession(found.io, { testsKey: true });
   if (found.standIn !== null) session.defer(found.standIn.remove);
   try {
     const { rows, next } = await session.client.ping({ reason: 'manual', signal: io.signal });

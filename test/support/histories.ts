@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { returnMirrors } from './postgres-pool.ts';
 
 /** The milliseconds that one of the slowest runs takes on a busy machine. */
 const RUN_MS = 30_000;
@@ -32,7 +33,14 @@ export function histories(
   const numRuns = Number(process.env['HISTORIES'] ?? sized(runs, soakRuns));
   const limit = numRuns * RUN_MS + SHRINKING_MS;
   return {
-    parameters: { numRuns, plugins: [fc.interruptAfterTimeLimit(limit, { failOnInterrupt: true })] },
+    parameters: {
+      numRuns,
+      plugins: [
+        fc.interruptAfterTimeLimit(limit, { failOnInterrupt: true }),
+        // Otherwise each history would make another copy of the template on PostgreSQL.
+        fc.afterEach(returnMirrors),
+      ],
+    },
     timeoutMs: limit + SHRINKING_MS,
   };
 }

@@ -9,8 +9,10 @@ declare module 'vitest' {
   }
 }
 
-/** Mirrors that earlier tests of this worker used and emptied. They end with the server. */
+/** Emptied mirrors of earlier tests of this worker. They end with the server. */
 const idle: string[] = [];
+/** The mirrors of the test that runs now. */
+const lent: string[] = [];
 
 /**
  * The address of a migrated, empty mirror on the server. A copy of the template costs ten times as much as
@@ -18,10 +20,14 @@ const idle: string[] = [];
  */
 export async function emptyPostgresMirror(): Promise<string> {
   const name = idle.pop() ?? (await createDatabase(TEMPLATE));
-  onTestFinished(async () => {
-    if (await empty(postgresUrl(name))) idle.push(name);
-  });
+  lent.push(name);
+  onTestFinished(returnMirrors);
   return postgresUrl(name);
+}
+
+/** Empties the mirrors of the test, or of one history of a property, for others to use. */
+export async function returnMirrors(): Promise<void> {
+  for (const name of lent.splice(0)) if (await empty(postgresUrl(name))) idle.push(name);
 }
 
 /** Closes the other connections to a mirror and empties it. Returns whether a test can reuse it. */

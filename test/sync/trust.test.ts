@@ -7,7 +7,7 @@ import { step } from '../support/steps.ts';
 import { Trial } from '../support/trial.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const HISTORIES = histories(ON_SQLITE ? 15 : 3, 500);
+const HISTORIES = histories(ON_SQLITE ? 25 : 10, 500);
 
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',

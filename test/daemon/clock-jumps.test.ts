@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
@@ -178,6 +178,27 @@ test('a clock that jumps 30 hours back does not stop the reading of single pages
   for (let times = 0; times < 6; times += 1) expect(await requestsIn(house, 6 * HOUR)).toBeGreaterThan(50);
   expect(await oldestHours(house)).toBeLessThan(25);
   expect(await count(database, 'rates WHERE hours < 0 OR events < 0')).toBe(0);
+});
+
+test('a clock that was 400 days ahead during a part of the first walk keeps no page from being read again', async () => {
+  const house = await pagesHouse({ pollMs: 5 * SECOND });
+  const { clock, database } = house;
+  clock.setWall(400 * DAY);
+  await house.start();
+  await clock.sleep(25 * SECOND);
+  const walked = await count(
+    database,
+    `sweep_pages JOIN sweeps ON sweeps.id = sweep_id WHERE list = 'conversations'`,
+  );
+  expect(walked).toBeGreaterThan(3);
+  clock.setWall(-400 * DAY);
+  await clock.sleep(15 * MINUTE);
+  const ahead = `bookmarks WHERE read_at > $1`;
+  expect(await count(database, ahead, new Date(clock.now()).toISOString())).toBe(0);
+  const from = new Date(clock.now()).toISOString();
+  await clock.sleep(26 * HOUR);
+  expect(await count(database, `bookmarks WHERE read_at < $1`, from)).toBe(0);
+  expect(await count(database, ahead, new Date(clock.now()).toISOString())).toBe(0);
 });
 
 test.each([

@@ -1,6 +1,5 @@
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
 import type { Direction } from './order.ts';
 
 /** A page that can be read singly. */
@@ -50,25 +49,6 @@ export async function writeBookmarks(
      ON CONFLICT (inbox_id, after_id) DO UPDATE SET
        ${written.map((column) => `${column} = excluded.${column}`).join(', ')}`,
     inboxId,
-    JSON.stringify(rows),
-  );
-}
-
-/** Shifts the time of every reading by `shift` ms, along with a wall clock that was set. */
-export async function shiftReadings(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
-  const found = await tx.query<{ inbox_id: string; after_id: string; read_at: Date }>(
-    `SELECT inbox_id, after_id, read_at FROM bookmarks`,
-  );
-  const columns = { inbox: 'text', after: 'text', read_at: 'instant' } as const;
-  const rows = found.map(({ inbox_id, after_id, read_at }) => ({
-    inbox: inbox_id,
-    after: after_id,
-    read_at: iso(read_at.getTime() + shift),
-  }));
-  await tx.execute(
-    `UPDATE bookmarks SET read_at = shifted.read_at
-     FROM ${dialect.records('$1', columns, 'shifted')}
-     WHERE bookmarks.inbox_id = shifted.inbox AND bookmarks.after_id = shifted.after`,
     JSON.stringify(rows),
   );
 }

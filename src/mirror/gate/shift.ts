@@ -1,8 +1,7 @@
 import { TABLES } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
+import type { Dialect, RecordKind } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
-import { shiftReadings } from '../bookmarks/bookmark.ts';
 import { OPEN_PASS } from '../passes/states.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
@@ -28,7 +27,7 @@ export async function shiftRequests(
 
 /**
  * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
- * another account, the day's limit, suspicions, readings of pages, lost bookmarks.
+ * another account, the day's limit, suspicions, readings of pages in walks and singly, lost bookmarks.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
@@ -39,7 +38,7 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
   });
   await shiftInstants(tx, dialect, shift, {
     table: 'schedules',
-    key: 'list',
+    key: { list: 'text' },
     columns: SLOT_TIMES,
     where: 'due_since IS NOT NULL',
   });
@@ -49,10 +48,22 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
     where: 'id = 1',
   });
   for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
-  await shiftReadings(tx, dialect, shift);
+  // The readings of a walk become those of its bookmarks, and each is compared with the other.
+  await shiftInstants(tx, dialect, shift, {
+    table: 'sweep_pages',
+    key: { sweep_id: 'integer', page_no: 'integer' },
+    columns: ['fetched_at'],
+    where: 'TRUE',
+  });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'bookmarks',
+    key: { inbox_id: 'text', after_id: 'text' },
+    columns: ['read_at'],
+    where: 'TRUE',
+  });
   await shiftInstants(tx, dialect, shift, {
     table: 'bookmark_lists',
-    key: 'inbox_id',
+    key: { inbox_id: 'text' },
     columns: ['lost_at'],
     where: 'lost_at IS NOT NULL',
   });
@@ -70,7 +81,8 @@ export async function lastHeartbeat(tx: Sql): Promise<number> {
 
 interface Instants {
   readonly table: string;
-  readonly key?: string;
+  /** The columns of the primary key. */
+  readonly key?: Readonly<Record<string, RecordKind>>;
   readonly columns: readonly string[];
   /** A condition on the rows. */
   readonly where: string;
@@ -81,23 +93,26 @@ async function shiftInstants(
   tx: Sql,
   dialect: Dialect,
   shift: number,
-  { table, key = 'id', columns, where }: Instants,
+  { table, key = { id: 'integer' }, columns, where }: Instants,
 ): Promise<void> {
-  const found = await tx.query<Record<string, Date | null> & { row_key: string }>(
-    `SELECT CAST(${key} AS TEXT) AS row_key, ${columns.join(', ')} FROM ${table} WHERE ${where}`,
+  const keys = Object.keys(key);
+  const found = await tx.query<Record<string, unknown>>(
+    `SELECT ${[...keys, ...columns].join(', ')} FROM ${table} WHERE ${where}`,
   );
-  const rows = found.map(({ row_key, ...instants }) => ({
-    row_key,
+  const rows = found.map((row) => ({
+    ...row,
     ...Object.fromEntries(
-      Object.entries(instants).map(([name, at]) => [name, at === null ? null : iso(at.getTime() + shift)]),
+      columns.map((column) => {
+        const at = row[column] as Date | null;
+        return [column, at === null ? null : iso(at.getTime() + shift)];
+      }),
     ),
   }));
   const kinds = Object.fromEntries(columns.map((column) => [column, 'instant' as const]));
-  const rowKey = key === 'id' ? 'CAST(shifted.row_key AS INTEGER)' : 'shifted.row_key';
   await tx.execute(
     `UPDATE ${table} SET ${columns.map((column) => `${column} = shifted.${column}`).join(', ')}
-     FROM ${dialect.records('$1', { row_key: 'text', ...kinds }, 'shifted')}
-     WHERE ${table}.${key} = ${rowKey}`,
+     FROM ${dialect.records('$1', { ...key, ...kinds }, 'shifted')}
+     WHERE ${keys.map((column) => `${table}.${column} = shifted.${column}`).join(' AND ')}`,
     JSON.stringify(rows),
   );
 }

@@ -42,6 +42,8 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
     `SELECT due_since FROM schedules`,
     `SELECT outage_since, outage_until FROM gate_state`,
     `SELECT missing_since FROM conversations WHERE missing_since IS NOT NULL ORDER BY id`,
+    `SELECT fetched_at FROM sweep_pages ORDER BY sweep_id, page_no`,
+    `SELECT read_at FROM bookmarks ORDER BY inbox_id, after_id`,
   ];
   const before = await Promise.all(held.map((text) => instants(database, text)));
   clock.setWall(jump);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Http } from '../../src/service/http.ts';
+import { TestClock } from '../support/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -380,9 +381,25 @@ describe.each([-2, 2])('a clock that is set by %i h makes no two witnesses of sw
   });
 });
 
+test('a clock that boots a day ahead makes no two witnesses of sweeps minutes apart', async () => {
+  const begin = new TestClock().now();
+  // The service's clock is right: its dates tell how long the machine was off.
+  const clock = new TestClock(begin);
+  const dated = (http: Http): Http => ({
+    ...http,
+    get: async (path, query) => ({
+      ...(await http.get(path, query)),
+      date: new Date(begin + clock.monotonic()).toUTCString(),
+    }),
+  });
+  const mirror = await missingTag({ clock, wrapHttp: dated });
+  mirror.clock.reboot(MINUTE, DAY);
+  await expectGoneAfter(mirror, 9);
+});
+
 /** A mirror of which a sweep has just missed a tag. */
-async function missingTag(): Promise<TestMirror> {
-  const mirror = await synced({ pageSize: 10, sandbox: { tagsPerInbox: 14 } });
+async function missingTag(options: MirrorOptions = {}): Promise<TestMirror> {
+  const mirror = await synced({ ...options, pageSize: 10, sandbox: { tagsPerInbox: 14 } });
   removeFirstTag(mirror);
   expect(reportOn(await mirror.sync(), 'tags')).toMatchObject({ deleted: 0, suspects: 1 });
   return mirror;

@@ -47,7 +47,7 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
     columns: ['outage_since', 'outage_until', 'account_since', 'account_until', 'day_limit_at'],
     where: 'id = 1',
   });
-  for (const table of Object.values(TABLES)) await shiftSuspicions(tx, shift, table);
+  await shiftSuspicions(tx, shift);
   // The readings of a walk become those of its bookmarks, and each is compared with the other.
   await shiftInstants(tx, dialect, shift, {
     table: 'sweep_pages',
@@ -118,21 +118,28 @@ async function shiftInstants(
 }
 
 /**
- * Shifts `missing_since`, which is compared with the times of sweeps. A row whose `missing_since` stays in
- * the future gets no second witness until the clock reaches it again.
+ * Shifts each `missing_since` up to `until` (epoch ms), which is compared with the times of sweeps. A row whose
+ * `missing_since` stays in the future gets no second witness until the clock reaches it again.
  */
-async function shiftSuspicions(tx: Sql, shift: number, table: string): Promise<void> {
-  const found = await tx.query<{ missing_since: Date }>(
-    `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
-  );
-  const instants = found
-    .map(({ missing_since: since }) => since.getTime())
-    .toSorted((a, b) => (shift < 0 ? a - b : b - a));
-  // In this order no instant is shifted onto one that is still to be shifted.
-  for (const since of instants)
-    await tx.execute(
-      `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
-      iso(since),
-      iso(since + shift),
+export async function shiftSuspicions(
+  tx: Sql,
+  shift: number,
+  { until = Number.POSITIVE_INFINITY }: { until?: number } = {},
+): Promise<void> {
+  for (const table of Object.values(TABLES)) {
+    const found = await tx.query<{ missing_since: Date }>(
+      `SELECT DISTINCT missing_since FROM ${table} WHERE missing_since IS NOT NULL`,
     );
+    const instants = found
+      .map(({ missing_since: since }) => since.getTime())
+      .filter((since) => since <= until)
+      .toSorted((a, b) => (shift < 0 ? a - b : b - a));
+    // In this order no instant is shifted onto one that is still to be shifted.
+    for (const since of instants)
+      await tx.execute(
+        `UPDATE ${table} SET missing_since = $2 WHERE missing_since = $1`,
+        iso(since),
+        iso(since + shift),
+      );
+  }
 }

@@ -180,7 +180,7 @@ test('a clock that jumps 30 hours back does not stop the reading of single pages
   expect(await count(database, 'rates WHERE hours < 0 OR events < 0')).toBe(0);
 });
 
-test('a clock that was 400 days ahead during a part of the first walk keeps no page from being read again', async () => {
+test('a clock 400 days ahead in a part of the first walk keeps no page from being read again', async () => {
   const house = await pagesHouse({ pollMs: 5 * SECOND });
   const { clock, database } = house;
   clock.setWall(400 * DAY);

@@ -6,6 +6,8 @@ import { testLog } from '../support/log.ts';
 import { count } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 
+const SETTINGS = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
+
 test('a daemon stores the sums of the days that have passed a minute after its start', async () => {
   const house = await daemonHouse({ sandbox: { conversations: [5] } });
   const first = await house.start();
@@ -17,6 +19,28 @@ test('a daemon stores the sums of the days that have passed a minute after its s
   await house.clock.sleep(2 * MINUTE);
   await expect.poll(() => count(house.database, 'counted_days')).toBe(3);
 });
+
+test.each([-400, 400])(
+  'writes the days of the views minutes after the clock is set by %i days',
+  async (days) => {
+    const { writer, clock } = await quickMirror();
+    const stop = new AbortController();
+    const writtenAt: number[] = [];
+    const observed = {
+      housekeep: writer.housekeep.bind(writer),
+      countDays: writer.countDays.bind(writer),
+      keepViewSettings: (): Promise<void> => {
+        writtenAt.push(clock.monotonic());
+        if (writtenAt.length === 2) stop.abort();
+        else clock.setWall(days * DAY);
+        return Promise.resolve();
+      },
+    };
+    await housekeepDaily(observed, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
+    const [first = 0, second = Number.POSITIVE_INFINITY] = writtenAt;
+    expect(second - first).toBeLessThanOrEqual(5 * MINUTE);
+  },
+);
 
 test('housekeeping deletes old rows even if counting the days fails', async () => {
   const { writer, database, clock } = await quickMirror();
@@ -33,8 +57,7 @@ test('housekeeping deletes old rows even if counting the days fails', async () =
       return Promise.reject(new Error('the days cannot be counted'));
     },
   };
-  const settings = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
-  await housekeepDaily(failing, settings, { clock, log: testLog().log, signal: stop.signal });
+  await housekeepDaily(failing, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
   expect(stop.signal.aborted).toBe(true);
   expect(await count(database, 'requests')).toBe(0);
 });

@@ -118,8 +118,8 @@ async function shiftInstants(
 }
 
 /**
- * Shifts each `missing_since` up to `until` (epoch ms), which is compared with the times of sweeps. A row whose
- * `missing_since` stays in the future gets no second witness until the clock reaches it again.
+ * Shifts each `missing_since` up to `until` (epoch ms), which is compared with the times of sweeps. A row
+ * whose `missing_since` stays in the future gets no second witness until the clock reaches it again.
  */
 export async function shiftSuspicions(
   tx: Sql,

@@ -15,7 +15,7 @@ const CLOCK_MS = 5 * MINUTE;
  * minute after the start, then once a day and after the clock was set, until the signal. Never rejects.
  */
 export async function housekeepDaily(
-  mirror: Pick<Writer, 'countDays' | 'housekeep' | 'keepViewSettings'>,
+  mirror: Pick<Writer, 'countDays' | 'housekeep' | 'keepViewSettings' | 'ledger'>,
   settings: ViewSettings,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
 ): Promise<void> {
@@ -25,6 +25,8 @@ export async function housekeepDaily(
       await sleepUnlessSet(clock, begin, wait, signal);
       // Before the work: the clock may be set while it lasts.
       begin = bootOf(clock);
+      // The requests must move with a set clock before any of them counts as old.
+      await mirror.ledger.followClock(await clock.ledgerTime());
       await mirror.keepViewSettings(settings, clock.now());
       const deleted = await mirror.housekeep(clock.now());
       await mirror.countDays(clock.now(), { signal });

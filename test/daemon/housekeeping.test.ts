@@ -27,6 +27,7 @@ test.each([-400, 400])(
     const stop = new AbortController();
     const writtenAt: number[] = [];
     const observed = {
+      ledger: writer.ledger,
       housekeep: writer.housekeep.bind(writer),
       countDays: writer.countDays.bind(writer),
       keepViewSettings: (): Promise<void> => {
@@ -42,6 +43,26 @@ test.each([-400, 400])(
   },
 );
 
+test('a clock that is set by 400 days makes no request of the last day old', async () => {
+  const { writer, database, clock, sync } = await quickMirror();
+  await sync();
+  const sent = await count(database, 'requests');
+  const stop = new AbortController();
+  const observed = {
+    ledger: writer.ledger,
+    keepViewSettings: writer.keepViewSettings.bind(writer),
+    housekeep: writer.housekeep.bind(writer),
+    countDays: () => {
+      stop.abort();
+      return Promise.resolve(0);
+    },
+  };
+  clock.setWall(400 * DAY);
+  await housekeepDaily(observed, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
+  expect(stop.signal.aborted).toBe(true);
+  expect(await count(database, 'requests')).toBe(sent);
+});
+
 test('housekeeping deletes old rows even if counting the days fails', async () => {
   const { writer, database, clock } = await quickMirror();
   await database.execute(
@@ -50,6 +71,7 @@ test('housekeeping deletes old rows even if counting the days fails', async () =
   );
   const stop = new AbortController();
   const failing = {
+    ledger: writer.ledger,
     housekeep: writer.housekeep.bind(writer),
     keepViewSettings: writer.keepViewSettings.bind(writer),
     countDays: () => {

@@ -136,10 +136,13 @@ async function recordChanges(
     ...(await lastSightings(tx, dialect, context, stayed, context.pageNo)),
     ...(await sightingsBeforeLoss(tx, dialect, context, returned)),
   ]);
-  // The row's last change is a sighting, even if the page that brought it is no longer stored.
+  // The row's last change is a sighting, even if the page that brought it is no longer stored. One that lies
+  // ahead was dated by a clock that was set back since: the time of the page has moved with the clock.
   for (const id of stayed) {
     const changedAt = knownRows.get(id)?.changed_at.toISOString();
-    if (changedAt !== undefined && changedAt > (seen.get(id) ?? '')) seen.set(id, changedAt);
+    const sightedAt = seen.get(id);
+    if (changedAt === undefined || (sightedAt !== undefined && changedAt > context.observedAt)) continue;
+    if (changedAt > (sightedAt ?? '')) seen.set(id, changedAt);
   }
   const rows = found.flatMap(({ id, differences }) =>
     differences.map((difference): Change => ({

@@ -33,9 +33,12 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
     dueSince: new Date(now - MINUTE),
   });
   await writer.writeOutage({ since: new Date(now - HOUR), until: new Date(now + MINUTE), cause: 'a test' });
+  const failed = { lastId: 0, failures: 1, cause: 'HTTP 500', setAside: 0, setAsideId: null };
+  await writer.deliveries.write('a receiver', { ...failed, retryAt: new Date(now + MINUTE) }, now);
   await writer.ledger.followClock(await clock.ledgerTime());
 
   const held = [
+    `SELECT retry_at FROM webhooks`,
     `SELECT sent_at FROM requests ORDER BY id`,
     `SELECT started_at, heartbeat_at, finished_at FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id`,
     `SELECT requested_at, started_at, heartbeat_at FROM sync_requests WHERE state = 'running' ORDER BY id`,
@@ -109,3 +112,23 @@ test('after a server whose time was ahead, a request of the future counts from n
   await writer.ledger.followClock({ now, boot: null });
   expect(await instants(database, text)).toEqual([...before.slice(0, -1), now]);
 });
+
+test.each([-2 * HOUR, 2 * HOUR])(
+  'a change lies between its instants after the clock was set by %i ms',
+  async (jump) => {
+    const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+    const { clock, database, sandbox } = mirror;
+    await mirror.sync();
+    clock.advance(10 * MINUTE);
+    clock.setWall(jump);
+    const inbox = nthInbox(sandbox, 0);
+    sandbox.world.setStatus(inbox.id, firstIds(inbox.conversations, 1)[0]!, 'waiting');
+    await mirror.sync();
+    const [before, after] = await instants(
+      database,
+      `SELECT previously_seen_at, observed_at FROM changes WHERE field = 'status'`,
+    );
+    expect(after! - before!).toBeGreaterThan(9 * MINUTE);
+    expect(after! - before!).toBeLessThan(11 * MINUTE);
+  },
+);

@@ -20,7 +20,7 @@ export interface PassOptions {
 }
 
 export interface ResyncOptions extends PassOptions {
-  /** Deletes at once, without a second witness, rows that the service does not list. */
+  /** Deletes the rows that are missing now, if the service still does not list them. */
   readonly acceptDeletes?: boolean;
   /** The mirror changes to the account that the service shows. */
   readonly acceptAccount?: boolean;

@@ -58,17 +58,16 @@ export class AccountCheck {
    * Proves, before a request for another list, that the access in use leads to the mirror's account. Costs
    * nothing unless address or key have changed, and then a request.
    * @param client the sweep's, which may wait for the pace
-   * @param accepts a person has accepted the account that the service shows
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
-  async prove(client: Client, { signal, ...options }: CallOptions, accepts: boolean): Promise<void> {
+  async prove(client: Client, { signal, ...options }: CallOptions): Promise<void> {
     for (;;) {
       const access = this.#deps.access();
       if (this.#proven === accessId(access)) return;
       const known = await this.#deps.mirror.account();
       const isKnown = known.fingerprint === access.fingerprint && known.address === access.address;
       if (isKnown) this.#proven = accessId(access);
-      else if (accepts || !known.inboxes.some(isLive)) await this.#record(access, known);
+      else if (!known.inboxes.some(isLive)) await this.#record(access, known);
       else {
         // Lists that are swept side by side share the request, which may test an earlier access than theirs.
         this.#test ??= this.readInboxes(client, options, false).finally(() => (this.#test = null));
@@ -82,24 +81,21 @@ export class AccountCheck {
    * changed when the answer is there. A request may wait for long, and takes the key in use when it leaves.
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
-  async proven<Answer>(
-    client: Client,
-    options: CallOptions,
-    accepts: boolean,
-    send: () => Promise<Answer>,
-  ): Promise<Answer> {
+  async proven<Answer>(client: Client, options: CallOptions, send: () => Promise<Answer>): Promise<Answer> {
     const before = accessId(this.#deps.access());
-    await this.prove(client, options, accepts);
+    await this.prove(client, options);
     try {
       return await send();
     } finally {
-      if (accessId(this.#deps.access()) !== before) await this.prove(client, options, accepts);
+      if (accessId(this.#deps.access()) !== before) await this.prove(client, options);
     }
   }
 
   /**
    * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page. If the
    * access changes meanwhile, it begins again: a page may have been asked for with either.
+   * @param accepts a person has accepted the account that the service shows. The consent ends with this
+   *   reading: a later change of the access is tested like any other
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */
   async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {

@@ -21,7 +21,8 @@ export interface SweepDeps {
 
 export interface SweepOptions {
   readonly reason: Reason;
-  readonly acceptDeletes: boolean;
+  /** The pass with which a person has accepted deletions (`Suspects.accepted`); null: none. */
+  readonly acceptedBy: number | null;
   /** A person has accepted the account that the service shows. */
   readonly acceptAccount: boolean;
 }

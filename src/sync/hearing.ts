@@ -76,15 +76,13 @@ class Hearing {
   readonly #tally: Tally;
   /** A probe has priority over scheduled sweeps, but not over a command's pages. */
   readonly #call;
-  readonly #acceptAccount: boolean;
   /** The result of the last control question; null if a 404 needs a new one. */
   #heard: Control | 'unsteady' | null = null;
   /** The last answer could not be used. */
   #isFaulty = false;
 
   constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, settling: Settling, tally: Tally) {
-    const { reason, acceptAccount } = settling;
-    this.#acceptAccount = acceptAccount;
+    const { reason } = settling;
     this.#deps = deps;
     this.#sweep = sweep;
     this.#questions = questions;
@@ -139,7 +137,7 @@ class Hearing {
 
   async #proven<Result>(send: () => Promise<Result>): Promise<Result> {
     const { account, client } = this.#deps;
-    return await account.proven(client, this.#call, this.#acceptAccount, send);
+    return await account.proven(client, this.#call, send);
   }
 
   async #control({ id: near }: Suspect, side: Side): Promise<void> {

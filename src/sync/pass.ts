@@ -135,7 +135,7 @@ class PassRun {
       this.#report(
         await sweepList(this.#deps, key, {
           reason: this.#reason(),
-          acceptDeletes: this.#spec.acceptDeletes,
+          acceptedBy: this.#spec.acceptDeletes ? this.#pass.id : null,
           acceptAccount: this.#spec.acceptAccount,
         }),
       );
@@ -174,7 +174,7 @@ class PassRun {
     const { kind, acceptAccount } = this.#spec;
     const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
     if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, begun))) return false;
-    return !acceptDeletes || (await suspects.count(key)) === 0;
+    return !acceptDeletes || (await suspects.accepted(key, this.#pass.id)).size === 0;
   }
 
   /** A pass that stops again still reports the lists that it had completed before. */

@@ -36,7 +36,9 @@ interface Case {
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list.
  *
- * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it.
+ * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
+ * consent covers the rows that were missing when it was given. Others are judged as without it: the list may
+ * be faulty by the time at which the consent is carried out.
  *
  * @returns how many rows are held for a person
  * @throws MirrorError
@@ -48,13 +50,21 @@ export async function settleSuspects(
   tally: Tally,
 ): Promise<number> {
   const { sweep, suspects } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
-  if (suspects.length === 0) return 0;
-  if (options.acceptDeletes) {
-    await condemn(deps, sweep, { suspects, accepted: true }, tally);
-    return 0;
-  }
-  const { held } = await judgeSuspects(deps, sweep, suspects, options, tally);
+  const ids = await acceptedIds(deps, sweep, options);
+  const isAccepted = ({ id, missingSince }: Suspect): boolean => missingSince !== null && ids.has(id);
+  await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);
+  const others = suspects.filter((suspect) => !isAccepted(suspect));
+  if (others.length === 0) return 0;
+  const { held } = await judgeSuspects(deps, sweep, others, options, tally);
   return held;
+}
+
+async function acceptedIds(
+  { mirror }: Pick<SweepDeps, 'mirror'>,
+  sweep: Sweep,
+  { acceptedBy }: Settling,
+): Promise<ReadonlySet<string>> {
+  return acceptedBy === null ? new Set() : await mirror.suspects.accepted(sweep, acceptedBy);
 }
 
 /** How the suspects of a sweep, or of a page that was read singly, were decided. */

@@ -21,8 +21,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
     // Another account knows none of the suspects' ids. A sweep with pages left is checked page by page.
-    if (sweep.walked)
-      await deps.account.prove(deps.client, { reason: options.reason, signal }, options.acceptAccount);
+    if (sweep.walked) await deps.account.prove(deps.client, { reason: options.reason, signal });
     sweep = await walk(deps, sweep, options, tally);
     held = await settleSuspects(deps, sweep, { ...options, askedBefore }, tally);
     await mirror.sweeps.complete(sweep, clock.now());

@@ -208,7 +208,7 @@ describe('another account behind the mirror', () => {
       await answer.promise;
       return isOther ? { ...page, items: page.items.map((item) => ({ ...item, id: `9${item.id}` })) } : page;
     };
-    const prove = () => account.prove({ ...mirror.client, listPage }, { reason: 'schedule' }, false);
+    const prove = () => account.prove({ ...mirror.client, listPage }, { reason: 'schedule' });
     way.address = 'http://renewed.example/v1';
     const proofs = [prove()];
     await expect.poll(() => asked).toBe(1);
@@ -242,7 +242,7 @@ describe('another account behind the mirror', () => {
       },
     });
     const account = accountCheck({ mirror, clock }, () => way.address);
-    const prove = () => account.prove({ ...client, listPage }, { reason: 'schedule' }, false);
+    const prove = () => account.prove({ ...client, listPage }, { reason: 'schedule' });
     way.address = 'http://renewed.example/v1';
     await Promise.allSettled([prove()]);
     expect(joined).toHaveLength(1);

@@ -96,14 +96,13 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     mirror.clock.advance(24 * HOUR);
     expect(await remove(0)).toEqual({ deleted: 5, held: 0 });
     mirror.clock.advance(24 * HOUR);
-    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    expect(await remove(30)).toEqual({ deleted: 0, held: 0 });
     await mirror.sync(ACCEPTED);
-    mirror.clock.advance(HOUR);
     expect(await remove(6)).toEqual({ deleted: 6, held: 0 });
     await expectEqualToService(mirror);
   });
 
-  test('counts all deletions of a day, although a person accepted some in the first sweep of the list', async () => {
+  test('counts all deletions of a day, although a person accepted some in the second sweep of the list', async () => {
     const mirror = await quickMirror({ goneAfterMs: 0, pageSize: 50, sandbox: { conversations: [300] } });
     const { sandbox } = mirror;
     const inbox = firstInbox(sandbox);
@@ -118,7 +117,6 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     await mirror.sync(ACCEPTED);
     await mirror.sync(ACCEPTED);
     expect(await count(mirror.database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(30);
-    expect(await count(mirror.database, `changes WHERE field = 'presence'`)).toBe(0);
     for (const [many, held] of [
       [20, 0],
       [10, 10],

@@ -31,7 +31,7 @@ export function addResync(program: Command, run: Runner): void {
     .option('--dry-run', 'only print the cost: requests, share of the day budget, expected end')
     .option(
       '--accept-deletes',
-      'delete at once, without a second witness, rows that the service does not list',
+      'delete the rows that are missing now, if the service still does not list them',
     )
     .addOption(acceptAccountOption())
     .addOption(detachOption())

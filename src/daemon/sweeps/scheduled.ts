@@ -193,7 +193,7 @@ export class ScheduledSweeps {
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const consent = { acceptDeletes: false, acceptAccount: false };
+      const consent = { acceptedBy: null, acceptAccount: false };
       done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
       this.#cooldowns.end(key);
     } catch (error) {

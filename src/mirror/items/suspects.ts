@@ -41,6 +41,22 @@ export class SuspectReader {
   }
 
   /**
+   * The ids of the list's suspects that a person has accepted as deleted by requesting a pass: those that
+   * were missing by then. Both times are compared in the database: the ledger shifts them if the clock is
+   * set.
+   */
+  async accepted(key: ListKey, passId: number): Promise<ReadonlySet<string>> {
+    const { table, scope } = itemSql(key.list, this.#database.dialect);
+    const rows = await this.#database.query<{ id: string }>(
+      `SELECT id FROM ${table} WHERE ${scope} AND ${IS_SUSPECT}
+         AND missing_since <= (SELECT requested_at FROM sync_requests WHERE id = $2)`,
+      key.inboxId,
+      passId,
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /**
    * The ids of up to three readable rows that the list shows: the neighbours of the id `near` in the order of
    * ids, first the one on `side`, and the greatest id.
    */

@@ -23,7 +23,7 @@ export interface Reading {
   readonly tally: Readonly<Tally>;
 }
 
-const SCHEDULED = { reason: 'schedule', acceptDeletes: false, acceptAccount: false } as const;
+const SCHEDULED = { reason: 'schedule', acceptedBy: null, acceptAccount: false } as const;
 
 /**
  * Reads one page of conversations by its bookmark: applies its rows, and decides on the rows that it should
@@ -37,7 +37,7 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   const unread = { page: null, refused: false, lost: null, cut: null, tally };
   const read = async (token: string | null): Promise<Page> =>
-    await account.proven(client, { reason: 'schedule', signal }, false, () =>
+    await account.proven(client, { reason: 'schedule', signal }, () =>
       client.listPage(key, token, { reason: 'page', signal }),
     );
   let page: Page;
@@ -105,7 +105,7 @@ async function hasStill(
   { id }: Suspect,
 ): Promise<boolean> {
   const call = { reason: 'probe', scheduled: true, signal } as const;
-  const found = await account.proven(client, call, false, () => client.getConversation(inboxId, id, call));
+  const found = await account.proven(client, call, () => client.getConversation(inboxId, id, call));
   return found !== null;
 }
 

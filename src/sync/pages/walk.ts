@@ -34,7 +34,7 @@ export async function walk(
       const early = ahead.get(sweep.nextPage);
       const call = { reason, signal } as const;
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
-      page = early ?? (await account.proven(client, call, options.acceptAccount, send));
+      page = early ?? (await account.proven(client, call, send));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
       restarts += 1;

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
+import { count, firstIds, firstInbox, removeConversations, reportOn, tampered } from '../support/rows.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+test('a consent to an account is none to another account that follows in the same pass', async () => {
+  let account = 'first';
+  const mirror = await syncedMirror(0, {
+    sandbox: { conversations: [12, 8] },
+    address: () => `http://${account}.example/v1`,
+    wrapHttp: tampered((page, path) => {
+      for (const row of page.results) {
+        if (path === '/inboxes' && account !== 'first')
+          row['email'] = `${String(row['id'])}@${account}.example`;
+        if (path.endsWith('/conversations') && account === 'third') row['status'] = 'foreign';
+      }
+      if (path.endsWith('/users') && account === 'second') account = 'third';
+    }),
+  });
+  account = 'second';
+  const { stopped } = await mirror.sync({ acceptAccount: true });
+  expect(await count(mirror.database, `conversations WHERE status = 'foreign'`)).toBe(0);
+  expect(stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
+});
+
+describe('a consent to deletions', () => {
+  const consent = { kind: 'resync', lists: ['users', 'conversations'], acceptDeletes: true } as const;
+
+  /** A mirror that holds the deletion of 30 of its 100 conversations. */
+  async function holding(lists: { empty: boolean }): Promise<TestMirror> {
+    const mirror = await syncedMirror(100, {
+      wrapHttp: tampered((page, path) => {
+        if (lists.empty && path.endsWith('/conversations')) page.results = [];
+      }),
+    });
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    removeConversations(mirror, id, firstIds(conversations, 30));
+    expect(reportOn(await syncTwice(mirror), 'conversations')).toMatchObject({ held: 30 });
+    return mirror;
+  }
+
+  test('covers the rows that were missing when it was given, not those of a list that is empty since', async () => {
+    const lists = { empty: false };
+    const mirror = await holding(lists);
+    const order = await mirror.writer.orders.place(passSpec(consent), mirror.clock.now());
+    mirror.clock.advance(HOUR);
+    lists.empty = true;
+    const report = await mirror.sync({ ...consent, orderId: order.id });
+    expect(reportOn(report, 'conversations')).toMatchObject({
+      outcome: 'complete',
+      deleted: 30,
+      suspects: 0,
+    });
+    await expectEqualToService(mirror);
+  });
+
+  test('is as young as the command that repeats it', async () => {
+    const lists = { empty: false };
+    const mirror = await holding(lists);
+    mirror.sandbox.script(() => 'reset');
+    expect((await mirror.sync(consent)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(HOUR);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    removeConversations(mirror, id, firstIds(conversations, 5));
+    await mirror.sync({ lists: ['conversations'] });
+    const report = await mirror.sync(consent);
+    expect(report.pass.resumed).toBe(true);
+    expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 35, held: 0 });
+  });
+});

@@ -30,13 +30,15 @@ export function shutOrOut({
   outage,
   now,
 }: Pick<JudgedStatus, 'gate' | 'outage' | 'now'>): Standstill | null {
-  const shut = shutGate({ gate, now });
-  if (shut !== null || outage === null) return shut;
   // An outage whose retry is due has not ended: one list is trying.
-  return { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
+  const out =
+    outage === null
+      ? null
+      : { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
+  return longest(shutGate({ gate, now }), out);
 }
 
-/** Null: requests flow. */
+/** The longest of all standstills, because no request leaves before its end. Null: requests flow. */
 export function standstillOf(
   status: Pick<
     JudgedStatus,
@@ -44,14 +46,25 @@ export function standstillOf(
   >,
 ): Standstill | null {
   const { now, otherAccount, budget, sent, oldestLeavesAt } = status;
-  const shut = shutOrOut(status);
-  if (shut !== null) return shut;
-  if (otherAccount !== null && otherAccount.until.getTime() > now) {
-    const { until, cause } = otherAccount;
-    return { until, why: 'because the key leads to another account', cause };
-  }
-  if (requestsLeft(budget, sent) > 0) return null;
-  return { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
+  const account =
+    otherAccount !== null && otherAccount.until.getTime() > now
+      ? {
+          until: otherAccount.until,
+          why: 'because the key leads to another account',
+          cause: otherAccount.cause,
+        }
+      : null;
+  const spent =
+    requestsLeft(budget, sent) > 0
+      ? null
+      : { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
+  return longest(longest(shutOrOut(status), account), spent);
+}
+
+/** The standstill that ends last; the first of two that end together. */
+function longest(one: Standstill | null, other: Standstill | null): Standstill | null {
+  if (one === null || other === null) return one ?? other;
+  return notBefore(other, -Infinity) > notBefore(one, -Infinity) ? other : one;
 }
 
 /** One or two words: whether requests leave. @param now epoch ms */

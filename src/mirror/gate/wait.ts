@@ -12,7 +12,10 @@ export interface Wait {
   readonly until: Date;
 }
 
-/** Reads why a manual request could not leave at `now`; null if it could. */
+/**
+ * Reads why a manual request could not leave at `now`, and of several reasons the one that lasts longest; null
+ * if it could.
+ */
 export async function readWait(
   database: Database,
   budget: Pick<Budget, 'perDay'>,
@@ -20,10 +23,14 @@ export async function readWait(
 ): Promise<Wait | null> {
   const { gate, outage } = await readLoopState(database);
   const { word, until, cause } = judgePause(gate, now);
-  if (until !== null) return { kind: word === 'breaker' ? 'breaker' : 'pause', cause, until };
-  if (outage !== null) return { kind: 'outage', cause: outage.cause, until: outage.until };
+  const waits: Wait[] = [];
+  if (until !== null) waits.push({ kind: word === 'breaker' ? 'breaker' : 'pause', cause, until });
+  if (outage !== null) waits.push({ kind: 'outage', cause: outage.cause, until: outage.until });
   const use = new BudgetReader(database);
   const sent = await use.sentInWindow(now);
-  if (requestsLeft(budget, sent) > 0) return null;
-  return { kind: 'budget', cause: null, until: await use.leavesWindowAt(sent - budget.perDay + 1, now) };
+  if (requestsLeft(budget, sent) === 0) {
+    const frees = await use.leavesWindowAt(sent - budget.perDay + 1, now);
+    waits.push({ kind: 'budget', cause: null, until: frees });
+  }
+  return waits.toSorted((a, b) => b.until.getTime() - a.until.getTime())[0] ?? null;
 }

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { type Standstill, standstillOf } from '../../src/status/sending.ts';
+
+const NOW = Date.parse('2026-03-02T12:00:00Z');
+const at = (ms: number): Date => new Date(NOW + ms);
+
+const OPEN = {
+  strikes: 0,
+  endedAt: null,
+  pausedAt: null,
+  pausedUntil: null,
+  cause: null,
+  refusedKey: null,
+  refusedAt: null,
+  slowdown: 1,
+  dayLimit: null,
+  dayLimitAt: null,
+};
+const PAUSED = { ...OPEN, strikes: 1, pausedAt: at(-MINUTE), pausedUntil: at(5 * MINUTE), cause: '429' };
+const BUDGET = { perDay: 100, reserved: 10, perSecond: 1, pageSize: 100 };
+const outage = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'reset' });
+const account = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'other', access: 'x' });
+
+const FLOWING = {
+  now: NOW,
+  gate: OPEN,
+  outage: null,
+  otherAccount: null,
+  budget: BUDGET,
+  sent: 0,
+  oldestLeavesAt: null,
+};
+const SPENT = { sent: 100, oldestLeavesAt: at(DAY / 2) };
+
+test.each<[string, Partial<Parameters<typeof standstillOf>[0]>, number]>([
+  ['a short pause and a longer outage', { gate: PAUSED, outage: outage(15 * MINUTE) }, 15 * MINUTE],
+  ['a pause and a shorter outage', { gate: PAUSED, outage: outage(MINUTE) }, 5 * MINUTE],
+  ['an outage whose retry is due and a spent budget', { outage: outage(-MINUTE), ...SPENT }, DAY / 2],
+  ['a pause and a spent budget', { gate: PAUSED, ...SPENT }, DAY / 2],
+  ['a pause and another account', { gate: PAUSED, otherAccount: account(HOUR) }, HOUR],
+])('of %s the standstill is the one that ends last', (_, waits, ms) => {
+  expect(standstillOf({ ...FLOWING, ...waits })?.until).toEqual(at(ms));
+});
+
+test('a refused key is a standstill without an end, whatever else waits', () => {
+  const gate = { ...PAUSED, refusedKey: 'key' };
+  const stands: Standstill | null = standstillOf({ ...FLOWING, gate, outage: outage(HOUR), ...SPENT });
+  expect(stands).toMatchObject({ until: null, why: 'until another key is set' });
+});

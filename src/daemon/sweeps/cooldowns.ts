@@ -1,10 +1,16 @@
-import { MINUTE } from '../../core/clock.ts';
+import { type Clock, MINUTE } from '../../core/clock.ts';
+import { isMirrorError } from '../../core/errors.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
 import { Backoff } from './backoff.ts';
+
+/** A list whose 429 has shut the gate rests this many ms after the pause. */
+const GIVE_WAY_MS = 5 * MINUTE;
 
 /** The lists that cannot be read now. A broken list must not delay the others. Times are monotonic ms. */
 export class Cooldowns {
   readonly #backoff = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
+  /** The lists whose 429s have shut the gate. */
+  readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
 
@@ -23,13 +29,23 @@ export class Cooldowns {
     return this.#backoff.begin(id, now, leastMs);
   }
 
+  /**
+   * Lets other lists go first after a pause that a 429 for this list has begun. If the list itself tried the
+   * gate again, one list with a limit of its own would leave the others a few requests an hour.
+   * @param pauseEnds monotonic ms
+   */
+  giveWay(key: ListKey, pauseEnds: number): void {
+    this.#refused.begin(listId(key), pauseEnds);
+  }
+
   end(key: ListKey): void {
     this.#backoff.end(listId(key));
+    this.#refused.end(listId(key));
     this.#inOutage.delete(listId(key));
   }
 
   has(key: ListKey, now: number): boolean {
-    return this.until(key) > now;
+    return Math.max(this.until(key), this.#refused.until(listId(key))) > now;
   }
 
   /** When the list's cooldown ends; 0 if it has none. */
@@ -53,4 +69,15 @@ export class Cooldowns {
       else this.#backoff.shorten(id);
     this.#inOutage.clear();
   }
+}
+
+/** When the pause ends that a 429 for the failed request has begun, monotonic ms; null: it drew none. */
+export function refusedUntil(error: unknown, clock: Clock): number | null {
+  if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED') || error.status !== 429) return null;
+  return clock.monotonic() + Math.max(0, (error.resumeAt?.getTime() ?? 0) - clock.now());
+}
+
+/** True for a bug, and for a database that refuses what a list needs: the service is not to blame. */
+export function isOwnFault(error: unknown): boolean {
+  return !isMirrorError(error) || isMirrorError(error, 'STATEMENT_REFUSED');
 }

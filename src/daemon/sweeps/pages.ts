@@ -15,6 +15,7 @@ import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './backoff.ts';
+import { isOwnFault, refusedUntil } from './cooldowns.ts';
 import { LOST } from './lost.ts';
 import { pacedClient, type Pacer } from './pacer.ts';
 
@@ -36,12 +37,14 @@ export interface PageReadsDeps extends ReadPages {
   readonly onEvent: (event: PassEvent) => void;
   /** The list is being swept, or rests. */
   readonly isBusy: (key: ListKey) => boolean;
+  /** A page drew a 429: its list gives way to others. */
+  readonly onRefused: (key: ListKey, error: unknown) => void;
   /** A page could not be read for a reason that concerns more than this page. */
   readonly onError: (error: unknown) => void;
   /** A list has lost its bookmarks. */
   readonly onLost: () => void;
-  /** A page was read, so the next one may wait for its token. */
-  readonly onRead: () => void;
+  /** A page of this inbox was read, so the next one may wait for its token. */
+  readonly onRead: (inboxId: string | null) => void;
 }
 
 /** Pages that wait for their token, or are being read, at a time. */
@@ -125,7 +128,7 @@ export class PageReads {
   async #finish(read: PageRead): Promise<void> {
     const isRead = await this.#read(read, read.stop.signal);
     this.#reads.delete(read);
-    if (isRead) this.#deps.onRead();
+    if (isRead) this.#deps.onRead(read.inboxId);
   }
 
   /** @returns true if a page was read. Never rejects */
@@ -194,14 +197,12 @@ export class PageReads {
   async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
     const { clock, log, onEvent, onError } = this.#deps;
     const key = { list: 'conversations', inboxId: page.inboxId } as const;
+    if (refusedUntil(error, clock) !== null) return this.#deps.onRefused(key, error);
     const isFinal = reachIn(error, signal) === 'list';
     // The bookmarks of a gone inbox are not read any more.
     if (isMirrorError(error, 'INBOX_GONE')) return this.reload();
-    const isBug = !isMirrorError(error);
-    // The database refuses the page, and would refuse it in a sweep too.
-    const isRefused = isMirrorError(error, 'STATEMENT_REFUSED');
-    if (isFinal && !isBug && !isRefused) return await this.#doubt(page, messageOf(error));
-    if (isFinal && isBug) onEvent({ kind: 'fault', key, error });
+    if (isFinal && !isOwnFault(error)) return await this.#doubt(page, messageOf(error));
+    if (isFinal && !isMirrorError(error)) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
       const resumeAt = isMirrorError(error, 'ANSWER_FAILED') ? error.resumeAt : undefined;

@@ -1,6 +1,6 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { type Clock, SECOND } from '../../core/clock.ts';
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
@@ -11,9 +11,10 @@ import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.t
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES, turnOf } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
-import { Cooldowns } from './cooldowns.ts';
+import { Cooldowns, isOwnFault, refusedUntil } from './cooldowns.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
+import { RunningSweeps } from './running.ts';
 import { WantedLists } from './wanted.ts';
 
 export interface ScheduledSweepsDeps {
@@ -57,6 +58,8 @@ export class ScheduledSweeps {
   readonly #cooldowns = new Cooldowns();
   readonly #wanted = new WantedLists();
   readonly #pages: PageReads | null;
+  /** Lists that tested the service in this outage, and whose answer was no page. */
+  #failedTests: ListKey[] = [];
   #queue: DueList[] = [];
   /** When the agenda is read next, monotonic ms. */
   #planAt = 0;
@@ -74,6 +77,11 @@ export class ScheduledSweeps {
             ...deps.readPages,
             isBusy: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
             onLost: () => this.replan(),
+            onRefused: (key, error) => this.#afterFailure(key, error, false),
+            onRead: (inboxId) => {
+              this.#cooldowns.end({ list: 'conversations', inboxId });
+              deps.onRead();
+            },
           });
   }
 
@@ -119,6 +127,8 @@ export class ScheduledSweeps {
   /** The service answers again after an outage. */
   serviceIsBack(): void {
     this.#cooldowns.serviceIsBack();
+    for (const key of this.#failedTests) this.#wanted.again(key, this.#deps.clock.now());
+    this.#failedTests = [];
     this.replan();
   }
 
@@ -226,9 +236,12 @@ export class ScheduledSweeps {
   #afterFailure(key: ListKey, error: unknown, isFinal: boolean): void {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
+    const pauseEnds = refusedUntil(error, clock);
+    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const leastMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
-      const lasts = this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: !isListFault, leastMs });
+      const now = pauseEnds ?? clock.monotonic();
+      const lasts = this.#cooldowns.begin(key, { now, inOutage: !isListFault, leastMs });
       if (isListFault)
         log.warn(
           { list: listId(key), cause: error.message },
@@ -236,11 +249,21 @@ export class ScheduledSweeps {
         );
     }
     // A bug or a refusing database that this list meets rests it, however often its slots come.
-    if (isFinal && (!isMirrorError(error) || isMirrorError(error, 'STATEMENT_REFUSED')))
-      this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });
+    if (isFinal && isOwnFault(error)) this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });
+    if (isFinal && !isOwnFault(error) && this.#mustTest()) this.#afterFailedTest(key, messageOf(error));
     // Should the ledger and the agenda ever disagree, this limits the attempts to two a minute.
     if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
     if (!isFinal && !isListFault) onError(error);
+  }
+
+  /**
+   * A refusal or a wrong answer ends no outage: the next test waits as after no answer, and asks for another
+   * list. This one is due again when the outage is over.
+   */
+  #afterFailedTest(key: ListKey, cause: string): void {
+    this.#cooldowns.begin(key, { now: this.#deps.clock.monotonic(), inOutage: true });
+    this.#failedTests.push(key);
+    this.#deps.onError(new MirrorError('SERVICE_DOWN', cause));
   }
 
   /** True if the list is at fault, not the service: others are answered, or only this list failed before. */
@@ -252,38 +275,5 @@ export class ScheduledSweeps {
 
   #isBusy(key: ListKey): boolean {
     return this.#running.has(key) || this.#deps.isOrdered(key);
-  }
-}
-
-interface RunningSweep {
-  readonly list: DueList;
-  readonly stop: AbortController;
-  readonly ended: Promise<void>;
-}
-
-/** The sweeps under way. Each can be stopped between two pages. */
-class RunningSweeps {
-  readonly #sweeps = new Map<string, RunningSweep>();
-
-  lists(): DueList[] {
-    return [...this.#sweeps.values()].map(({ list }) => list);
-  }
-
-  has(key: ListKey): boolean {
-    return this.#sweeps.has(listId(key));
-  }
-
-  /** Starts to sweep a list. `work` must not reject. */
-  start(list: DueList, work: (stop: AbortController) => Promise<void>): void {
-    const stop = new AbortController();
-    const ended = work(stop).finally(() => this.#sweeps.delete(listId(list.key)));
-    this.#sweeps.set(listId(list.key), { list, stop, ended });
-  }
-
-  /** Stops the sweeps that `which` selects, and waits until each has applied its current page. */
-  async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
-    const stopped = [...this.#sweeps.values()].filter(({ list }) => which(list.key));
-    for (const { stop } of stopped) stop.abort(why);
-    await Promise.all(stopped.map(({ ended }) => ended));
   }
 }

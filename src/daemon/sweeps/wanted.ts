@@ -35,6 +35,11 @@ export class WantedLists {
     return !isEarly;
   }
 
+  /** Wants the list now, for no id. */
+  again(key: ListKey, now: number): void {
+    this.#wanted.set(listId(key), { since: now, again: null });
+  }
+
   /** Since when the list is wanted; null: never so far. `now` is epoch ms. */
   since(key: ListKey, now: number): Date | null {
     const list = listId(key);

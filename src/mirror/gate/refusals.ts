@@ -1,33 +1,43 @@
-import { HOUR } from '../../core/clock.ts';
+import { DAY, HOUR } from '../../core/clock.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** A path that drew this many 429s in an hour may have a limit of its own. */
+/** A path that drew this many 429s in a row may have a limit of its own. */
 const LEAST_REFUSALS = 2;
 
 /** That many answers to other requests since the first of them show that the account is not refused. */
 const LEAST_SERVED = 10;
 
 /**
- * True if a path alone draws 429s: in the hour before `now` (epoch ms) no request for it was served and no
- * other path was refused, but others were served since its first 429. The account's limits are then kept.
+ * True if a path alone draws 429s: in the hour before `now` (epoch ms) no request for it was served, and
+ * since the first of its 429s in a row others were served, and none of these was refused. The account's
+ * limits are then kept. The 429s of a day count, because the pauses between them can last for hours.
  */
 export async function isRefusedAlone(sql: Sql, path: string, now: number): Promise<boolean> {
-  const [row] = await sql.query<{ refused: number; elsewhere: number; served: number }>(
-    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND path = $2 AND status = 429) AS refused,
-       (SELECT count(*) FROM requests WHERE sent_at > $1 AND path <> $2 AND status = 429) AS elsewhere,
-       (SELECT count(*) FROM requests WHERE sent_at > $1 AND path = $2 AND status < 300) AS served`,
-    iso(now - HOUR),
+  const [served] = await sql.query<{ sent_at: Date }>(
+    `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status < 300
+     ORDER BY sent_at DESC LIMIT 1`,
+    iso(now - DAY),
     path,
   );
-  if (row === undefined || row.refused < LEAST_REFUSALS || row.elsewhere > 0 || row.served > 0) return false;
-  const [others] = await sql.query<{ served: number }>(
-    `SELECT count(*) AS served FROM requests WHERE path <> $2 AND status < 300 AND sent_at >
-       (SELECT min(sent_at) FROM requests WHERE sent_at > $1 AND path = $2 AND status = 429)`,
-    iso(now - HOUR),
+  if (served !== undefined && served.sent_at.getTime() > now - HOUR) return false;
+  const refusals = await sql.query<{ sent_at: Date }>(
+    `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status = 429
+     ORDER BY sent_at LIMIT ${LEAST_REFUSALS}`,
+    served?.sent_at.toISOString() ?? iso(now - DAY),
     path,
   );
-  return (others?.served ?? 0) >= LEAST_SERVED;
+  const [first] = refusals;
+  if (first === undefined || refusals.length < LEAST_REFUSALS) return false;
+  const [others] = await sql.query<{ served: number; refused: number }>(
+    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND path <> $2 AND status < 300) AS served,
+       (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND path <> $2 AND status = 429
+          AND EXISTS (SELECT 1 FROM requests AS good WHERE good.sent_at > $1 AND good.path = other.path
+            AND good.status < 300)) AS refused`,
+    first.sent_at.toISOString(),
+    path,
+  );
+  return others !== undefined && others.refused === 0 && others.served >= LEAST_SERVED;
 }
 
 /**

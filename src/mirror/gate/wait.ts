@@ -12,10 +12,7 @@ export interface Wait {
   readonly until: Date;
 }
 
-/**
- * Reads why a manual request could not leave at `now`, and of several reasons the one that lasts longest; null
- * if it could.
- */
+/** Reads why a manual request could not leave at `now`: the reason that lasts longest. Null if it could. */
 export async function readWait(
   database: Database,
   budget: Pick<Budget, 'perDay'>,

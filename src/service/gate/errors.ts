@@ -31,15 +31,23 @@ export function grantedTooLate(ageMs: number): MirrorError {
   );
 }
 
-/** `strikes`: the number of 429s without an hour of open gate between them. */
-export function gatePaused(cause: string, strikes: number, resumeAt: Date, now: number): MirrorError {
+interface Pause {
+  readonly cause: string;
+  /** The number of 429s without an hour of open gate between them. */
+  readonly strikes: number;
+  readonly resumeAt: Date;
+  /** Of the answer, if the call's own request has begun the pause. */
+  readonly status: number | undefined;
+}
+
+export function gatePaused({ cause, strikes, resumeAt, status }: Pause, now: number): MirrorError {
   const repeated = strikes > 1 ? `, ${strikes} times lately` : '';
   return new MirrorError(
     'GATE_PAUSED',
     `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ` +
       `${cause}${repeated}. A request before that may get the key blocked; ` +
       '`inbox-mirror doctor --reset-gate` ends the pause by hand.',
-    { resumeAt },
+    { resumeAt, status },
   );
 }
 
@@ -111,6 +119,10 @@ export function gaveUp(
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
       (everything ? advice : 'It has answered other requests lately.'),
-    { resumeAt, cause: new Error(`${method} ${path}: ${cause}`) },
+    {
+      resumeAt,
+      status: throttled ? 429 : undefined,
+      cause: new Error(`${method} ${path}: ${cause}`),
+    },
   );
 }

@@ -141,12 +141,12 @@ class LedgerGate implements Gate {
   ): Promise<void> {
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
-    if (kind === 'throttled') await this.#turnstile.meetPause(clock.now());
+    const alone = kind === 'throttled' && ended.alone === true;
+    if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), ended.answer.status);
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
-    const hint = kind === 'failed' ? retryAfter(ended.answer.retryAfter, now) : null;
+    const hint = kind === 'failed' || alone ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    const alone = kind === 'throttled' && ended.alone === true;
     if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
       const everything =

@@ -187,15 +187,15 @@ export class Turnstile {
   }
 
   /**
-   * Reports a short pause, which the caller waits out.
+   * Reports a short pause, which the caller waits out. `status`: the answer to the caller's own request.
    * @throws MirrorError `GATE_PAUSED` if the breaker is open, or the pause is longer than `patienceMs`
    */
-  async meetPause(now: number): Promise<void> {
+  async meetPause(now: number, status?: number): Promise<void> {
     const { ledger, patienceMs } = this.#options;
     const state = await ledger.gateState();
     const { until, isLong, cause } = judgePause(state, now, patienceMs);
     if (until === null) return;
-    if (isLong) throw gatePaused(cause, state.strikes, until, now);
+    if (isLong) throw gatePaused({ cause, strikes: state.strikes, resumeAt: until, status }, now);
     this.#options.onPaused?.(cause, until);
   }
 

@@ -1,7 +1,7 @@
 import { requestsLeft } from '../core/budget.ts';
 import { MINUTE } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
-import { clockTime, duration, plural } from '../core/humanize.ts';
+import { clockTime, duration, plural, whenDue } from '../core/humanize.ts';
 import type { JudgedStatus } from './judge.ts';
 
 /** Why no request leaves by itself, and until when; `until` null: until a person does something. */
@@ -97,4 +97,10 @@ export function untilWords({ until, why }: Standstill, now: number, timeZone: st
 export function notBefore(standstill: Standstill | null, at: number): number {
   if (standstill === null) return at;
   return standstill.until === null ? Infinity : Math.max(at, standstill.until.getTime());
+}
+
+/** When an attempt leaves that is planned for `at`: `in 5 min`; a longer standstill delays it. */
+export function attemptWords(at: Date, status: JudgedStatus): string {
+  const leaves = notBefore(standstillOf(status), at.getTime());
+  return leaves === Infinity ? 'when another key is set' : whenDue(new Date(leaves), status.now);
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { type Standstill, standstillOf } from '../../src/status/sending.ts';
+import type { JudgedStatus } from '../../src/status/judge.ts';
+import { attemptWords, type Standstill, standstillOf } from '../../src/status/sending.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const at = (ms: number): Date => new Date(NOW + ms);
@@ -47,4 +48,12 @@ test('a refused key is a standstill without an end, whatever else waits', () => 
   const gate = { ...PAUSED, refusedKey: 'key' };
   const stands: Standstill | null = standstillOf({ ...FLOWING, gate, outage: outage(HOUR), ...SPENT });
   expect(stands).toMatchObject({ until: null, why: 'until another key is set' });
+});
+
+test.each([
+  ['a pause', { gate: PAUSED }, 'in 5 min'],
+  ['a refused key', { gate: { ...PAUSED, refusedKey: 'key' } }, 'when another key is set'],
+])('the next attempt in an outage waits for the end of %s', (_, waits, words) => {
+  const status = { ...FLOWING, outage: outage(MINUTE), ...waits } as unknown as JudgedStatus;
+  expect(attemptWords(at(MINUTE), status)).toBe(words);
 });

@@ -1,7 +1,7 @@
 import { describeList } from '../../core/lists.ts';
-import { plural, whenDue } from '../../core/humanize.ts';
+import { plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { sendingWords, shutGate } from '../../status/sending.ts';
+import { attemptWords, sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { lasting, lengthOf, type Moment, named } from '../frame/words.ts';
 
@@ -18,7 +18,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
       html`The service has not answered for ${lasting(outage.since, moment)}; the next attempt is
-      ${whenDue(outage.until, now)}: ${outage.cause}`,
+      ${attemptWords(outage.until, status)}: ${outage.cause}`,
     !status.daemonRuns &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
     foreign?.kind === 'day' &&

@@ -8,7 +8,7 @@ import { othersWords } from '../../../session/key/use.ts';
 import { isTelling, type MeasuredDelay } from '../../../status/delay.ts';
 import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { notBefore, standstillOf } from '../../../status/sending.ts';
+import { attemptWords, notBefore, standstillOf } from '../../../status/sending.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
 import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
@@ -32,8 +32,8 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   sections.push(`requests ${requestsWords(output, standstillOf(status), status.now)}`);
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
   if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
-  if (status.outage !== null) sections.push(outageLine(output, status.outage, status.now));
-  if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status.now));
+  if (status.outage !== null) sections.push(outageLine(output, status.outage, status));
+  if (status.otherAccount !== null) sections.push(accountLine(output, status.otherAccount, status));
   if (status.outlook !== null) sections.push(`pages    ${pagesWords(status.outlook, status.now)}`);
   if (status.coverDays > 1) sections.push(`cover    ${coverWords(status.coverDays)}`);
   if (status.stretch !== null) sections.push(`slots    ${stretchWords(status.stretch)}`);
@@ -97,20 +97,20 @@ export function foreignWords(
 function outageLine(
   output: Output,
   { since, until, cause }: NonNullable<JudgedStatus['outage']>,
-  now: number,
+  status: JudgedStatus,
 ): string {
-  const lasted = duration(now - since.getTime());
-  const next = whenDue(until, now);
+  const lasted = duration(status.now - since.getTime());
+  const next = attemptWords(until, status);
   return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
 }
 
 function accountLine(
   output: Output,
   { since, until, cause }: NonNullable<JudgedStatus['otherAccount']>,
-  now: number,
+  status: JudgedStatus,
 ): string {
-  const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, now)}`;
-  const next = whenDue(until, now);
+  const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, status.now)}`;
+  const next = attemptWords(until, status);
   return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
 }
 

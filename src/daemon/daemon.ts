@@ -71,6 +71,8 @@ export class Daemon {
   readonly #orders: OrderRunner;
   readonly #troubles: TroubleLog;
   #outage: Outage | null = null;
+  /** Settles when the outage is stored. A tick that reads an older one would test the service once more. */
+  #written = Promise.resolve();
   #otherAccount: OtherAccount | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
   #nextSlotAt = 0;
@@ -143,6 +145,7 @@ export class Daemon {
     try {
       await this.#followClock();
       await this.#markDue();
+      await this.#written;
       const { gate, outage, otherAccount, ordered } = await mirror.loopState();
       const now = clock.now();
       this.#outage = outage;
@@ -206,7 +209,7 @@ export class Daemon {
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());
     this.#outage = null;
     this.#sweeps.serviceIsBack();
-    void this.#writeOutage();
+    this.#written = this.#writeOutage();
   }
 
   /** Decides what an error means for the whole daemon: a wait, or its end. */
@@ -216,7 +219,7 @@ export class Daemon {
     if (isMirrorError(error, ...READ_BY_TICK)) return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
       this.#outage = prolonged(this.#outage, messageOf(error.cause ?? error), clock.now(), error.resumeAt);
-      void this.#writeOutage();
+      this.#written = this.#writeOutage();
     } else if (isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED') && !error.isDamage) {
       this.#troubles.databaseFails(error);
       this.#backOff(clock.monotonic());

@@ -50,6 +50,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
+  /** When requests leave again that the day's budget has no room for now. */
+  readonly fullUntil: FullUntil;
   /** Why a started order waits; null if no started order waits. */
   readonly orderWait: Wait | null;
   /** Due lists whose sweep has not begun, because other sweeps have every place. */
@@ -65,8 +67,14 @@ export interface JudgedStatus extends MirrorStatus {
   readonly healthy: boolean;
 }
 
+/** Null: there is room. The reserve has none for scheduled work. */
+export interface FullUntil {
+  readonly manual: Date | null;
+  readonly scheduled: Date | null;
+}
+
 /** A status without the parts that need further queries. */
-export type Judgement = Omit<JudgedStatus, 'delay' | 'orderWait' | 'waiting' | 'webhook'>;
+export type Judgement = Omit<JudgedStatus, 'delay' | 'fullUntil' | 'orderWait' | 'waiting' | 'webhook'>;
 
 /**
  * The process that reads the status. If `isWriter`, a lease with its process id is its own; otherwise an

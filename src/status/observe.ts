@@ -1,3 +1,4 @@
+import { scheduledCap } from '../core/budget.ts';
 import { DAY } from '../core/clock.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
@@ -7,7 +8,7 @@ import { cronsOf } from '../sync/planning/cron.ts';
 import { type Outlook, type PlannedReading, readOutlook } from '../sync/planning/pages/outlook.ts';
 import { readWaiting } from '../sync/planning/waiting.ts';
 import { measuredDelay } from './delay.ts';
-import { type Circumstances, judge, type JudgedStatus } from './judge.ts';
+import { type Circumstances, type FullUntil, judge, type JudgedStatus } from './judge.ts';
 import { type SpentRequests, spentRequests } from './spent.ts';
 
 /** All that `status` and `/status.json` show. */
@@ -30,13 +31,15 @@ export async function readJudgedStatus(
   const webhook = config.webhook === null ? null : await readWebhook(mirror, targetOf(config.webhook.url));
   const judged = judge(await mirror.status(now), { ...circumstances, databaseName: mirror.name });
   const delay = measuredDelay(await mirror.delays(now - DAY), now);
+  const fullUntil = await readFullUntil(mirror, judged);
   // Without a daemon no list and no order waits, because none would start.
-  if (!judged.daemonRuns) return { ...judged, delay, webhook, orderWait: null, waiting: null };
+  if (!judged.daemonRuns) return { ...judged, delay, fullUntil, webhook, orderWait: null, waiting: null };
   const hasBegunOrder = judged.openPasses.some(({ ordered, startedAt }) => ordered && startedAt !== null);
   const orderWait = hasBegunOrder ? await mirror.readWait(config.budget, now) : null;
   return {
     ...judged,
     delay,
+    fullUntil,
     webhook,
     orderWait,
     waiting: await readWaiting(mirror, { budget: config.budget, readsPages: config.readPages !== null }, now),
@@ -64,6 +67,15 @@ export async function readDetails(
     nextReading: sends ? (outlook.next[0] ?? null) : null,
     nextWalk: await nextWalk(mirror, budget, now),
   };
+}
+
+async function readFullUntil(
+  mirror: Pick<Mirror, 'budget'>,
+  { budget, sent, now }: Pick<JudgedStatus, 'budget' | 'sent' | 'now'>,
+): Promise<FullUntil> {
+  const roomAt = async (cap: number): Promise<Date | null> =>
+    sent < cap ? null : await mirror.budget.leavesWindowAt(sent - cap + 1, now);
+  return { manual: await roomAt(budget.perDay), scheduled: await roomAt(scheduledCap(budget)) };
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {

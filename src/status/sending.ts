@@ -1,4 +1,3 @@
-import { requestsLeft } from '../core/budget.ts';
 import { MINUTE } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
 import { clockTime, duration, plural, whenDue } from '../core/humanize.ts';
@@ -38,14 +37,11 @@ export function shutOrOut({
   return longest(shutGate({ gate, now }), out);
 }
 
+type Waits = Pick<JudgedStatus, 'gate' | 'now' | 'outage' | 'otherAccount' | 'fullUntil'>;
+
 /** The longest of all standstills, because no request leaves before its end. Null: requests flow. */
-export function standstillOf(
-  status: Pick<
-    JudgedStatus,
-    'gate' | 'now' | 'outage' | 'otherAccount' | 'budget' | 'sent' | 'oldestLeavesAt'
-  >,
-): Standstill | null {
-  const { now, otherAccount, budget, sent, oldestLeavesAt } = status;
+export function standstillOf(status: Waits): Standstill | null {
+  const { now, otherAccount, fullUntil } = status;
   const account =
     otherAccount !== null && otherAccount.until.getTime() > now
       ? {
@@ -54,11 +50,16 @@ export function standstillOf(
           cause: otherAccount.cause,
         }
       : null;
-  const spent =
-    requestsLeft(budget, sent) > 0
-      ? null
-      : { until: oldestLeavesAt, why: "because the day's budget is spent", cause: '' };
-  return longest(longest(shutOrOut(status), account), spent);
+  return longest(longest(shutOrOut(status), account), full(fullUntil.manual));
+}
+
+/** The same for scheduled work, which leaves the reserve to commands. */
+export function scheduledStandstillOf(status: Waits): Standstill | null {
+  return longest(standstillOf(status), full(status.fullUntil.scheduled));
+}
+
+function full(until: Date | null): Standstill | null {
+  return until === null ? null : { until, why: "because the day's budget is spent", cause: '' };
 }
 
 /** The standstill that ends last; the first of two that end together. */
@@ -99,8 +100,8 @@ export function notBefore(standstill: Standstill | null, at: number): number {
   return standstill.until === null ? Infinity : Math.max(at, standstill.until.getTime());
 }
 
-/** When an attempt leaves that is planned for `at`: `in 5 min`; a longer standstill delays it. */
-export function attemptWords(at: Date, status: JudgedStatus): string {
-  const leaves = notBefore(standstillOf(status), at.getTime());
+/** When the daemon's attempt leaves that is planned for `at`: `in 5 min`; a longer standstill delays it. */
+export function attemptWords(at: Date, status: Waits): string {
+  const leaves = notBefore(scheduledStandstillOf(status), at.getTime());
   return leaves === Infinity ? 'when another key is set' : whenDue(new Date(leaves), status.now);
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import type { JudgedStatus } from '../../src/status/judge.ts';
 import { attemptWords, type Standstill, standstillOf } from '../../src/status/sending.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
@@ -19,7 +18,6 @@ const OPEN = {
   dayLimitAt: null,
 };
 const PAUSED = { ...OPEN, strikes: 1, pausedAt: at(-MINUTE), pausedUntil: at(5 * MINUTE), cause: '429' };
-const BUDGET = { perDay: 100, reserved: 10, perSecond: 1, pageSize: 100 };
 const outage = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'reset' });
 const account = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'other', access: 'x' });
 
@@ -28,11 +26,10 @@ const FLOWING = {
   gate: OPEN,
   outage: null,
   otherAccount: null,
-  budget: BUDGET,
-  sent: 0,
-  oldestLeavesAt: null,
+  fullUntil: { manual: null, scheduled: null },
 };
-const SPENT = { sent: 100, oldestLeavesAt: at(DAY / 2) };
+const SPENT = { fullUntil: { manual: at(DAY / 2), scheduled: at(DAY / 2) } };
+const RESERVE_LEFT = { fullUntil: { manual: null, scheduled: at(4 * HOUR) } };
 
 test.each<[string, Partial<Parameters<typeof standstillOf>[0]>, number]>([
   ['a short pause and a longer outage', { gate: PAUSED, outage: outage(15 * MINUTE) }, 15 * MINUTE],
@@ -53,7 +50,8 @@ test('a refused key is a standstill without an end, whatever else waits', () => 
 test.each([
   ['a pause', { gate: PAUSED }, 'in 5 min'],
   ['a refused key', { gate: { ...PAUSED, refusedKey: 'key' } }, 'when another key is set'],
+  ['a budget of which the reserve is left', RESERVE_LEFT, 'in 4 h'],
 ])('the next attempt in an outage waits for the end of %s', (_, waits, words) => {
-  const status = { ...FLOWING, outage: outage(MINUTE), ...waits } as unknown as JudgedStatus;
+  const status = { ...FLOWING, outage: outage(MINUTE), ...waits };
   expect(attemptWords(at(MINUTE), status)).toBe(words);
 });

@@ -44,7 +44,8 @@ async function judged(database: Database, now: number, self: Partial<Observer> =
   const circumstances = { now, config: CONFIG, databaseName: 'mirror.db', self: observer };
   const judgement = judge(await readStatus(database, now), circumstances);
   const spent = { wholeLists: 0, singlePages: 0, lookups: 0, commands: 0, byHour: [] };
-  const apart = { delay: null, orderWait: null, waiting: null, webhook: null } as const;
+  const fullUntil = { manual: null, scheduled: null };
+  const apart = { delay: null, fullUntil, orderWait: null, waiting: null, webhook: null } as const;
   return { ...judgement, ...apart, spent, outlook: null, nextReading: null, nextWalk: null };
 }
 
@@ -218,4 +219,25 @@ test('`status` shows what a webhook has not accepted, and when the daemon retrie
   expect((await program.run('status')).stdout.replaceAll(/\s+/g, ' ')).toContain(
     'webhook every other change is delivered, 2 changes refused and set aside, the newest with id 1',
   );
+});
+
+test('with only the reserve left, `status` names the time at which scheduled work has room again', async () => {
+  const program = await testProgram(
+    { conversations: [5] },
+    { REQUESTS_PER_DAY: '20', REQUESTS_RESERVED: '8' },
+  );
+  await program.run('sync');
+  playDaemon(program);
+  const database = new SqliteDatabase(mirrorFile(program));
+  database.exec('DELETE FROM requests');
+  const insert = database.prepare(`INSERT INTO requests (sent_at, method, path, reason, status, duration_ms)
+    VALUES (?, 'GET', '/v1/inboxes', 'schedule', 200, 1)`);
+  // 15 of the 12 that scheduled work may send: it waits until the fourth has left the window.
+  for (let nth = 1; nth <= 15; nth++) insert.run(fromNow(-24 * 60 + nth * 60));
+  database.close();
+  const { stdout } = await program.run('status');
+  // A request counts for half a minute more than 24 hours.
+  expect(stdout).toMatch(/^service .*, next attempt in 4 h 1 min \(connection refused\)$/m);
+  expect(stdout).toMatch(/^next {5}inboxes in 4 h 1 min, users in 4 h 1 min, tags in 4 h 1 min$/m);
+  expect(stdout).toMatch(/^budget .* 5 left \(8 kept for manual commands\)$/m);
 });

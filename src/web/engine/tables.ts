@@ -1,6 +1,6 @@
 import type { FailureRow, OrderRow } from '../../query/figures/engine.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { notBefore, standstillOf } from '../../status/sending.ts';
+import { notBefore, scheduledStandstillOf } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { table } from '../frame/layout.ts';
 import { orderPath } from '../frame/links.ts';
@@ -23,7 +23,7 @@ export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
 /** When each kind of list is due. */
 export function schedulesTable(status: WholeStatus, moment: Moment): Html {
   const { schedules, now } = status;
-  const standstill = standstillOf(status);
+  const standstill = scheduledStandstillOf(status);
   const next = (at: number): Html | string => {
     if (at === Infinity) return standstill?.why ?? '';
     return at <= now ? 'due now' : ago(new Date(at), moment);

@@ -6,7 +6,7 @@ import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { notBefore, shutGate, standstillOf } from '../../../status/sending.ts';
+import { notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
 
 /**
@@ -48,7 +48,7 @@ function troubles(status: JudgedStatus): string[] {
 function nextWords(status: WholeStatus): string {
   const { daemonRuns, nextReading, nextWalk, schedules, now } = status;
   if (!daemonRuns) return 'no daemon is running';
-  const standstill = standstillOf(status);
+  const standstill = scheduledStandstillOf(status);
   // Its end is the next attempt, whatever the schedules say.
   if (status.outage !== null && standstill?.until === status.outage.until)
     return `next attempt ${whenDue(status.outage.until, now)}`;

@@ -8,7 +8,7 @@ import { othersWords } from '../../../session/key/use.ts';
 import { isTelling, type MeasuredDelay } from '../../../status/delay.ts';
 import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { attemptWords, notBefore, standstillOf } from '../../../status/sending.ts';
+import { attemptWords, notBefore, scheduledStandstillOf, standstillOf } from '../../../status/sending.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
 import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
@@ -63,9 +63,9 @@ function passState(
   return `${started}, ${isRunning ? 'under way' : 'interrupted; run it again to resume'}`;
 }
 
-function budgetLine({ sent, budget, oldestLeavesAt, now }: JudgedStatus): string {
+function budgetLine({ sent, budget, fullUntil, now }: JudgedStatus): string {
   const left = requestsLeft(budget, sent);
-  const frees = left > 0 || oldestLeavesAt === null ? '' : `, the next one ${fromNow(oldestLeavesAt, now)}`;
+  const frees = fullUntil.manual === null ? '' : `, the next one ${fromNow(fullUntil.manual, now)}`;
   const hours = Math.floor(BUDGET_WINDOW_MS / HOUR);
   return (
     `budget   ${thousands(sent)} of ${thousands(budget.perDay)} requests in the last ${hours} h, ` +
@@ -133,7 +133,7 @@ function byHour(output: Output, values: readonly (number | null)[], scale: strin
 
 function nextLine(status: WholeStatus): string {
   const { schedules, outlook, nextReading, nextWalk, judged, now } = status;
-  const standstill = standstillOf(status);
+  const standstill = scheduledStandstillOf(status);
   const when = (planned: number): string => {
     const at = notBefore(standstill, planned);
     if (at === Infinity) return 'after that';
@@ -157,7 +157,7 @@ function waitingLine(
 ): string {
   const waiting = `waiting  ${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
   if (status.outage !== null) return `${waiting}; they begin when the service answers`;
-  const at = notBefore(standstillOf(status), until.getTime());
+  const at = notBefore(scheduledStandstillOf(status), until.getTime());
   return at === Infinity ? waiting : `${waiting}; the first begins ${whenDue(new Date(at), status.now)}`;
 }
 

@@ -1,5 +1,5 @@
 import type { Claim } from '../session/claim.ts';
-import { logPassEvent } from '../session/pass-log.ts';
+import { logPassEvent } from '../session/words/pass-events.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import type { PassEvent } from '../sync/events.ts';

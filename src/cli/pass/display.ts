@@ -2,7 +2,7 @@ import { createLogUpdate } from 'log-update';
 import { duration, inClockTimes } from '../../core/humanize.ts';
 import { describeList, listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
-import { logPassEvent, logProblem, pageFields } from '../../session/pass-log.ts';
+import { logPassEvent, logProblem, pageFields } from '../../session/words/pass-events.ts';
 import type { Display, Session } from '../../session/session.ts';
 import type { InboxNames } from '../../session/words/names.ts';
 import { type Output, paint, printLine } from '../../session/terminal.ts';

@@ -1,7 +1,7 @@
-import { messageOf } from '../core/errors.ts';
-import { acceptCommand, describeList, listId } from '../core/lists.ts';
-import type { ListReport, PassEvent } from '../sync/events.ts';
-import type { Log } from './log.ts';
+import { messageOf } from '../../core/errors.ts';
+import { acceptCommand, describeList, listId } from '../../core/lists.ts';
+import type { ListReport, PassEvent } from '../../sync/events.ts';
+import type { Log } from '../log.ts';
 
 /**
  * Logs the events of a pass or a sweep: one line per sweep at info, one per page at debug (docs/logging.md).

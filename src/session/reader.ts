@@ -1,15 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { isMirrorError } from '../core/errors.ts';
 import { keyFingerprint } from '../core/secrets.ts';
-import { TABLE_SENTENCES, VIEW_NAMES } from '../database/catalogue.ts';
 import type { Database } from '../database/database.ts';
-import { isPostgres } from '../database/open.ts';
-import { addressOf } from '../database/postgresql/address.ts';
-import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
-import { openReadOnly, openToRead } from '../query/open.ts';
+import { openToRead } from '../query/open.ts';
 import { systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
@@ -58,43 +50,4 @@ export async function openReader(
   });
   await use.refresh();
   return { config: { ...configured, budget: use.budget }, mirror, others: use.others() };
-}
-
-/** The mirror that a check of the configuration opens; without one, an empty mirror in a temporary folder. */
-export interface FoundMirror {
-  readonly io: Io;
-  /** Null if there is a mirror. `plan`: what a first sync would create, in words. */
-  readonly standIn: { readonly plan: string; readonly remove: () => void } | null;
-}
-
-/**
- * Looks for the mirror and creates none. A missing one is replaced by a stand-in, in which the ledger counts
- * the requests of a check.
- * @throws MirrorError `CONFIG`, or `DATABASE` if the mirror could not be opened or created
- */
-export async function findMirror(io: Io): Promise<FoundMirror> {
-  const { databaseUrl } = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: true, own: io.env });
-  try {
-    await (await openReadOnly(databaseUrl)).close();
-    return { io, standIn: null };
-  } catch (error) {
-    if (!isMirrorError(error, 'USAGE')) throw error;
-    if (!isPostgres(databaseUrl)) checkCreatable(sqlitePath(databaseUrl));
-    const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-'));
-    const remove = (): void => rmSync(folder, { recursive: true, force: true });
-    const address = { DATABASE_URL: `file:${join(folder, 'mirror.db')}`, DATABASE_URL_FILE: undefined };
-    // A mirror that exists for one request must not stay in the records of the key.
-    const unrecorded = { INBOX_STATE_DIR: undefined, XDG_STATE_HOME: undefined, HOME: undefined };
-    return {
-      io: { ...io, env: { ...io.env, ...address, ...unrecorded } },
-      standIn: { plan: planFor(databaseUrl), remove },
-    };
-  }
-}
-
-function planFor(databaseUrl: string): string {
-  const parts = `${Object.keys(TABLE_SENTENCES).length} tables and ${VIEW_NAMES.length} views`;
-  return isPostgres(databaseUrl)
-    ? `no mirror yet: the first sync creates ${parts} in ${addressOf(databaseUrl).name}`
-    : `no mirror yet: the first sync creates ${sqlitePath(databaseUrl)} with ${parts}`;
 }

@@ -53,17 +53,16 @@ async function runDoctor(
   io: Io,
   { resetGate = false, newEpoch = false, verify = false, webhook = false, json = false }: DoctorOptions,
 ): Promise<number> {
-  const { openSession } = await import('../../../session/session.ts');
-  const { findMirror } = await import('../../../session/reader.ts');
+  const { openCheck } = await import('../../../session/check.ts');
   const { keyToMask } = await import('../../../session/config/secrets.ts');
   const checks: Check[] = [];
   let exitCode: number = EXIT.done;
   let session: Session | null = null;
   try {
-    const found = await findMirror(io);
     // A daemon needs right endpoints too.
-    session = await openSession(found.io, { endpoints: true, testsKey: true });
-    if (found.standIn !== null) session.defer(found.standIn.remove);
+    const opened = await openCheck(io, { endpoints: true, testsKey: true });
+    const { plan } = opened;
+    session = opened.session;
     const { config, mirror } = session;
     checks.push({
       name: 'configuration',
@@ -72,12 +71,12 @@ async function runDoctor(
     });
     for (const message of config.warnings)
       checks.push({ name: 'configuration', verdict: 'warning', message });
-    checks.push(
-      found.standIn === null
-        ? { name: 'database', verdict: 'ok', message: `${mirror.name} opens and its tables are up to date` }
-        : { name: 'database', verdict: 'ok', message: found.standIn.plan },
-    );
-    if (found.standIn === null && mirror.provider === 'sqlite') {
+    checks.push({
+      name: 'database',
+      verdict: 'ok',
+      message: plan ?? `${mirror.name} opens and its tables are up to date`,
+    });
+    if (plan === null && mirror.provider === 'sqlite') {
       const { readersOf } = await import('./readers.ts');
       const readers = readersOf(mirror.name);
       if (readers !== null) checks.push({ name: 'readers', ...readers });

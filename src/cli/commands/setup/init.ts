@@ -116,11 +116,8 @@ function environmentOf({ env }: Io, settings: Settings): Io['env'] {
  * @throws MirrorError for an address that does not work
  */
 async function check(io: Io, settings: Settings): Promise<string | null> {
-  const { findMirror } = await import('../../../session/reader.ts');
-  const { openSession } = await import('../../../session/session.ts');
-  const found = await findMirror({ ...io, env: environmentOf(io, settings) });
-  const session = await openSession(found.io, { testsKey: true });
-  if (found.standIn !== null) session.defer(found.standIn.remove);
+  const { openCheck } = await import('../../../session/check.ts');
+  const { session } = await openCheck({ ...io, env: environmentOf(io, settings) }, { testsKey: true });
   try {
     const { rows, next } = await session.client.ping({ reason: 'manual', signal: io.signal });
     const inboxes = plural(rows.items.length, 'inbox');

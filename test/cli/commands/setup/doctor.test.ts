@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { temporaryFolder } from '../../../support/mirror.ts';
 import { newProgram } from '../../../support/program.ts';
 
 const WEBHOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
@@ -93,6 +95,21 @@ test('doctor counts every variable that its configuration error lists', async ()
   const [, count, listed = ''] = /has (\d+) problems:\n([^]*?)\n +Set the variables/.exec(stdout) ?? [];
   expect([exitCode, Number(count)]).toEqual([2, 3]);
   expect(listed.split('\n')).toHaveLength(3);
+});
+
+test('commands that follow a doctor without a mirror at once keep the gap to its request', async () => {
+  const program = await newProgram({ inboxes: 1, rate: 4 }, { REQUESTS_PER_SECOND: '4' });
+  for (const command of [['doctor'], ['doctor'], ['sync', 'inboxes']])
+    expect((await program.run(...command)).exitCode).toBe(0);
+  expect(program.sandbox.arrivals.map(({ status }) => status)).toEqual([200, 200, 200]);
+});
+
+test('a doctor that fails without a mirror leaves no temporary folder', async () => {
+  const program = await newProgram({ inboxes: 1 }, { HTTP_HOST: '0.0.0.0' });
+  vi.stubEnv('TMPDIR', temporaryFolder());
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect((await program.run('doctor')).exitCode).toBe(2);
+  expect(readdirSync(tmpdir())).toEqual([]);
 });
 
 test('doctor says that the gate is open only when status would', async () => {

@@ -42,7 +42,7 @@ export async function isRefusedAlone(sql: Sql, path: string, now: number): Promi
 
 /**
  * True if a request failed although the service answers others, so that its path alone fails. The service has
- * answered another request since the failure before, or since the path's own failure before: two broken
+ * answered another request since the previous failure, or since the path's own previous failure: two broken
  * lists that are read one after the other are no outage. Only answers of the last hour count. In a pause that
  * no answer has ended yet, only those since it began count.
  */

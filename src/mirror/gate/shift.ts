@@ -27,8 +27,8 @@ export async function shiftRequests(
 
 /**
  * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
- * another account, the day's limit, suspicions, readings of pages in walks and singly, lost
- * bookmarks, the webhook's next attempt.
+ * another account, the day's limit, suspicions, readings of pages (in walks and single ones), lost bookmarks,
+ * the webhook's next attempt.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });

@@ -149,6 +149,7 @@ class LedgerGate implements Gate {
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
     if (attempts >= tries || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+      // Where other answers contradict an outage, `#hold` leaves the gate open.
       const everything =
         !alone &&
         failedSince > this.#lastGoodAt &&

@@ -331,6 +331,9 @@ test('resync --dry-run prints a forecast and sends no request; resync reads ever
   expect((await program.run('resync', '--dry-run')).stdout).toContain(
     `costs ${SMALL_REQUESTS} requests: 0.2 % of the day's 5,000`,
   );
+  expect((await program.run('resync', 'inboxes', '--dry-run')).stdout).toContain(
+    "costs 1 request: under 0.1 % of the day's 5,000",
+  );
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
   expect((await program.run('resync')).exitCode).toBe(0);
   expect(program.sandbox.arrivals).toHaveLength(2 * SMALL_REQUESTS);

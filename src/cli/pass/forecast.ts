@@ -35,7 +35,8 @@ export async function printForecast(
 /** @param end the time of day at which the resync would end */
 function asWords(forecast: Forecast, end: string): string {
   const { requests, perDay, sentInWindow, lastsMs, complete } = forecast;
-  const share = ((requests / perDay) * 100).toFixed(1);
+  const percent = (requests / perDay) * 100;
+  const share = percent > 0 && percent < 0.1 ? 'under 0.1' : percent.toFixed(1);
   const lists = plural(forecast.lists.length, 'list');
   const cost = `${complete ? '' : 'at least '}${plural(requests, 'request')}`;
   const lines = [

@@ -39,11 +39,15 @@ export async function findRelations(mirror: ReadOnlyMirror, names: readonly stri
   });
 }
 
-function unknownRelation(name: string, known: Iterable<string>): MirrorError {
+/**
+ * The error for a table or view that does not exist, with the names that it may be a misspelling of.
+ * @param known all names
+ */
+export function unknownRelation(name: string, known: Iterable<string>): MirrorError {
   const near = nearest(name, known);
   const hint =
     near.length === 0
-      ? 'See `inbox-mirror tables` for the tables and views.'
+      ? 'Run `inbox-mirror tables` for their names.'
       : `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
   return new MirrorError('USAGE', `The mirror has no table or view ${JSON.stringify(name)}. ${hint}`);
 }

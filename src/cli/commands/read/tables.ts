@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { EXIT, MirrorError } from '../../../core/errors.ts';
+import { EXIT } from '../../../core/errors.ts';
 import type { TableDescription } from '../../../query/tables.ts';
 import { asCell, type Io, paint, printJson, printLine, wrapped } from '../../../session/terminal.ts';
 import { jsonOption, type Runner } from '../../options.ts';
@@ -38,14 +38,11 @@ async function tableOf(described: readonly TableDescription[], name: string): Pr
   const found =
     described.find((one) => one.name === name) ?? described.find((one) => one.name === name.toLowerCase());
   if (found !== undefined) return found;
-  const { nearest } = await import('../../../query/nearest.ts');
-  const names = described.map((one) => one.name);
-  const near = nearest(name, names);
-  const advice =
-    near.length === 0
-      ? 'Run `inbox-mirror tables` for their names.'
-      : `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
-  throw new MirrorError('USAGE', `There is no table or view ${JSON.stringify(name)}. ${advice}`);
+  const { unknownRelation } = await import('../../../query/reads/relation.ts');
+  throw unknownRelation(
+    name,
+    described.map((one) => one.name),
+  );
 }
 
 /** The views, which answer questions, then the tables: a line for each. */

@@ -37,8 +37,8 @@ interface Case {
  * batch of any list.
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
- * consent covers the rows that were missing when it was given. Others are judged as without it: the list may
- * be faulty by the time at which the consent is carried out.
+ * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
+ * as without it: the list may be faulty by the time at which the consent is carried out.
  *
  * @returns how many rows are held for a person
  * @throws MirrorError
@@ -51,7 +51,7 @@ export async function settleSuspects(
 ): Promise<number> {
   const { sweep, suspects } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
   const ids = await acceptedIds(deps, sweep, options);
-  const isAccepted = ({ id, missingSince }: Suspect): boolean => missingSince !== null && ids.has(id);
+  const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);
   const others = suspects.filter((suspect) => !isAccepted(suspect));
   if (others.length === 0) return 0;

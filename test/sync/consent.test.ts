@@ -71,4 +71,37 @@ describe('a consent to deletions', () => {
     expect(report.pass.resumed).toBe(true);
     expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 35, held: 0 });
   });
+
+  test('covers no row that its own interrupted sweep was the first not to list', async () => {
+    const lists = { empty: false };
+    const mirror = await holding(lists);
+    lists.empty = true;
+    mirror.clock.advance(HOUR);
+    mirror.sandbox.script(({ path }) => (/conversations\/\d/.test(path) ? 'reset' : undefined));
+    expect((await mirror.sync(consent)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    mirror.sandbox.script(undefined);
+    lists.empty = false;
+    mirror.clock.advance(HOUR);
+    expect((await mirror.sync(consent)).pass.resumed).toBe(true);
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(30);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
+
+  test('covers no later rows because the clock was set ahead just before it was given', async () => {
+    const lists = { empty: false };
+    const mirror = await holding(lists);
+    mirror.clock.setWall(24 * HOUR);
+    const { id: orderId } = await mirror.writer.orders.place(passSpec(consent), mirror.clock.now());
+    mirror.sandbox.script(() => 'reset');
+    expect((await mirror.sync({ ...consent, orderId })).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    lists.empty = true;
+    mirror.sandbox.script(({ path }) => (/conversations\/\d/.test(path) ? 'reset' : undefined));
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(1000);
+    await mirror.sync({ ...consent, orderId });
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(30);
+  });
 });

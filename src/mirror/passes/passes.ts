@@ -85,10 +85,14 @@ export class Passes {
       }
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists }, now));
+      // The ledger moves an order's time with a set clock, even if the order came after the clock was set.
       await tx.execute(
-        `UPDATE sync_requests SET state = 'running', started_at = $2, heartbeat_at = $2 WHERE id = $1`,
+        `UPDATE sync_requests SET state = 'running', started_at = $2, heartbeat_at = $2,
+           requested_at = CASE WHEN requested_at > $3 THEN $3 ELSE requested_at END
+         WHERE id = $1`,
         id,
         iso(startedAt),
+        iso(now),
       );
       return { id, startedAt: new Date(startedAt), resumed: false };
     });

@@ -13,7 +13,12 @@ const id = z.unknown().transform((value, context) => {
   context.addIssue(`is ${value === undefined ? 'missing' : 'not an id of digits'}`);
   return z.NEVER;
 });
-const maybeId = id.nullish().transform((value) => value ?? null);
+
+/** An id that may be absent. Programs without a null write `""` or 0, and no item has such an id. */
+const maybeId = z.preprocess(
+  (value) => (value === 0 || (typeof value === 'string' && /^0*$/.test(value)) ? null : value),
+  id.nullish().transform((value) => value ?? null),
+);
 
 /** At most this many characters in a text: every change of it is kept, shown and delivered. */
 const LONGEST_TEXT = 65_536;
@@ -147,7 +152,8 @@ function resource<Shape extends z.ZodObject>(
         ok: true,
         id: itemId,
         columns: columnsOf(parsed.data),
-        tags: tagIds ? [...new Set(tagIds)].sort() : null,
+        // Null says that there are none, as for an assignee. A missing field says nothing.
+        tags: tagIds === undefined ? null : [...new Set(tagIds)].sort(),
       };
     },
   };

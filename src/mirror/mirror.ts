@@ -99,7 +99,7 @@ export interface Mirror {
   /** The requests that scheduled work had missed; null on a mirror that no daemon has served yet. */
   credit(): Promise<Credit | null>;
   /** How late changes of conversations since an instant (epoch ms) were seen at most, ascending. */
-  delays(since: number): Promise<SeenDelay[]>;
+  delays(now: number): Promise<SeenDelay[]>;
   /**
    * Compares the stored intervals with those that `changes` define. It reads the whole history, which takes
    * about a minute for 4 million changes.
@@ -217,7 +217,7 @@ export function openMirror(database: Database): Mirror {
     beginEpoch: (now) => database.transaction((tx) => beginEpoch(tx, iso(now))),
     activity: (since) => readActivity(database, since),
     credit: () => readCredit(database),
-    delays: (since) => readDelays(database, since),
+    delays: (now) => readDelays(database, now),
     wrongIntervals: () => findWrongIntervals(database, database.dialect),
     wrongDays: () => findWrongDays(database, database.dialect),
     deliveries: new DeliveryReader(database),

@@ -1,5 +1,4 @@
 import { scheduledCap } from '../core/budget.ts';
-import { DAY } from '../core/clock.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import { type Mirror, targetOf } from '../mirror/mirror.ts';
 import type { Config } from '../session/config/config.ts';
@@ -30,7 +29,7 @@ export async function readJudgedStatus(
   const { now, config } = circumstances;
   const webhook = config.webhook === null ? null : await readWebhook(mirror, targetOf(config.webhook.url));
   const judged = judge(await mirror.status(now), { ...circumstances, databaseName: mirror.name });
-  const delay = measuredDelay(await mirror.delays(now - DAY), now);
+  const delay = measuredDelay(await mirror.delays(now), now);
   const fullUntil = await readFullUntil(mirror, judged);
   // Without a daemon no list and no order waits, because none would start.
   if (!judged.daemonRuns) return { ...judged, delay, fullUntil, webhook, orderWait: null, waiting: null };

@@ -641,7 +641,7 @@ test('a round is complete once every page was read since the slot, as of the old
     items: 25,
   });
   // The change lies between the last page's two readings.
-  expect((await writer.delays(0)).map(({ ms }) => ms)).toEqual([readings.at(-1)! - seen]);
+  expect((await writer.delays(clock.now())).map(({ ms }) => ms)).toEqual([readings.at(-1)! - seen]);
   expect(await writer.budget.byKind(clock.now())).toContainEqual({
     reason: 'page',
     list: 'conversations',

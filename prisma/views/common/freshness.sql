@@ -58,7 +58,7 @@ WITH
   seen AS (
     SELECT inbox_id, observed_at, max(previously_seen_at) AS before_at
     FROM changes READ_BY(changes_observed_at_idx)
-    WHERE observed_at >= SECONDS_AGO(86400) AND list = 'conversations' AND field <> 'presence'
+    WHERE observed_at >= SECONDS_AGO(86400) AND observed_at <= NOW() AND list = 'conversations' AND field <> 'presence'
       AND previously_seen_at <= observed_at
     GROUP BY inbox_id, item_id, observed_at
   ),

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { DAY } from '../../core/clock.ts';
 import { EXIT } from '../../core/errors.ts';
 import { type Io, printJson, printLine } from '../../session/terminal.ts';
 import { jsonOption, type Runner } from '../options.ts';
@@ -56,7 +55,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       }),
       load: await loadOf(mirror, crons, { budget, readPages }, now),
       walkAt: readsPages ? await nextWalk(mirror, budget, now) : null,
-      delay: measuredDelay(await mirror.delays(now - DAY), now),
+      delay: measuredDelay(await mirror.delays(now), now),
       spent: await mirror.budget.byKind(now),
       lost: await mirror.bookmarks.lost(),
       names: new Map((await mirror.inboxes()).map(({ id, name }) => [id, name])),

@@ -1,3 +1,4 @@
+import { DAY } from '../../core/clock.ts';
 import { type Database, named } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
@@ -9,21 +10,22 @@ export interface SeenDelay {
 }
 
 /**
- * How late changes of conversations since an instant (epoch ms) were seen at most, ascending. A row that was
- * seen before by a clock that was ahead tells nothing. The view `freshness` counts the same ones.
+ * How late changes of conversations in the 24 hours before `now` (epoch ms) were seen at most, ascending. A
+ * row that was seen by a clock that was ahead, now or before, tells nothing. The view `freshness` counts the
+ * same ones.
  */
 export async function readDelays(
   { dialect, query }: Pick<Database, 'dialect' | 'query'>,
-  since: number,
+  now: number,
 ): Promise<SeenDelay[]> {
   const window = dialect.millisecondsBetween('max(previously_seen_at)', 'observed_at');
   const rows = await query<{ ms: number; observed_at: Date }>(
     ...named(
       `SELECT ${window} AS ms, observed_at FROM changes ${dialect.readBy('changes_observed_at_idx')}
-       WHERE observed_at >= :since AND list = 'conversations' AND field <> 'presence'
+       WHERE observed_at >= :since AND observed_at <= :now AND list = 'conversations' AND field <> 'presence'
          AND previously_seen_at <= observed_at
        GROUP BY inbox_id, item_id, observed_at`,
-      { since: iso(since) },
+      { since: iso(now - DAY), now: iso(now) },
     ),
   );
   return rows.map(({ ms, observed_at }) => ({ ms, observedAt: observed_at })).sort((a, b) => a.ms - b.ms);

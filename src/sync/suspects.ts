@@ -38,7 +38,7 @@ interface Case {
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
- * as without it: the list may be faulty by the time at which the consent is carried out.
+ * by the next sweep: the list may be faulty by the time at which the consent is carried out.
  *
  * @returns how many rows are held for a person
  * @throws MirrorError
@@ -49,13 +49,15 @@ export async function settleSuspects(
   options: Settling,
   tally: Tally,
 ): Promise<number> {
-  const { sweep, suspects } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
+  const { sweep, suspects, hasAccepted } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);
   const others = suspects.filter((suspect) => !isAccepted(suspect));
   if (others.length === 0) return 0;
-  const { held } = await judgeSuspects(deps, sweep, others, options, tally);
+  // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
+  const onlyAcquits = options.acceptedBy !== null || hasAccepted;
+  const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits }, tally);
   return held;
 }
 
@@ -77,19 +79,20 @@ interface Verdict {
 
 /**
  * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
+ * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted
  */
 export async function judgeSuspects(
   deps: SweepDeps,
   sweep: Sweep,
   suspects: readonly Suspect[],
-  options: Settling,
+  { onlyAcquits = false, ...options }: Settling & { readonly onlyAcquits?: boolean },
   tally: Tally,
 ): Promise<Verdict> {
   const { mirror, onEvent, goneAfterMs } = deps;
   const isBatch = suspects.length > MOST_ASKED;
-  const due = suspects.filter(
-    (suspect) => (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs),
-  );
+  const isDue = (suspect: Suspect): boolean =>
+    (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
+  const due = onlyAcquits ? [] : suspects.filter(isDue);
   const isHeld = await needsPerson(deps, sweep, due);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));

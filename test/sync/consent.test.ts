@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { count, firstIds, firstInbox, removeConversations, reportOn, tampered } from '../support/rows.ts';
@@ -103,5 +104,34 @@ describe('a consent to deletions', () => {
     mirror.clock.advance(1000);
     await mirror.sync({ ...consent, orderId });
     expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(30);
+  });
+
+  test.each([
+    ['a sweep of its own', false],
+    ['a sweep that a plain sync ends', true],
+  ])('lets no other row pass the brake with those that it covers, in %s', async (_, isCutOff) => {
+    const mirror = await holding({ empty: false });
+    const deleted = async (): Promise<number> =>
+      await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`);
+    const remove = async (many: number, spec: Partial<PassSpec>): Promise<void> => {
+      const { id, conversations } = firstInbox(mirror.sandbox);
+      removeConversations(mirror, id, firstIds(conversations, many));
+      mirror.clock.advance(HOUR);
+      await mirror.sync(spec);
+    };
+    if (isCutOff)
+      mirror.sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? 'reset' : undefined));
+    await remove(15, consent);
+    expect(await deleted()).toBe(30);
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    if (isCutOff) {
+      expect(await deleted()).toBe(30);
+      await mirror.sync();
+    }
+    expect(await deleted()).toBe(45);
+    await remove(10, {});
+    expect(await deleted()).toBe(45);
   });
 });

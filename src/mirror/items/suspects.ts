@@ -98,16 +98,21 @@ export class Suspects extends SuspectReader {
    * second call changes nothing. After a row without a readable id, which may be any of them, the sweep
    * suspects no row.
    * @returns the sweep's suspects, and the sweep with its start by the present clock, as the suspicions are:
-   *   the ledger may have followed a clock that was set during the walk
+   *   the ledger may have followed a clock that was set during the walk. `hasAccepted`: an earlier run of the
+   *   sweep has deleted rows with a person's consent
    */
-  async closeWalk(known: Sweep, now: number): Promise<{ sweep: Sweep; suspects: Suspect[] }> {
-    if (known.withoutId > 0) return { sweep: known, suspects: [] };
+  async closeWalk(
+    known: Sweep,
+    now: number,
+  ): Promise<{ sweep: Sweep; suspects: Suspect[]; hasAccepted: boolean }> {
+    if (known.withoutId > 0) return { sweep: known, suspects: [], hasAccepted: false };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
     return await write(async (tx) => {
       await refuseEnded(tx, known);
-      const sweep = { ...known, startedAt: await readStart(tx, known) };
+      const { startedAt, hasAccepted } = await readStored(tx, known);
+      const sweep = { ...known, startedAt };
       const rows = await tx.query<{ id: string; ask_by: string | null; missing_since: Date | null }>(
         `SELECT id, ${askBy} AS ask_by, missing_since FROM ${table} WHERE ${unseen} ORDER BY id`,
         sweep.inboxId,
@@ -129,7 +134,7 @@ export class Suspects extends SuspectReader {
         askBy: ask_by,
         missingSince: missing_since,
       }));
-      return { sweep, suspects };
+      return { sweep, suspects, hasAccepted };
     });
   }
 
@@ -196,9 +201,15 @@ export class Suspects extends SuspectReader {
   }
 }
 
-async function readStart(tx: FencedSql, { id, startedAt }: Sweep): Promise<Date> {
-  const [row] = await tx.query<{ started_at: Date }>(`SELECT started_at FROM sweeps WHERE id = $1`, id);
-  return row?.started_at ?? startedAt;
+async function readStored(
+  tx: FencedSql,
+  { id, startedAt }: Sweep,
+): Promise<{ startedAt: Date; hasAccepted: boolean }> {
+  const [row] = await tx.query<{ started_at: Date; accepted: boolean | number }>(
+    `SELECT started_at, accepted FROM sweeps WHERE id = $1`,
+    id,
+  );
+  return { startedAt: row?.started_at ?? startedAt, hasAccepted: Boolean(row?.accepted) };
 }
 
 /** Writes an item that the service returned for a suspect. @returns how many rows changed, 0 or 1 */

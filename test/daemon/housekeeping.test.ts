@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DAY, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { testLog } from '../support/log.ts';
@@ -82,4 +82,23 @@ test('housekeeping deletes old rows even if counting the days fails', async () =
   await housekeepDaily(failing, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
   expect(stop.signal.aborted).toBe(true);
   expect(await count(database, 'requests')).toBe(0);
+});
+
+test('housekeeping that failed is done again after an hour, and then once a day', async () => {
+  const { writer, clock } = await quickMirror();
+  const stop = new AbortController();
+  const begunAt: number[] = [];
+  const failingOnce = {
+    ledger: writer.ledger,
+    housekeep: writer.housekeep.bind(writer),
+    countDays: writer.countDays.bind(writer),
+    keepViewSettings: () => {
+      begunAt.push(clock.monotonic());
+      if (begunAt.length === 3) stop.abort();
+      return begunAt.length === 1 ? Promise.reject(new Error('the database is away')) : Promise.resolve();
+    },
+  };
+  await housekeepDaily(failingOnce, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
+  const [first = 0, second = 0, third = 0] = begunAt;
+  expect([second - first, third - second]).toEqual([HOUR, DAY]);
 });

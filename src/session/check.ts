@@ -17,7 +17,7 @@ import type { Io } from './terminal.ts';
 /** The session of a check of the configuration. */
 export interface CheckSession {
   readonly session: Session;
-  /** What a first sync would create, in words; null if there is a mirror. */
+  /** A sentence that says what the first sync creates; null if there is a mirror already. */
   readonly plan: string | null;
 }
 

@@ -50,7 +50,7 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
-  /** When requests leave again that the day's budget has no room for now. */
+  /** Until when the day's budget is full. */
   readonly fullUntil: FullUntil;
   /** Why a started order waits; null if no started order waits. */
   readonly orderWait: Wait | null;
@@ -67,9 +67,11 @@ export interface JudgedStatus extends MirrorStatus {
   readonly healthy: boolean;
 }
 
-/** Null: there is room. The reserve has none for scheduled work. */
+/** When the day's budget has room again; null: it has room now. */
 export interface FullUntil {
+  /** For commands. */
   readonly manual: Date | null;
+  /** For scheduled work, which leaves the reserve to commands. */
   readonly scheduled: Date | null;
 }
 

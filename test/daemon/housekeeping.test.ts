@@ -1,12 +1,23 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
+import type { Writer } from '../../src/mirror/mirror.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { testLog } from '../support/log.ts';
 import { count } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 
 const SETTINGS = { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } };
+
+/** What housekeeping uses of the mirror, for tests that replace a part of it. */
+function partsOf(writer: Writer): Parameters<typeof housekeepDaily>[0] {
+  return {
+    ledger: writer.ledger,
+    housekeep: writer.housekeep.bind(writer),
+    countDays: writer.countDays.bind(writer),
+    keepViewSettings: writer.keepViewSettings.bind(writer),
+  };
+}
 
 test('a daemon stores the sums of the days that have passed a minute after its start', async () => {
   const house = await daemonHouse({ sandbox: { conversations: [5] } });
@@ -27,9 +38,7 @@ test.each([-400, 400])(
     const stop = new AbortController();
     const writtenAt: number[] = [];
     const observed = {
-      ledger: writer.ledger,
-      housekeep: writer.housekeep.bind(writer),
-      countDays: writer.countDays.bind(writer),
+      ...partsOf(writer),
       keepViewSettings: (): Promise<void> => {
         writtenAt.push(clock.monotonic());
         if (writtenAt.length === 2) stop.abort();
@@ -49,9 +58,7 @@ test('a clock that is set by 400 days makes no request of the last day old', asy
   const sent = await count(database, 'requests');
   const stop = new AbortController();
   const observed = {
-    ledger: writer.ledger,
-    keepViewSettings: writer.keepViewSettings.bind(writer),
-    housekeep: writer.housekeep.bind(writer),
+    ...partsOf(writer),
     countDays: () => {
       stop.abort();
       return Promise.resolve(0);
@@ -71,9 +78,7 @@ test('housekeeping deletes old rows even if counting the days fails', async () =
   );
   const stop = new AbortController();
   const failing = {
-    ledger: writer.ledger,
-    housekeep: writer.housekeep.bind(writer),
-    keepViewSettings: writer.keepViewSettings.bind(writer),
+    ...partsOf(writer),
     countDays: () => {
       stop.abort();
       return Promise.reject(new Error('the days cannot be counted'));
@@ -89,9 +94,7 @@ test('housekeeping that failed is done again after an hour, and then once a day'
   const stop = new AbortController();
   const begunAt: number[] = [];
   const failingOnce = {
-    ledger: writer.ledger,
-    housekeep: writer.housekeep.bind(writer),
-    countDays: writer.countDays.bind(writer),
+    ...partsOf(writer),
     keepViewSettings: () => {
       begunAt.push(clock.monotonic());
       if (begunAt.length === 3) stop.abort();

@@ -3,20 +3,10 @@ import { MINUTE } from '../../src/core/clock.ts';
 import type { ListKey } from '../../src/core/lists.ts';
 import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
+import { asGateState } from '../../src/mirror/gate/ledger.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
-const OPEN = {
-  strikes: 0,
-  endedAt: null,
-  pausedAt: null,
-  pausedUntil: null,
-  cause: null,
-  refusedKey: null,
-  refusedAt: null,
-  slowdown: 1,
-  dayLimit: null,
-  dayLimitAt: null,
-};
+const OPEN = asGateState(undefined);
 const later = (ms: number): Date => new Date(NOW + ms);
 
 test('a pause of over two minutes or an open breaker is trouble, a shorter pause is not', () => {

@@ -1,22 +1,12 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { asGateState } from '../../src/mirror/gate/ledger.ts';
 import { attemptWords, type Standstill, standstillOf } from '../../src/status/sending.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const at = (ms: number): Date => new Date(NOW + ms);
 
-const OPEN = {
-  strikes: 0,
-  endedAt: null,
-  pausedAt: null,
-  pausedUntil: null,
-  cause: null,
-  refusedKey: null,
-  refusedAt: null,
-  slowdown: 1,
-  dayLimit: null,
-  dayLimitAt: null,
-};
+const OPEN = asGateState(undefined);
 const PAUSED = { ...OPEN, strikes: 1, pausedAt: at(-MINUTE), pausedUntil: at(5 * MINUTE), cause: '429' };
 const outage = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'reset' });
 const account = (ms: number) => ({ since: at(-HOUR), until: at(ms), cause: 'other', access: 'x' });

@@ -35,7 +35,7 @@ const ERRORS = {
   OTHER_EPOCH: { exit: EXIT.usage, ends: 'pass' },
   /** The service shows another account than the mirror's. No row was written. */
   OTHER_ACCOUNT: { exit: EXIT.usage, ends: 'pass' },
-  /** 401, or 403 for /inboxes. The gate is shut until the key changes or `doctor` tests it. */
+  /** 401, or 403 for /inboxes. The gate is shut until the key changes or a command tests it. */
   KEY_REFUSED: { exit: EXIT.keyRefused, ends: 'pass' },
   /** The day's budget is spent. `resumeAt`: when the next request may leave. */
   BUDGET_SPENT: { exit: EXIT.resumable, ends: 'pass' },

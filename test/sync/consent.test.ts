@@ -73,6 +73,24 @@ describe('a consent to deletions', () => {
     expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 35, held: 0 });
   });
 
+  test.each([
+    ['takes over an order that no daemon has begun', false],
+    ['joins an order that waits for the daemon', true],
+  ])('is as young as the command that %s', async (_, joins) => {
+    const mirror = await holding({ empty: false });
+    const place = async (): Promise<{ id: number }> =>
+      await mirror.writer.orders.place(passSpec(consent), mirror.clock.now());
+    const { id: orderId } = await place();
+    mirror.clock.advance(HOUR);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    removeConversations(mirror, id, firstIds(conversations, 25));
+    await mirror.sync({ lists: ['conversations'] });
+    if (joins) expect(await place()).toEqual({ id: orderId, joined: true });
+    const report = await mirror.sync(joins ? { ...consent, orderId } : consent);
+    expect(report.pass.id).toBe(orderId);
+    expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 55, held: 0 });
+  });
+
   test('covers no row that its own interrupted sweep was the first not to list', async () => {
     const lists = { empty: false };
     const mirror = await holding(lists);

@@ -75,6 +75,13 @@ export class Orders {
           `SELECT id FROM sync_requests WHERE ${same} ORDER BY id LIMIT 1`,
           ...scope,
         );
+        // A person who gives a consent again gives it for this moment, unless the daemon has begun the order.
+        if (existing !== undefined && spec.acceptDeletes)
+          await tx.execute(
+            `UPDATE sync_requests SET requested_at = $2 WHERE id = $1 AND state = 'open'`,
+            existing.id,
+            iso(now),
+          );
         if (existing !== undefined) return { id: existing.id, joined: true };
         // On PostgreSQL the equal order can end between the two statements; then this one is placed.
       }

@@ -77,12 +77,10 @@ export class Passes {
       );
       if (open === undefined && spec.orderId !== undefined)
         throw new MirrorError('STOPPED', `Order ${spec.orderId} was cancelled before it began.`);
-      if (open?.started_at) {
-        // A person who runs the command again gives a consent of this moment. An order keeps its own.
-        if (spec.orderId === undefined)
-          await tx.execute(`UPDATE sync_requests SET requested_at = $2 WHERE id = $1`, open.id, iso(now));
-        return { id: open.id, startedAt: open.started_at, resumed: true };
-      }
+      // A person who runs the command again gives a consent of this moment. An order keeps its own.
+      if (open !== undefined && spec.orderId === undefined)
+        await tx.execute(`UPDATE sync_requests SET requested_at = $2 WHERE id = $1`, open.id, iso(now));
+      if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists }, now));
       // The ledger moves an order's time with a set clock, even if the order came after the clock was set.

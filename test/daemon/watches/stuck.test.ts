@@ -35,3 +35,21 @@ test('a stopped daemon is not stuck', async () => {
   over.abort();
   expect(await watched).toBe(false);
 });
+
+test('a daemon whose process was stopped for hours is not stuck when it runs again', async () => {
+  const { clock } = await daemonHouse(SMALL);
+  const over = new AbortController();
+  const daemon = { lastTickAt: clock.monotonic() };
+  let verdict: boolean | null = null;
+  const watched = waitUntilStuck(daemon, { clock, signal: over.signal }).then((stuck) => (verdict = stuck));
+  await clock.sleep(MINUTE);
+  daemon.lastTickAt = clock.monotonic();
+
+  clock.advance(3 * HOUR);
+  await clock.sleep(STUCK_MS - MINUTE);
+  expect(verdict).toBeNull();
+
+  await clock.sleep(2 * MINUTE);
+  expect(verdict).toBe(true);
+  await watched;
+});

@@ -102,6 +102,32 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     await expectEqualToService(mirror);
   });
 
+  test.each([30, -30, 9600])(
+    'counts the last 24 hours although the clock is set by %i hours',
+    async (hours) => {
+      const mirror = await synced({ sandbox: { conversations: [60, 10] } });
+      const { clock, sandbox } = mirror;
+      const inbox = firstInbox(sandbox);
+      const remove = async (many: number): Promise<unknown> => {
+        removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many));
+        const { lists } = await mirror.sync();
+        const report = lists.find(({ key }) => key.list === 'conversations' && key.inboxId === inbox.id);
+        return { deleted: report?.deleted, held: report?.held };
+      };
+      const removeInbox = async (): Promise<unknown> => {
+        sandbox.world.removeInbox(nthInbox(sandbox, 1).id);
+        return { deleted: reportOn(await syncTwice(mirror), 'inboxes').deleted };
+      };
+      expect(await removeInbox()).toEqual({ deleted: 1 });
+      expect(await remove(10)).toEqual({ deleted: 10, held: 0 });
+      clock.setWall(hours * HOUR);
+      expect(await remove(5)).toEqual({ deleted: 0, held: 5 });
+      clock.advance(24 * HOUR);
+      expect(await remove(0)).toEqual({ deleted: 5, held: 0 });
+      await expectEqualToService(mirror);
+    },
+  );
+
   test('counts all deletions of a day, although a person accepted some in the second sweep of the list', async () => {
     const mirror = await quickMirror({ goneAfterMs: 0, pageSize: 50, sandbox: { conversations: [300] } });
     const { sandbox } = mirror;

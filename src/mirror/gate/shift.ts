@@ -11,6 +11,8 @@ const SLOT_TIMES = ['due_since'];
 /** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
   OR id > (SELECT max(id) FROM sweeps) - 1000)`;
+/** Those of the last 20,000 that have deleted rows, which the brake counts: a day has fewer sweeps. */
+const DELETING_SWEEPS = `(deleted > 0 AND id > (SELECT max(id) FROM sweeps) - 20000)`;
 const OPEN_PASSES = `state IN ${OPEN_PASS}`;
 
 /** Shifts the times of requests after `since` and up to `until` (epoch ms) by `shift` ms. */
@@ -31,7 +33,11 @@ export async function shiftRequests(
  * the webhook's next attempt.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
-  await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: SWEEP_TIMES, where: RECENT_SWEEPS });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'sweeps',
+    columns: SWEEP_TIMES,
+    where: `${RECENT_SWEEPS} OR ${DELETING_SWEEPS}`,
+  });
   await shiftInstants(tx, dialect, shift, {
     table: 'sync_requests',
     columns: PASS_TIMES,

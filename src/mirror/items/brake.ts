@@ -1,5 +1,4 @@
 import { DAY } from '../../core/clock.ts';
-import { MISSING, PRESENCE } from '../../core/diff.ts';
 import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
@@ -42,14 +41,16 @@ async function deletedLately(database: Database, list: ListName, now: number): P
   return list === 'inboxes' ? singly : singly + (await coveredLately(database, list, now));
 }
 
-/** SQL: a person has accepted the deletions of the sweep that saw a change. */
-const IS_ACCEPTED = 'EXISTS (SELECT 1 FROM sweeps WHERE sweeps.id = changes.sweep_id AND sweeps.accepted)';
+/**
+ * SQL: a sweep has deleted its rows in the last 24 hours (since `$2`), and no person has accepted it. Sweeps
+ * move along with a clock that is set; `changes` and tombstones keep what the clock showed.
+ */
+const COUNTS = 'NOT sweeps.accepted AND sweeps.heartbeat_at > $2';
 
 async function deletedSingly(database: Database, list: ListName, now: number): Promise<number> {
   const [row] = await database.query<{ deleted: number }>(
-    `SELECT count(*) AS deleted FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
-     WHERE observed_at > $2 AND list = $1 AND field = '${PRESENCE}' AND new_value = '${MISSING}'
-       AND NOT ${IS_ACCEPTED}`,
+    `SELECT coalesce(sum(deleted), 0) AS deleted FROM sweeps
+     WHERE list = $1 AND deleted > 0 AND ${COUNTS}`,
     list,
     iso(now - WINDOW_MS),
   );
@@ -65,10 +66,11 @@ async function coveredLately(database: Database, list: ListName, now: number): P
     `SELECT count(*) AS covered
      FROM inboxes JOIN ${TABLES[list]} AS items
        ON items.inbox_id = inboxes.id AND items.deleted_at = inboxes.deleted_at
-     WHERE inboxes.deleted_at > $1 AND NOT EXISTS (
-       SELECT 1 FROM changes
-       WHERE changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = inboxes.id
-         AND changes.observed_at = inboxes.deleted_at AND ${IS_ACCEPTED})`,
+     WHERE EXISTS (
+       SELECT 1 FROM changes JOIN sweeps ON sweeps.id = changes.sweep_id
+       WHERE changes.list = $1 AND changes.inbox_id IS NULL AND changes.item_id = inboxes.id
+         AND changes.observed_at = inboxes.deleted_at AND ${COUNTS})`,
+    'inboxes',
     iso(now - WINDOW_MS),
   );
   return row?.covered ?? 0;

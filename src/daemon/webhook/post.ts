@@ -13,12 +13,20 @@ const CERTIFICATE_ADVICE =
   ': the certificate of the receiver is not trusted; if it is of your own authority, name that in ' +
   'NODE_EXTRA_CA_CERTS';
 
+/** The codes of a connection that the receiver has closed. */
+const CLOSED: ReadonlySet<string | null> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** A body of up to this many bytes leaves the process before a receiver can refuse it for its length. */
+const SHORT_BODY = 64 * 1024;
+
 /** At most this many bytes of the answer's body are received; its content is ignored. */
 const LONGEST_BODY = 64 * 1024;
 
 /**
  * Posts by HTTP within 15 s, without redirects or retries. Only the head of the answer counts: a receiver
  * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery again.
+ * A receiver that closes the connection under a long body counts as one that answers 413: its answer is often
+ * lost if it does not read the body to the end.
  * No `problem` contains the address, because it may hold a token.
  * @param cut aborts the request
  * @param proxyEnv the proxies' variables
@@ -58,7 +66,13 @@ export async function postByHttp(
     problem = codeOf(error) ?? problem;
     if (rejectsCertificate(problem)) problem += CERTIFICATE_ADVICE;
   }
-  return head === undefined
-    ? { status: null, retryAfter: undefined, problem: `no answer (${problem})` }
-    : { status: head.statusCode, retryAfter: head.headers['retry-after'], problem: null };
+  if (head !== undefined)
+    return { status: head.statusCode, retryAfter: head.headers['retry-after'], problem: null };
+  const mayBeTooLong = CLOSED.has(problem) && Buffer.byteLength(body) > SHORT_BODY;
+  const advice = ': the receiver closed the connection; the delivery may be too long for it';
+  return {
+    status: mayBeTooLong ? 413 : null,
+    retryAfter: undefined,
+    problem: `no answer (${problem}${mayBeTooLong ? advice : ''})`,
+  };
 }

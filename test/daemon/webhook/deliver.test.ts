@@ -385,6 +385,22 @@ describe('the outcome of a delivery', () => {
     });
   });
 
+  test.each([
+    [
+      'with 413',
+      (response: ServerResponse) => void response.writeHead(413).end(() => response.socket?.destroy()),
+    ],
+    ['without an answer', (response: ServerResponse) => void response.socket?.destroy()],
+  ])('is 413 if the receiver closes %s before it has read a long body', async (_how, answer) => {
+    const long = 'x'.repeat(8_000_000);
+    expect(await postByHttp(await answering(answer), {}, long)).toMatchObject({ status: 413 });
+  });
+
+  test('is a failure if the receiver closes without an answer to a short body', async () => {
+    const url = await answering((response) => void response.socket?.destroy());
+    expect(await postByHttp(url, {}, '{}')).toMatchObject({ status: null });
+  });
+
   test('is a failure after interim answers without end', async () => {
     const url = await answering((response) => {
       for (let nth = 0; nth < 21; nth += 1) response.writeProcessing();

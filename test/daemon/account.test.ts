@@ -53,6 +53,35 @@ test('the daemon parks behind another account: seven requests in four hours, one
   await expectEqualToService(house);
 });
 
+test.each([
+  ['404', { status: 404, body: '{}' }],
+  ['200 and no list', { status: 200, body: '{}' }],
+])(
+  'another account that turns into answers of %s costs few requests, and ends by itself',
+  async (_, answer) => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox, database } = house;
+    await house.start();
+    await clock.sleep(50 * MINUTE);
+    const restore = switchAccount(sandbox.world);
+    await clock.sleep(HOUR);
+    expect((await house.status()).otherAccount).not.toBeNull();
+    sandbox.script(() => answer);
+    const [from, lines] = [sandbox.arrivals.length, house.said().length];
+    await clock.sleep(4 * HOUR);
+    expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(20);
+    expect(house.said().length - lines).toBeLessThanOrEqual(40);
+    expect(await count(database, 'inboxes WHERE missing_since IS NOT NULL')).toBe(0);
+
+    restore();
+    sandbox.script(undefined);
+    await clock.sleep(90 * MINUTE);
+    expect(await house.status()).toMatchObject({ otherAccount: null, outage: null });
+    expect(await house.late()).toEqual([]);
+    await expectEqualToService(house);
+  },
+);
+
 test('one wrong answer of the inboxes parks the daemon for minutes, and writes no row', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox, database } = house;

@@ -11,7 +11,7 @@ const CONTRACT = [
   'test/mirror/{activity,counted-days,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{long-tokens,newer-program,prisma-dates,releases,schema}.test.ts',
-  'test/sync/{consent,crash,flaws,gone-inbox,history,older-copy,pages,trust}.test.ts',
+  'test/sync/{brake-histories,consent,crash,flaws,gone-inbox,history,older-copy,pages,trust}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
   'test/views/{docs,first-sights,freshness,lifecycle,property,types}.test.ts',
   'test/cli/flow.test.ts',

@@ -4,7 +4,7 @@ import type { Confirmation } from '../../core/ledger.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
-import { lastHeartbeat, shiftRequests, shiftSuspicions, shiftSweeps } from './shift.ts';
+import { lastHeartbeat, shiftDeletions, shiftRequests, shiftSuspicions, shiftSweeps } from './shift.ts';
 
 /** A time off of up to this many ms is not confirmed: requests only seem that much younger. */
 const SHORT_OFF_MS = MINUTE;
@@ -151,8 +151,12 @@ export async function confirmClock(
   if (ageMs > 0)
     await shiftRequests(tx, dialect, -ageMs, { since: off.to - BUDGET_WINDOW_MS, until: off.to });
   const aheadMs = claimedMs - Math.max(0, confirmedMs);
-  // A clock that booted ahead makes no two sweeps independent. Sweeps stay: their lists are read once more.
-  if (aheadMs > SHORT_OFF_MS) await shiftSuspicions(tx, aheadMs, { until: off.to });
+  // A clock that booted ahead makes no two sweeps independent, and the brake forgets no deletion of a day.
+  // Otherwise sweeps stay: their lists are read once more.
+  if (aheadMs > SHORT_OFF_MS) {
+    await shiftSuspicions(tx, aheadMs, { until: off.to });
+    await shiftDeletions(tx, dialect, aheadMs, { until: off.to });
+  }
   await tx.execute(`UPDATE gate_state SET clock_off_from = NULL, clock_off_to = NULL`);
   return { claimedMs, confirmedMs: Math.max(0, confirmedMs) };
 }

@@ -130,6 +130,17 @@ async function shiftInstants(
   );
 }
 
+/** Shifts the times by which the brake counts deletions: the last activity of ended sweeps up to `until`. */
+export async function shiftDeletions(
+  tx: Sql,
+  dialect: Dialect,
+  shift: number,
+  { until }: { until: number },
+): Promise<void> {
+  const where = `${DELETING_SWEEPS} AND finished_at IS NOT NULL AND heartbeat_at <= '${iso(until)}'`;
+  await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: ['heartbeat_at'], where });
+}
+
 /**
  * Shifts each `missing_since` up to `until` (epoch ms), which is compared with the times of sweeps. A row
  * whose `missing_since` stays in the future gets no second witness until the clock reaches it again.

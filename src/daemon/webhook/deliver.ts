@@ -43,6 +43,9 @@ const ACCEPTED_TO_GROW = 100;
 /** The HTTP statuses with which a receiver refuses the content of a body: it is bad, or too large. */
 const CONTENT_REFUSED: ReadonlySet<number | null> = new Set([400, 413]);
 
+/** The HTTP statuses after which fewer changes may be accepted: also those of a receiver that is too slow. */
+const TOO_MUCH: ReadonlySet<number | null> = new Set([...CONTENT_REFUSED, 408, 504]);
+
 /** A change that is refused alone this many times may be set aside. */
 const ATTEMPTS_ALONE = 3;
 
@@ -52,7 +55,7 @@ const DATABASE_RETRY_MS = 30 * SECOND;
 
 /** This process's findings about the receiver. */
 interface Learned {
-  /** Changes in one delivery. It shrinks if the receiver refuses the content of several, and grows again. */
+  /** Changes in one delivery. It shrinks if several are too much for the receiver, and grows again. */
   size: number;
   /** Full deliveries of this size that were accepted. */
   accepted: number;
@@ -106,11 +109,11 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   let after = afterAnswer(before, answer, last.id, clock.now());
-  if (CONTENT_REFUSED.has(answer.status)) {
-    if (changes.length > 1) {
-      setSize(learned, Math.ceil(changes.length / 2));
-      after = narrowed(before, answer, clock.now());
-    } else after = (await setAside(deps, learned, before, last.id, answer)) ?? after;
+  if (changes.length > 1 && TOO_MUCH.has(answer.status)) {
+    setSize(learned, Math.ceil(changes.length / 2));
+    after = narrowed(before, answer, clock.now());
+  } else if (CONTENT_REFUSED.has(answer.status)) {
+    after = (await setAside(deps, learned, before, last.id, answer)) ?? after;
   } else if (isAccepted(answer.status) && changes.length === learned.size) grow(learned);
   await mirror.deliveries.write(target, after, clock.now());
   logOutcome(log, before, after, clock.now());
@@ -161,7 +164,7 @@ function grow(learned: Learned): void {
   if (learned.accepted >= ACCEPTED_TO_GROW) setSize(learned, Math.min(MAX_CHANGES, 2 * learned.size));
 }
 
-/** After a refused delivery of several changes, half as many follow soon, to find one that is refused. */
+/** After several changes that were too much, half as many follow soon, also to find one that is refused. */
 function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
   const failed = afterAnswer({ ...before, failures: 0 }, answer, before.lastId, now);
   return { ...failed, failures: Math.max(1, before.failures) };

@@ -16,6 +16,9 @@ const CERTIFICATE_ADVICE =
 /** The codes of a connection that the receiver has closed. */
 const CLOSED: ReadonlySet<string | null> = new Set(['ECONNRESET', 'EPIPE']);
 
+/** The code of a request that has taken too long. */
+const TIMED_OUT = 'ETIMEDOUT';
+
 /** A body of up to this many bytes leaves the process before a receiver can refuse it for its length. */
 const SHORT_BODY = 64 * 1024;
 
@@ -26,7 +29,8 @@ const LONGEST_BODY = 64 * 1024;
  * Posts by HTTP within 15 s, without redirects or retries. Only the head of the answer counts: a receiver
  * that accepts a delivery, and breaks off the body of its answer, would otherwise get the delivery again.
  * A receiver that closes the connection under a long body counts as one that answers 413: its answer is often
- * lost if it does not read the body to the end.
+ * lost if it does not read the body to the end. One that answers nothing in time counts as one that answers
+ * 504.
  * No `problem` contains the address, because it may hold a token.
  * @param cut aborts the request
  * @param proxyEnv the proxies' variables
@@ -71,7 +75,7 @@ export async function postByHttp(
   const mayBeTooLong = CLOSED.has(problem) && Buffer.byteLength(body) > SHORT_BODY;
   const advice = ': the receiver closed the connection; the delivery may be too long for it';
   return {
-    status: mayBeTooLong ? 413 : null,
+    status: mayBeTooLong ? 413 : problem === TIMED_OUT ? 504 : null,
     retryAfter: undefined,
     problem: `no answer (${problem}${mayBeTooLong ? advice : ''})`,
   };

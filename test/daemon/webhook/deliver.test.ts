@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { deliverChanges, type Post } from '../../../src/daemon/webhook/deliver.ts';
 import { postByHttp } from '../../../src/daemon/webhook/post.ts';
@@ -224,6 +224,34 @@ test('a 413 makes deliveries smaller, and a retry time far in the future is igno
   expect(mirror.clock.now() - from).toBeLessThan(3 * 3_600_000);
 });
 
+test.each([408, 504])('a receiver that is too slow for many changes (%i) gets fewer', async (status) => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((_nth, ids) => ({ status: ids.length > 20 ? status : 204 }));
+  await mirror.writer.deliveries.write(targetOf(url), BEGUN, 0);
+  const all = await changed(mirror, 100);
+  deliver(mirror, url);
+  const from = mirror.clock.now();
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+  expect(asked.length - taken.length).toBeLessThan(4);
+  expect(mirror.clock.now() - from).toBeLessThan(60_000);
+});
+
+test('a receiver that is too slow for one change is retried less and less often, and skips none', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  const { url, taken, asked } = await receiver((nth) => ({ status: nth <= 12 ? 504 : 204 }));
+  await mirror.writer.deliveries.write(targetOf(url), BEGUN, 0);
+  const all = await changed(mirror, 100);
+  deliver(mirror, url);
+  const from = mirror.clock.now();
+  await until(mirror, () => asked.length >= 12, 60_000);
+  expect(mirror.clock.now() - from).toBeGreaterThan(60 * 60_000);
+  await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1), 60_000);
+  expect(taken.flatMap(({ changes }) => changes)).toEqual(all);
+});
+
 test('deliveries that a receiver refused for a while grow again once it accepts them', async () => {
   const mirror = await quickMirror();
   await mirror.sync();
@@ -399,6 +427,13 @@ describe('the outcome of a delivery', () => {
   test('is a failure if the receiver closes without an answer to a short body', async () => {
     const url = await answering((response) => void response.socket?.destroy());
     expect(await postByHttp(url, {}, '{}')).toMatchObject({ status: null });
+  });
+
+  test('is 504 if no answer comes in time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const answer = postByHttp(await answering(() => void vi.advanceTimersByTime(15_000)), {}, '{}');
+    expect(await answer).toMatchObject({ status: 504, problem: 'no answer (ETIMEDOUT)' });
   });
 
   test('is a failure after interim answers without end', async () => {

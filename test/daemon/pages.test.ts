@@ -5,7 +5,7 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import type { TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { oldestHours, pagesHouse, wholeWalks } from '../support/pages-house.ts';
-import { count, mostInADay } from '../support/rows.ts';
+import { count, firstIds, firstInbox, mostInADay, removeConversations } from '../support/rows.ts';
 
 /** The lists of which a single page was read during a walk. */
 function readWhileWalked(events: TestHouse['events']): string[] {
@@ -79,6 +79,25 @@ describe('a daemon that reads single pages', () => {
     }
     expect(Math.min(...served)).toBeGreaterThanOrEqual(4);
     expect(Math.max(...failed), 'one for each of the three lists').toBeLessThanOrEqual(4);
+  }, 180_000);
+
+  test('deletes the few rows of each day, although a round takes more than one, and holds many of a day', async () => {
+    const house = await pagesHouse({ sandbox: { activityPerHour: 0 } });
+    const { clock, sandbox } = house;
+    const remove = async (many: number, hours: number): Promise<void> => {
+      const { id, conversations } = firstInbox(sandbox);
+      removeConversations(house, id, firstIds(conversations, many));
+      await clock.sleep(hours * HOUR);
+    };
+    const held = (): boolean => house.events.some(({ kind }) => kind === 'held');
+    await house.start();
+    await clock.sleep(1.2 * DAY);
+    for (let part = 0; part < 6 * 15; part += 1) await remove(1, 24 / 15);
+    expect(held()).toBe(false);
+    clock.setWall(30 * HOUR);
+    for (let part = 0; part < 5; part += 1) await remove(4, 1.6);
+    await clock.sleep(4 * HOUR);
+    expect(held()).toBe(true);
   }, 180_000);
 
   test('promises its lists no later while other mirrors have used up the day', async () => {

@@ -3,6 +3,7 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect, RecordKind } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { OPEN_PASS } from '../passes/states.ts';
+import { writeClockSet } from '../settings/clock-set.ts';
 
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
@@ -30,9 +31,10 @@ export async function shiftRequests(
 /**
  * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
  * another account, the day's limit, suspicions, readings of pages (in walks and single ones), lost bookmarks,
- * the webhook's next attempt.
+ * the webhook's next attempt. Instants of `changes` stay, so that it records which of them are older.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
+  await writeClockSet(tx);
   await shiftInstants(tx, dialect, shift, {
     table: 'sweeps',
     columns: SWEEP_TIMES,

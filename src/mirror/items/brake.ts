@@ -1,7 +1,9 @@
 import { DAY } from '../../core/clock.ts';
+import { MISSING, PRESENCE } from '../../core/diff.ts';
 import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { readClockSetAfter } from '../settings/clock-set.ts';
 import { COVERED_LISTS } from './tombstones.ts';
 
 /** Up to 20 rows of a kind are deleted in a day whatever their share. */
@@ -42,17 +44,25 @@ async function deletedLately(database: Database, list: ListName, now: number): P
 }
 
 /**
- * SQL: a sweep has deleted its rows in the last 24 hours (since `$2`), and no person has accepted it. Sweeps
- * move along with a clock that is set; `changes` and tombstones keep what the clock showed.
+ * SQL: a sweep was active in the last 24 hours (since `$2`), and no person has accepted it. Sweeps move along
+ * with a clock that is set; `changes` and tombstones keep what the clock showed.
  */
 const COUNTS = 'NOT sweeps.accepted AND sweeps.heartbeat_at > $2';
 
+/** SQL: a change is over 24 hours old by a clock not set since (`$3`). A round can take days. */
+const IS_OLD = 'changes.observed_at <= $2 AND changes.id > $3';
+
 async function deletedSingly(database: Database, list: ListName, now: number): Promise<number> {
   const [row] = await database.query<{ deleted: number }>(
-    `SELECT coalesce(sum(deleted), 0) AS deleted FROM sweeps
-     WHERE list = $1 AND deleted > 0 AND ${COUNTS}`,
+    `SELECT coalesce(sum(deleted), 0) - (
+       SELECT count(*) FROM sweeps JOIN changes ${database.dialect.readBy('changes_observed_at_idx')}
+         ON changes.sweep_id = sweeps.id AND changes.observed_at >= sweeps.started_at AND ${IS_OLD}
+       WHERE sweeps.list = $1 AND sweeps.deleted > 0 AND sweeps.started_at <= $2 AND ${COUNTS}
+         AND changes.field = '${PRESENCE}' AND changes.new_value = '${MISSING}') AS deleted
+     FROM sweeps WHERE list = $1 AND deleted > 0 AND ${COUNTS}`,
     list,
     iso(now - WINDOW_MS),
+    await readClockSetAfter(database),
   );
   return row?.deleted ?? 0;
 }
@@ -69,9 +79,10 @@ async function coveredLately(database: Database, list: ListName, now: number): P
      WHERE EXISTS (
        SELECT 1 FROM changes JOIN sweeps ON sweeps.id = changes.sweep_id
        WHERE changes.list = $1 AND changes.inbox_id IS NULL AND changes.item_id = inboxes.id
-         AND changes.observed_at = inboxes.deleted_at AND ${COUNTS})`,
+         AND changes.observed_at = inboxes.deleted_at AND ${COUNTS} AND NOT (${IS_OLD}))`,
     'inboxes',
     iso(now - WINDOW_MS),
+    await readClockSetAfter(database),
   );
   return row?.covered ?? 0;
 }

@@ -139,6 +139,7 @@ export async function shiftDeletions(
   shift: number,
   { until }: { until: number },
 ): Promise<void> {
+  await writeClockSet(tx);
   const where = `${DELETING_SWEEPS} AND finished_at IS NOT NULL AND heartbeat_at <= '${iso(until)}'`;
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: ['heartbeat_at'], where });
 }

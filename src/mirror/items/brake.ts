@@ -53,18 +53,27 @@ const COUNTS = 'NOT sweeps.accepted AND sweeps.heartbeat_at > $2';
 const IS_OLD = 'changes.observed_at <= $2 AND changes.id > $3';
 
 async function deletedSingly(database: Database, list: ListName, now: number): Promise<number> {
-  const [row] = await database.query<{ deleted: number }>(
-    `SELECT coalesce(sum(deleted), 0) - (
-       SELECT count(*) FROM sweeps JOIN changes ${database.dialect.readBy('changes_observed_at_idx')}
-         ON changes.sweep_id = sweeps.id AND changes.observed_at >= sweeps.started_at AND ${IS_OLD}
-       WHERE sweeps.list = $1 AND sweeps.deleted > 0 AND sweeps.started_at <= $2 AND ${COUNTS}
-         AND changes.field = '${PRESENCE}' AND changes.new_value = '${MISSING}') AS deleted
-     FROM sweeps WHERE list = $1 AND deleted > 0 AND ${COUNTS}`,
+  const since = now - WINDOW_MS;
+  const sweeps = await database.query<{ deleted: number; started_at: Date }>(
+    `SELECT deleted, started_at FROM sweeps WHERE list = $1 AND deleted > 0 AND ${COUNTS}`,
     list,
-    iso(now - WINDOW_MS),
-    await readClockSetAfter(database),
+    iso(since),
   );
-  return row?.deleted ?? 0;
+  const deleted = sweeps.reduce((sum, sweep) => sum + sweep.deleted, 0);
+  const began = Math.min(...sweeps.map(({ started_at: at }) => at.getTime()));
+  // Without a sweep, it is infinite.
+  if (began > since) return deleted;
+  const [old] = await database.query<{ many: number }>(
+    `SELECT count(*) AS many FROM changes ${database.dialect.readBy('changes_observed_at_idx')}
+       JOIN sweeps ON sweeps.id = changes.sweep_id AND ${COUNTS}
+     WHERE changes.observed_at >= $4 AND ${IS_OLD}
+       AND changes.list = $1 AND changes.field = '${PRESENCE}' AND changes.new_value = '${MISSING}'`,
+    list,
+    iso(since),
+    await readClockSetAfter(database),
+    iso(began),
+  );
+  return deleted - (old?.many ?? 0);
 }
 
 /**

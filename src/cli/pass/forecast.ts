@@ -42,13 +42,11 @@ function asWords(forecast: Forecast, end: string): string {
   const lines = [
     `A resync of ${lists} costs ${cost}: ` +
       `${share} % of the day's ${thousands(perDay)}, of which ${thousands(sentInWindow)} are used.`,
-    `It would end ${complete ? '' : 'at the earliest '}in ${duration(lastsMs)}, at ${end}.`,
+    `It takes ${complete ? '' : 'at least '}${duration(lastsMs)}, until ${end}.`,
   ];
   if (!complete) lines.push('The size of some lists is unknown: no sweep has read them to their end yet.');
   if (requests + sentInWindow > perDay)
-    lines.push(
-      'It needs more requests than the day has left. The resync would pause; run it again to resume.',
-    );
+    lines.push('It needs more requests than the day has left, and pauses then; run it again to resume.');
   return lines.join('\n');
 }
 

@@ -9,8 +9,8 @@ const WINDOW_MS = DAY - HOUR;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
- * What the brake promises, told from the tables after each step: no day deletes more than 20 rows of a kind
- * and more than a tenth of them, unless a person accepts it. It counts true time, however the clock is set.
+ * Checks the brake's promise after each step of a history: in 24 hours, at most 20 rows of a kind or a tenth
+ * of them are deleted without a person's consent. It reads the tables and counts by true time.
  */
 export class BrakeModel {
   readonly #mirror: TestMirror;

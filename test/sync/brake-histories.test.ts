@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
-import type { Http } from '../../src/service/http.ts';
 import { BrakeModel } from '../support/brake-model.ts';
-import { TestClock } from '../support/clock.ts';
+import { datedService } from '../support/dated-service.ts';
 import { histories } from '../support/histories.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { ON_SQLITE } from '../support/provider.ts';
@@ -34,19 +33,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('boot'), hours }) },
 );
 
-/** A mirror whose service dates its answers rightly, however the mirror's clock is set. */
-async function datedMirror(): Promise<TestMirror> {
-  const begin = new TestClock().now();
-  const clock = new TestClock(begin);
-  const wrapHttp = (http: Http): Http => ({
-    ...http,
-    get: async (path, query) => ({
-      ...(await http.get(path, query)),
-      date: new Date(begin + clock.monotonic()).toUTCString(),
-    }),
-  });
+async function mirrorOfInboxes(): Promise<TestMirror> {
   const sandbox = { conversations: [60, 12, 12, 8, 8], usersPerInbox: 3, tagsPerInbox: 3 };
-  return await quickMirror({ clock, wrapHttp, pageSize: 50, sandbox });
+  return await quickMirror({ ...datedService(), pageSize: 50, sandbox });
 }
 
 function happen(
@@ -78,7 +67,7 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (history) => {
-        const mirror = await datedMirror();
+        const mirror = await mirrorOfInboxes();
         const { clock } = mirror;
         const model = new BrakeModel(mirror);
         const gone: string[] = [];

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import type { TestClock } from '../support/clock.ts';
+import { datedService } from '../support/dated-service.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -102,31 +104,49 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     await expectEqualToService(mirror);
   });
 
-  test.each([30, -30, 9600])(
-    'counts the last 24 hours although the clock is set by %i hours',
-    async (hours) => {
-      const mirror = await synced({ sandbox: { conversations: [60, 10] } });
-      const { clock, sandbox } = mirror;
-      const inbox = firstInbox(sandbox);
-      const remove = async (many: number): Promise<unknown> => {
-        removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many));
-        const { lists } = await mirror.sync();
-        const report = lists.find(({ key }) => key.list === 'conversations' && key.inboxId === inbox.id);
-        return { deleted: report?.deleted, held: report?.held };
-      };
-      const removeInbox = async (): Promise<unknown> => {
-        sandbox.world.removeInbox(nthInbox(sandbox, 1).id);
-        return { deleted: reportOn(await syncTwice(mirror), 'inboxes').deleted };
-      };
-      expect(await removeInbox()).toEqual({ deleted: 1 });
-      expect(await remove(10)).toEqual({ deleted: 10, held: 0 });
-      clock.setWall(hours * HOUR);
-      expect(await remove(5)).toEqual({ deleted: 0, held: 5 });
-      clock.advance(24 * HOUR);
-      expect(await remove(0)).toEqual({ deleted: 5, held: 0 });
-      await expectEqualToService(mirror);
-    },
-  );
+  test.each<[string, (clock: TestClock) => void]>([
+    ['is set by 30 hours', (clock) => clock.setWall(30 * HOUR)],
+    ['is set back by 30 hours', (clock) => clock.setWall(-30 * HOUR)],
+    ['is set by 400 days', (clock) => clock.setWall(9600 * HOUR)],
+    ['boots 30 hours ahead', (clock) => clock.reboot(MINUTE, 30 * HOUR)],
+  ])('counts the last 24 hours although the clock %s', async (_, change) => {
+    const mirror = await synced({ ...datedService(), sandbox: { conversations: [60, 10] } });
+    const { clock, sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    const remove = async (many: number): Promise<unknown> => {
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many));
+      const { lists } = await mirror.sync();
+      const report = lists.find(({ key }) => key.list === 'conversations' && key.inboxId === inbox.id);
+      return { deleted: report?.deleted, held: report?.held };
+    };
+    const removeInbox = async (): Promise<unknown> => {
+      sandbox.world.removeInbox(nthInbox(sandbox, 1).id);
+      return { deleted: reportOn(await syncTwice(mirror), 'inboxes').deleted };
+    };
+    expect(await removeInbox()).toEqual({ deleted: 1 });
+    expect(await remove(10)).toEqual({ deleted: 10, held: 0 });
+    change(clock);
+    expect(await remove(5)).toEqual({ deleted: 0, held: 5 });
+    clock.advance(24 * HOUR);
+    expect(await remove(0)).toEqual({ deleted: 5, held: 0 });
+    await expectEqualToService(mirror);
+  });
+
+  test('counts those of the last 24 hours of a round of single pages, which takes days', async () => {
+    const mirror = await synced();
+    const { clock, database } = mirror;
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 15));
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 15 });
+    clock.advance(30 * HOUR);
+    // A round is still active; a pass ends within hours.
+    const active = new Date(clock.now()).toISOString();
+    await database.execute(`UPDATE sweeps SET heartbeat_at = $1 WHERE deleted > 0`, active);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 15));
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 15, held: 0 });
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 10));
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ deleted: 0, held: 10 });
+  });
 
   test('counts all deletions of a day, although a person accepted some in the second sweep of the list', async () => {
     const mirror = await quickMirror({ goneAfterMs: 0, pageSize: 50, sandbox: { conversations: [300] } });

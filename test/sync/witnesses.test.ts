@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Http } from '../../src/service/http.ts';
-import { TestClock } from '../support/clock.ts';
+import { datedService } from '../support/dated-service.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   askedSince,
@@ -382,17 +382,8 @@ describe.each([-2, 2])('a clock that is set by %i h makes no two witnesses of sw
 });
 
 test('a clock that boots a day ahead makes no two witnesses of sweeps minutes apart', async () => {
-  const begin = new TestClock().now();
-  // The service's clock is right: its dates tell how long the machine was off.
-  const clock = new TestClock(begin);
-  const dated = (http: Http): Http => ({
-    ...http,
-    get: async (path, query) => ({
-      ...(await http.get(path, query)),
-      date: new Date(begin + clock.monotonic()).toUTCString(),
-    }),
-  });
-  const mirror = await missingTag({ clock, wrapHttp: dated });
+  // The dates of the service tell how long the machine was off.
+  const mirror = await missingTag(datedService());
   mirror.clock.reboot(MINUTE, DAY);
   await expectGoneAfter(mirror, 9);
 });

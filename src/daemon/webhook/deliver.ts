@@ -11,7 +11,10 @@ import type { Receiver } from '../../session/config/parsers.ts';
 import type { Log } from '../../session/log.ts';
 import { signedHeaders } from './sign.ts';
 
-/** `status` is null if no answer arrived; `problem` then names the reason. */
+/**
+ * If no answer arrived, `problem` names the reason. `status` is then null, or 413 or 504 if fewer changes may
+ * be accepted.
+ */
 interface Answer {
   readonly status: number | null;
   readonly retryAfter: string | undefined;

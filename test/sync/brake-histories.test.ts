@@ -28,6 +28,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove-inbox'), inbox: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('return-inbox') }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('sync'), minutes: fc.constantFrom(1, 90, 600) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('read-pages'), inbox: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('consent') }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('set-clock'), hours }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('boot'), hours }) },
@@ -62,6 +63,13 @@ function happen(
   }
 }
 
+/** Reads the pages of an inbox singly, as the daemon does. */
+async function readPages(mirror: TestMirror, { inbox: nth = 0 }: { inbox?: number }): Promise<void> {
+  const lists = [...(await mirror.writer.bookmarks.all()).values()];
+  for (const bookmark of lists[nth % Math.max(1, lists.length)] ?? [])
+    await mirror.readPage(bookmark).catch(() => undefined);
+}
+
 test(
   'whatever goes and however the clock is set, no day deletes more than a tenth of a kind without a person',
   async () => {
@@ -80,7 +88,8 @@ test(
             expect((await mirror.sync()).stopped).toBeNull();
           } else if (one.kind === 'consent') {
             expect((await mirror.sync({ kind: 'resync', acceptDeletes: true })).stopped).toBeNull();
-          } else happen(mirror, one, gone);
+          } else if (one.kind === 'read-pages') await readPages(mirror, one);
+          else happen(mirror, one, gone);
           await model.observe(one.kind === 'consent');
         }
         for (let day = 0; day < 3; day += 1) {

@@ -132,6 +132,25 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     await expectEqualToService(mirror);
   });
 
+  test('counts those of a round of single pages that is under way when the clock boots 30 hours ahead', async () => {
+    const twoInboxes = { conversations: [60, 60] };
+    const mirror = await synced({ ...datedService(), pageSize: 20, sandbox: twoInboxes });
+    const { clock, database, sandbox, writer } = mirror;
+    const remove = async (nth: number, places: readonly number[]): Promise<number> => {
+      const inbox = nthInbox(sandbox, nth);
+      // Five rows of a page, and not its first one.
+      const gone = places.flatMap((from) => firstIds(inbox.conversations, 5, from));
+      removeConversations(mirror, inbox.id, gone);
+      for (const page of (await writer.bookmarks.all(inbox.id)).get(inbox.id) ?? []) await mirror.readPage(page);
+      return await count(database, `conversations WHERE deleted_at IS NOT NULL`);
+    };
+    expect(await remove(0, [5, 25, 45])).toBe(15);
+    clock.reboot(MINUTE, 30 * HOUR);
+    expect(await remove(1, [5, 25])).toBeLessThanOrEqual(20);
+    const { lists } = await writer.status(clock.now());
+    expect(lists.some(({ held }) => held > 0)).toBe(true);
+  });
+
   test('counts those of the last 24 hours of a round of single pages, which takes days', async () => {
     const mirror = await synced();
     const { clock, database } = mirror;

@@ -132,7 +132,7 @@ async function shiftInstants(
   );
 }
 
-/** Shifts the times by which the brake counts deletions: the last activity of ended sweeps up to `until`. */
+/** Shifts the times by which the brake counts deletions: the last activity of sweeps up to `until`. */
 export async function shiftDeletions(
   tx: Sql,
   dialect: Dialect,
@@ -140,7 +140,7 @@ export async function shiftDeletions(
   { until }: { until: number },
 ): Promise<void> {
   await writeClockSet(tx);
-  const where = `${DELETING_SWEEPS} AND finished_at IS NOT NULL AND heartbeat_at <= '${iso(until)}'`;
+  const where = `${DELETING_SWEEPS} AND heartbeat_at <= '${iso(until)}'`;
   await shiftInstants(tx, dialect, shift, { table: 'sweeps', columns: ['heartbeat_at'], where });
 }
 

@@ -34,7 +34,8 @@ interface Case {
  *   of a sample.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
- * batch of any list.
+ * batch of any list. A user or a tag that a search has found after the list's last sweep too is one that the
+ * list leaves out for good: it refutes nothing, but the others then wait for a person.
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
@@ -94,15 +95,18 @@ export async function judgeSuspects(
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
   const isHeld = await needsPerson(deps, sweep, due);
+  const unlisted =
+    isBatch || byIdentity(sweep) ? new Set() : await mirror.suspects.foundBefore(sweep, suspects);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));
-  if ((isBatch || !byIdentity(sweep)) && hasRefuted(testimony)) {
+  if ((isBatch || !byIdentity(sweep)) && refuted.some((id) => !unlisted.has(id))) {
     await mirror.suspects.acquit(sweep);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
     return { held: 0, refuted };
   }
   const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
-  if (isHeld) return { held: await hold(deps, sweep, left), refuted };
+  const isDoubted = !byIdentity(sweep) && refuted.length > 0;
+  if (isHeld || isDoubted) return { held: await hold(deps, sweep, left, isDoubted), refuted };
   if (provesAbsence(testimony, sweep, isBatch))
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
   return { held: 0, refuted };
@@ -138,10 +142,10 @@ async function needsPerson(
   return await mirror.suspects.exceedsBrake(sweep, due, clock.now());
 }
 
-/** Holds the suspects that still need a person after the service's answers. */
-async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[]) {
+/** Holds the suspects that still need a person after the service's answers: all of them if `isDoubted`. */
+async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[], isDoubted: boolean) {
   const { mirror, onEvent } = deps;
-  const isHeld = await needsPerson(deps, sweep, due);
+  const isHeld = (isDoubted && due.length > 0) || (await needsPerson(deps, sweep, due));
   const held = isHeld ? due.length : 0;
   await mirror.suspects.hold(sweep, held);
   if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });

@@ -71,6 +71,17 @@ export async function lastSightings(
   return seen.byId;
 }
 
+/** Those of a list's items that the service had by a question since the `nth` last complete sweep. */
+export async function foundByQuestion(
+  sql: Sql,
+  dialect: Dialect,
+  key: ListKey,
+  search: Pick<PageSearch, 'ids' | 'nth' | 'after'>,
+): Promise<Set<string>> {
+  const found = await seenBySweeps(sql, dialect, key, { ...search, pages: NO_PAGE });
+  return new Set(found.map(({ id }) => id));
+}
+
 /**
  * Those of an inbox's conversations that the service returned by their id after an instant, although a page
  * lacked them. The ledger tells these sightings from those that were kept when bookmarks moved.
@@ -82,8 +93,7 @@ export async function foundById(
   key: ListKey,
   { ids, after }: { ids: readonly string[]; after: number },
 ): Promise<Set<string>> {
-  const search = { ids, pages: NO_PAGE, nth: 2, after: new Date(after) };
-  const seen = new Set((await seenBySweeps(sql, dialect, key, search)).map(({ id }) => id));
+  const seen = await foundByQuestion(sql, dialect, key, { ids, nth: 2, after: new Date(after) });
   if (seen.size === 0) return seen;
   const pathOf = (id: string): string => `/inboxes/${key.inboxId}/${key.list}/${encodeURIComponent(id)}`;
   const asked = await sql.query<{ path: string }>(

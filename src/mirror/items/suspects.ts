@@ -5,7 +5,7 @@ import type { FencedDatabase, FencedSql } from '../lease.ts';
 import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
-import { storeSighting } from './sightings.ts';
+import { foundByQuestion, storeSighting } from './sightings.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
@@ -182,6 +182,13 @@ export class Suspects extends SuspectReader {
   async exceedsBrake(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[], now: number): Promise<boolean> {
     const ids = suspects.map(({ id }) => id);
     return await exceedsBrake(this.#fenced.database, sweep, ids, now);
+  }
+
+  /** Those of the suspects that the list's last complete sweep lacked too, and that the service then had. */
+  async foundBefore(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[]): Promise<ReadonlySet<string>> {
+    const { database } = this.#fenced;
+    const ids = suspects.map(({ id }) => id);
+    return await foundByQuestion(database, database.dialect, sweep, { ids, nth: 1 });
   }
 
   /** Records how many tombstones of the sweep wait for a person. */

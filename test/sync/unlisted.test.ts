@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { changesIn, count, firstIds, firstInbox, reportOn, tampered } from '../support/rows.ts';
+import { syncedMirror } from '../support/settle.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+/** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
+async function mirrorWith(hidden: ReadonlySet<string>): Promise<TestMirror> {
+  return await syncedMirror(20, {
+    sandbox: { usersPerInbox: 12, tagsPerInbox: 12 },
+    wrapHttp: tampered((page, path) => {
+      if (!path.endsWith('/search')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
+    }),
+  });
+}
+
+describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
+  const table = `inbox_${list}`;
+
+  async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    const { world } = mirror.sandbox;
+    const inbox = firstInbox(mirror.sandbox);
+    hidden.add(firstIds(inbox[list], 1)[0]!);
+    return {
+      mirror,
+      remove: (nth) => {
+        const [id] = firstIds(inbox[list], 1, nth);
+        if (list === 'users') world.removeUser(inbox.id, id!);
+        else world.removeTag(inbox.id, id!);
+      },
+    };
+  }
+
+  test('lets the others that are gone wait for a person, instead of acquitting them for ever', async () => {
+    const { mirror, remove } = await mirrorThatLacksOne();
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    remove(5);
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 1, suspects: 1 });
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.map((each) => [each.list, each.held])).toContainEqual([list, 1]);
+    const report = await mirror.sync({ kind: 'resync', acceptDeletes: true });
+    expect(reportOn(report, list)).toMatchObject({ deleted: 1, held: 0, suspects: 0 });
+    await expectEqualToService(mirror);
+  });
+
+  test('acquits the others while it is the first time', async () => {
+    const { mirror, remove } = await mirrorThatLacksOne();
+    remove(5);
+    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 0, suspects: 0 });
+  });
+});
+
+test('a list of users that stays cut deletes none that was renamed meanwhile', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { users } = firstInbox(mirror.sandbox);
+  for (const id of firstIds(users, 6, 6)) hidden.add(id);
+  users.get(firstIds(users, 1, 8)[0]!)!.email = 'renamed@example.com';
+  for (let nth = 0; nth < 4; nth += 1) {
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+  }
+  expect(await count(mirror.database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(0);
+  hidden.clear();
+  await mirror.sync();
+  expect((await changesIn(mirror.database)).map(({ field }) => field)).toEqual(['email']);
+  await expectEqualToService(mirror);
+});

@@ -33,8 +33,6 @@ export async function askFor(
   } catch (error) {
     // Withdrawn access is no absence.
     if (isMirrorError(error, 'LIST_FORBIDDEN')) return { kind: 'open', refusal: error.message };
-    if (isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER'))
-      return { kind: 'open', refusal: error.message, fault: error };
     throw error;
   }
 }

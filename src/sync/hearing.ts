@@ -74,6 +74,7 @@ class Hearing {
   readonly #sweep: Sweep;
   readonly #questions: Questions;
   readonly #tally: Tally;
+  readonly #askedBefore: boolean;
   /** A probe has priority over scheduled sweeps, but not over a command's pages. */
   readonly #call;
   /** The result of the last control question; null if a 404 needs a new one. */
@@ -82,11 +83,12 @@ class Hearing {
   #isFaulty = false;
 
   constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, settling: Settling, tally: Tally) {
-    const { reason } = settling;
+    const { reason, askedBefore } = settling;
     this.#deps = deps;
     this.#sweep = sweep;
     this.#questions = questions;
     this.#tally = tally;
+    this.#askedBefore = askedBefore;
     this.#call = { reason: 'probe', scheduled: reason === 'schedule', signal: deps.signal } as const;
   }
 
@@ -132,7 +134,12 @@ class Hearing {
   }
 
   async #ask(suspect: Suspect): Promise<Answer> {
-    return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
+    try {
+      return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
+    } catch (error) {
+      if (!isNoWitness(error, this.#askedBefore)) throw error;
+      return { kind: 'open', refusal: error.message, fault: error };
+    }
   }
 
   async #proven<Result>(send: () => Promise<Result>): Promise<Result> {

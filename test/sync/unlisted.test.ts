@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { TestMirror } from '../support/mirror.ts';
-import { changesIn, count, firstIds, firstInbox, reportOn, tampered } from '../support/rows.ts';
+import {
+  changesIn,
+  count,
+  firstIds,
+  firstInbox,
+  removeConversations,
+  reportOn,
+  tampered,
+} from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -71,4 +79,23 @@ test('a list of users that stays cut deletes none that was renamed meanwhile', a
   await mirror.sync();
   expect((await changesIn(mirror.database)).map(({ field }) => field)).toEqual(['email']);
   await expectEqualToService(mirror);
+});
+
+test('a row whose question always fails keeps none of the others from being deleted', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { sandbox } = mirror;
+  const inbox = firstInbox(sandbox);
+  const [failing, ...gone] = firstIds(inbox.conversations, 4, 5);
+  hidden.add(failing!);
+  removeConversations(mirror, inbox.id, gone);
+  sandbox.script(({ path }) => (path.endsWith(`/conversations/${failing}`) ? { status: 500 } : undefined));
+  for (let nth = 0; nth < 12; nth += 1) {
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+  }
+  const [left] = await mirror.database.query(
+    `SELECT count(*) AS n FROM conversations WHERE deleted_at IS NULL`,
+  );
+  expect(left).toEqual({ n: 17 });
 });

@@ -30,6 +30,8 @@ export interface ListStatus extends ListKey {
   /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
   readonly withoutId: number;
   readonly suspects: number;
+  /** Since when the longest of them has waited; null if none waits. */
+  readonly missingSince: Date | null;
   /** Suspects of the last complete sweep that wait for a person before they are marked as deleted. */
   readonly held: number;
   /** The sweep in progress. */
@@ -111,7 +113,7 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const reader = new SweepReader(database);
   const sweeps = await reader.latest();
-  const suspects = await countSuspectsByList(database);
+  const suspects = await suspectsByList(database);
   const readings = await new BookmarkReader(database).oldestReadings();
   const lists: ListStatus[] = [];
   for (const key of keysByInbox([...inboxes.values()])) {
@@ -119,22 +121,36 @@ async function readLists(database: Database): Promise<ListStatus[]> {
     const id = listId(key);
     const latest = sweeps.get(id) ?? [];
     const failures = await reader.failedWalks(key, latest);
-    const status = statusOf(key, inbox, { latest, failures, suspects: suspects.get(id) ?? 0 });
+    const status = statusOf(key, inbox, { latest, failures, ...(suspects.get(id) ?? NO_SUSPECTS) });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
     lists.push({ ...status, completeAsOf: later(status.completeAsOf, reading ?? null) });
   }
   return lists;
 }
 
-async function countSuspectsByList(database: Database): Promise<Map<string, number>> {
-  const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    LIST_NAMES.map((list) =>
-      list === 'inboxes'
-        ? `SELECT '${list}' AS list, NULL AS inbox_id, count(*) AS n FROM ${TABLES[list]} WHERE ${IS_SUSPECT}`
-        : `SELECT '${list}', inbox_id, count(*) FROM ${TABLES[list]} WHERE ${IS_SUSPECT} GROUP BY inbox_id`,
-    ).join(' UNION ALL '),
+type SuspectsOfList = Pick<ListStatus, 'suspects' | 'missingSince'>;
+
+const NO_SUSPECTS: SuspectsOfList = { suspects: 0, missingSince: null };
+
+async function suspectsByList(database: Database): Promise<Map<string, SuspectsOfList>> {
+  const rows = await database.query<{
+    list: ListName;
+    inbox_id: string | null;
+    n: number;
+    since: Date | null;
+  }>(
+    LIST_NAMES.map((list) => {
+      const inboxId = list === 'inboxes' ? 'NULL' : 'inbox_id';
+      return `SELECT '${list}' AS list, ${inboxId} AS inbox_id, count(*) AS n, min(missing_since) AS since
+        FROM ${TABLES[list]} WHERE ${IS_SUSPECT} ${list === 'inboxes' ? '' : 'GROUP BY inbox_id'}`;
+    }).join(' UNION ALL '),
   );
-  return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
+  return new Map(
+    rows.map(({ list, inbox_id: inboxId, n, since }) => [
+      listId({ list, inboxId }),
+      { suspects: n, missingSince: since === null ? null : new Date(since) },
+    ]),
+  );
 }
 
 /** A list is complete as of its last complete sweep, or of the oldest reading among its pages. */
@@ -145,7 +161,12 @@ function later(sweep: Date | null, reading: Date | null): Date | null {
 function statusOf(
   { list, inboxId }: ListKey,
   inbox: Inbox | undefined,
-  { latest: sweeps, failures, suspects }: Pick<ListStatus, 'latest' | 'failures' | 'suspects'>,
+  {
+    latest: sweeps,
+    failures,
+    suspects,
+    missingSince,
+  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures'>,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
   const latest = sweeps.find(({ state }) => state !== 'reading');
@@ -161,6 +182,7 @@ function statusOf(
     rejected: latest?.rejected ?? 0,
     withoutId: latest?.withoutId ?? 0,
     suspects,
+    missingSince,
     // Held rows of single pages are not counted together: each of the list's suspects may be one.
     held: round !== undefined && round.held > 0 ? suspects : Math.min(complete?.held ?? 0, suspects),
     sweep: open ?? null,

@@ -141,7 +141,8 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
       // Five rows of a page, and not its first one.
       const gone = places.flatMap((from) => firstIds(inbox.conversations, 5, from));
       removeConversations(mirror, inbox.id, gone);
-      for (const page of (await writer.bookmarks.all(inbox.id)).get(inbox.id) ?? []) await mirror.readPage(page);
+      for (const page of (await writer.bookmarks.all(inbox.id)).get(inbox.id) ?? [])
+        await mirror.readPage(page);
       return await count(database, `conversations WHERE deleted_at IS NOT NULL`);
     };
     expect(await remove(0, [5, 25, 45])).toBe(15);

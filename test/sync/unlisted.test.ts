@@ -24,8 +24,6 @@ async function mirrorWith(hidden: ReadonlySet<string>): Promise<TestMirror> {
 }
 
 describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
-  const table = `inbox_${list}`;
-
   async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
     const hidden = new Set<string>();
     const mirror = await mirrorWith(hidden);

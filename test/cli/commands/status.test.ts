@@ -256,6 +256,22 @@ describe('status begins', () => {
     expect((await program.run('status', '--all')).stdout.match(/ {2}fresh$/gm)).toHaveLength(6);
   });
 
+  test('with a row that was not listed for days, because nothing decides on it', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    const miss = (ms: number): void =>
+      write(program, (database) => {
+        const one = 'id = (SELECT min(id) FROM conversations)';
+        database.prepare(`UPDATE conversations SET missing_since = ? WHERE ${one}`).run(ago(ms));
+      });
+    miss(HOUR);
+    expect((await program.run('status')).stdout).toMatch(/^4 lists, all fresh; /);
+    miss(5 * 24 * HOUR);
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/^1 of 4 lists needs a look; /);
+    expect(stdout).toMatch(/conversations .* fresh, 1 not listed for up to 5 d\n/);
+  });
+
   test('with the walks of a list that have failed in a row, their cost and the next try', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

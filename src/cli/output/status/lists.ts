@@ -1,4 +1,5 @@
 import { requestsLeft } from '../../../core/budget.ts';
+import { DAY } from '../../../core/clock.ts';
 import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
 import { acceptCommand } from '../../../core/lists.ts';
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
@@ -8,6 +9,9 @@ import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
+
+/** A row that no witness has decided on for so many ms waits for more than the next sweep. */
+const LONG_WAIT_MS = 2 * DAY;
 
 /**
  * The status in one sentence: the lists, what is wrong with the rest, the requests used, what comes next.
@@ -61,16 +65,21 @@ function nextWords(status: WholeStatus): string {
 }
 
 /** True for a list whose row shows more than that it is fresh. */
-function needsLook(list: JudgedList, { leaseHeld }: JudgedStatus): boolean {
+function needsLook(list: JudgedList, { leaseHeld, now }: JudgedStatus): boolean {
   return (
     list.freshness !== 'fresh' ||
     list.failure !== null ||
     list.held > 0 ||
+    hasLongMissed(list, now) ||
     list.rejected > 0 ||
     list.withoutId > 0 ||
     list.authorised === false ||
     (list.sweep !== null && !leaseHeld)
   );
+}
+
+function hasLongMissed({ missingSince: since }: JudgedList, now: number): boolean {
+  return since !== null && now - since.getTime() > LONG_WAIT_MS;
 }
 
 /** The table of the lists that need a look, or of all, and a line for those that it leaves out. */
@@ -118,7 +127,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
       `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
         `started ${fromNow(list.sweep.startedAt, now)}${outage === null ? causeOf(list.sweep) : ''}`,
     );
-  if (list.suspects > 0) parts.push(`${thousands(list.suspects)} not listed`);
+  if (list.suspects > 0) parts.push(missedWords(list, now));
   if (list.held > 0)
     parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
   if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
@@ -129,6 +138,13 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
+}
+
+function missedWords(list: JudgedList, now: number): string {
+  const words = `${thousands(list.suspects)} not listed`;
+  const { missingSince: since } = list;
+  if (since === null || !hasLongMissed(list, now)) return words;
+  return `${words} for up to ${duration(now - since.getTime())}`;
 }
 
 /** A command that met an outage records it nowhere else. Other errors are those of a line of their own. */

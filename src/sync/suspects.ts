@@ -31,7 +31,7 @@ interface Case {
  * - a user or a tag is gone if two independent sweeps lack it and list others: its name may have changed, so
  *   that a search can only show that it is still there;
  * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
- *   of a sample.
+ *   of a sample. If it knows one, those that the last sweep lacked too are each judged by their own answer.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list. A user or a tag that a search has found after the list's last sweep too is one that the
@@ -100,9 +100,13 @@ export async function judgeSuspects(
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));
   if ((isBatch || !byIdentity(sweep)) && refuted.some((id) => !unlisted.has(id))) {
-    await mirror.suspects.acquit(sweep);
-    onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length });
-    return { held: 0, refuted };
+    const others = suspects.filter(({ id }) => !refuted.includes(id));
+    const doubted = await missedAgain(deps, sweep, others);
+    await mirror.suspects.acquit(sweep, doubted);
+    onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length - doubted.length });
+    if (doubted.length === 0) return { held: 0, refuted };
+    const verdict = await judgeSuspects(deps, sweep, doubted, { ...options, onlyAcquits }, tally);
+    return { held: verdict.held, refuted: [...refuted, ...verdict.refuted] };
   }
   const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
   const isDoubted = !byIdentity(sweep) && refuted.length > 0;
@@ -110,6 +114,21 @@ export async function judgeSuspects(
   if (provesAbsence(testimony, sweep, isBatch))
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
   return { held: 0, refuted };
+}
+
+/**
+ * The conversations of a refuted batch that the last complete sweep did not list either, or a sample of them.
+ * They are judged by their own answers: where rows slip between the pages of each walk, none would ever be
+ * found to be gone.
+ */
+async function missedAgain(
+  { mirror }: Pick<SweepDeps, 'mirror'>,
+  sweep: Sweep,
+  suspects: readonly Suspect[],
+): Promise<readonly Suspect[]> {
+  if (sweep.list !== 'conversations') return [];
+  const again = await mirror.suspects.lackedBefore(sweep, suspects);
+  return again.length > MOST_ASKED ? spread(again, SAMPLE, sweep.id) : again;
 }
 
 /** True if the service can be asked for the list's items by their ids. */

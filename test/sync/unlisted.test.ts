@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
-import type { TestMirror } from '../support/mirror.ts';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   changesIn,
   count,
@@ -11,7 +11,7 @@ import {
   tampered,
 } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
-import { expectEqualToService } from '../support/truth.ts';
+import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
 /** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
 async function mirrorWith(hidden: ReadonlySet<string>): Promise<TestMirror> {
@@ -96,4 +96,57 @@ test('a row whose question always fails keeps none of the others from being dele
     `SELECT count(*) AS n FROM conversations WHERE deleted_at IS NULL`,
   );
   expect(left).toEqual({ n: 17 });
+});
+
+/** Leaves 25 other conversations out of each walk, as a list does whose rows move while it is read. */
+function slipping(): Required<Pick<MirrorOptions, 'wrapHttp'>> & { begin(ids: readonly string[]): void } {
+  let all: readonly string[] = [];
+  let walks = 0;
+  return {
+    begin: (ids) => (all = ids),
+    wrapHttp: tampered((page, path, query) => {
+      if (!path.endsWith('/conversations')) return;
+      if (query['next_page'] === undefined) walks += 1;
+      const slipped = new Set(all.filter((_, nth) => (nth * 7 + walks * 11) % 12 === 0));
+      page.results = page.results.filter(({ id }) => !slipped.has(String(id)));
+    }),
+  };
+}
+
+describe('a list of conversations of which more than 20 slip through each walk', () => {
+  test('still has those deleted that are gone', async () => {
+    const { begin, wrapHttp } = slipping();
+    const mirror = await syncedMirror(300, { wrapHttp });
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 3, 100));
+    begin(firstIds(inbox.conversations, 297));
+    for (let nth = 0; nth < 4; nth += 1) {
+      mirror.clock.advance(HOUR);
+      await mirror.sync();
+    }
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(3);
+    begin([]);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
+
+  test('holds them if they are too many for a day', async () => {
+    const { begin, wrapHttp } = slipping();
+    const mirror = await syncedMirror(180, { wrapHttp });
+    const inbox = firstInbox(mirror.sandbox);
+    const remove = async (many: number): Promise<void> => {
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many, 100));
+      mirror.clock.advance(HOUR);
+      await mirror.sync();
+    };
+    await remove(18);
+    begin(firstIds(inbox.conversations, 300));
+    await remove(12);
+    await remove(0);
+    await remove(0);
+    expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(18);
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.map(({ list, held }) => [list, held])).toContainEqual(['conversations', 12]);
+  });
 });

@@ -47,7 +47,8 @@ describe('an empty answer for a list of conversations', () => {
       const before = mirror.sandbox.arrivals.length;
       const report = await mirror.sync();
       expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 0, suspects: 0 });
-      expect(single(askedSince(mirror.sandbox, before))).toHaveLength(1);
+      // From the second sweep on a sample of those that the last one lacked too is asked for.
+      expect(single(askedSince(mirror.sandbox, before))).toHaveLength(nth === 0 ? 1 : 1 + 5);
     }
     await expectEqualToService(mirror);
     expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'acquitted', suspects: 60 }));

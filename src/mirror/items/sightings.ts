@@ -33,6 +33,8 @@ export async function storeSighting(
   );
 }
 
+const ALL_PAGES: PageRange = { from: 1, to: 2 ** 31 - 1 };
+
 interface PageRange {
   readonly from: number;
   readonly to: number;
@@ -69,6 +71,17 @@ export async function lastSightings(
   }
   seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages: null, nth: 2 }));
   return seen.byId;
+}
+
+/** Those of a list's items that its last complete sweep listed, or one after it. */
+export async function listedByLast(
+  sql: Sql,
+  dialect: Dialect,
+  key: ListKey,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const found = await seenBySweeps(sql, dialect, key, { ids, pages: ALL_PAGES, nth: 1 });
+  return new Set(found.map(({ id }) => id));
 }
 
 /** Those of a list's items that the service had by a question since the `nth` last complete sweep. */

@@ -5,7 +5,7 @@ import type { FencedDatabase, FencedSql } from '../lease.ts';
 import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
-import { foundByQuestion, storeSighting } from './sightings.ts';
+import { foundByQuestion, listedByLast, storeSighting } from './sightings.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
 import { applyItems } from './upsert.ts';
@@ -191,6 +191,14 @@ export class Suspects extends SuspectReader {
     return await foundByQuestion(database, database.dialect, sweep, { ids, nth: 1 });
   }
 
+  /** Those of the suspects that the list's last complete sweep did not list either. */
+  async lackedBefore(sweep: Sweep, suspects: readonly Suspect[]): Promise<readonly Suspect[]> {
+    const { database } = this.#fenced;
+    const ids = suspects.map(({ id }) => id);
+    const listed = await listedByLast(database, database.dialect, sweep, ids);
+    return suspects.filter(({ id }) => !listed.has(id));
+  }
+
   /** Records how many tombstones of the sweep wait for a person. */
   async hold(sweep: Sweep, rows: number): Promise<void> {
     await this.#fenced.write((tx) =>
@@ -198,12 +206,17 @@ export class Suspects extends SuspectReader {
     );
   }
 
-  /** Drops the suspicion of every live row of the list. */
-  async acquit({ list, inboxId }: ListKey): Promise<void> {
+  /** Drops the suspicion of every live row of the list, except some. */
+  async acquit({ list, inboxId }: ListKey, except: readonly Pick<Suspect, 'id'>[] = []): Promise<void> {
     const { database, write } = this.#fenced;
     const { table, scope } = itemSql(list, database.dialect);
+    const kept = `SELECT value FROM ${database.dialect.texts('$2', 'kept')}`;
     await write((tx) =>
-      tx.execute(`UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT}`, inboxId),
+      tx.execute(
+        `UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT} AND id NOT IN (${kept})`,
+        inboxId,
+        JSON.stringify(except.map(({ id }) => id)),
+      ),
     );
   }
 }

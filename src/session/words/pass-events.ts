@@ -47,7 +47,7 @@ export function logProblem(event: PassEvent, log: Log): void {
   else if (event.kind === 'acquitted')
     log.warn(
       { list: listId(event.key), suspects: event.suspects },
-      'the list left out rows that the service still has; nothing is marked as deleted',
+      'the list left out rows that the service still has; they are not marked as deleted',
     );
   else if (event.kind === 'lacking')
     log.warn(

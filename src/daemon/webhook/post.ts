@@ -1,6 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import got, { type Response } from 'got';
+import got, { type Request, type Response } from 'got';
 import { limitInterim } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf, rejectsCertificate } from '../../core/errors.ts';
@@ -42,30 +42,26 @@ export async function postByHttp(
   cut?: AbortSignal,
   proxyEnv: Readonly<Record<string, string>> = {},
 ): Promise<Awaited<ReturnType<Post>>> {
+  // Not by got's own time-out: it does not end a request whose proxy does not answer CONNECT.
+  const timeOut = AbortSignal.timeout(TIME_OUT_MS);
+  // The agents close the connection to such a proxy.
+  const ways = { proxyEnv: { ...proxyEnv }, timeout: TIME_OUT_MS };
   let head: Response | undefined;
   let problem = 'unknown error';
   try {
     const answer = got.stream.post(url, {
       body,
       headers,
-      agent: {
-        http: new HttpAgent({ proxyEnv: { ...proxyEnv } }),
-        https: new HttpsAgent({ proxyEnv: { ...proxyEnv } }),
-      },
-      ...(cut === undefined ? {} : { signal: cut }),
+      agent: { http: new HttpAgent(ways), https: new HttpsAgent(ways) },
+      signal: AbortSignal.any([timeOut, ...(cut === undefined ? [] : [cut])]),
       decompress: false,
       retry: { limit: 0 },
       followRedirect: false,
       throwHttpErrors: false,
-      timeout: { request: TIME_OUT_MS },
     });
     answer.once('request', (request) => limitInterim(request, (error) => answer.destroy(error)));
     answer.once('response', (response: Response) => (head = response));
-    let bytes = 0;
-    for await (const piece of answer as AsyncIterable<Buffer>) {
-      bytes += piece.length;
-      if (bytes > LONGEST_BODY) break;
-    }
+    await receive(answer);
   } catch (error) {
     problem = codeOf(error) ?? problem;
     if (rejectsCertificate(problem)) problem += CERTIFICATE_ADVICE;
@@ -79,4 +75,17 @@ export async function postByHttp(
     retryAfter: undefined,
     problem: `no answer (${problem}${mayBeTooLong ? advice : ''})`,
   };
+}
+
+/** Receives the answer's body, and ends the request: a receiver may answer before it has read a long one. */
+async function receive(answer: Request): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > LONGEST_BODY) return;
+    }
+  } finally {
+    answer.destroy();
+  }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -73,6 +74,17 @@ async function receiver(
 async function answering(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
   onTestFinished(() => (server.closeAllConnections(), void server.close()));
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+}
+
+/** The URL of a listener that never answers. It calls `onAsked` once a request arrives. */
+async function silentListener(onAsked: () => void): Promise<string> {
+  const server = createTcpServer((socket) => {
+    onTestFinished(() => void socket.destroy());
+    socket.once('data', onAsked);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
 }
@@ -418,11 +430,34 @@ describe('the outcome of a delivery', () => {
     expect(await postByHttp(url, {}, '{}')).toMatchObject({ status: null });
   });
 
-  test('is 504 if no answer comes in time', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const answer = postByHttp(await answering(() => void vi.advanceTimersByTime(15_000)), {}, '{}');
+  test.each([
+    ['receiver', {}],
+    ['proxy for http', { http_proxy: 'http' }],
+    ['proxy for https', { https_proxy: 'https' }],
+  ])('is 504 if the %s does not answer in time', async (_who, proxies) => {
+    const late = new AbortController();
+    const timeOut = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+    onTestFinished(() => timeOut.mockRestore());
+    const silent = await silentListener(() => late.abort(new DOMException('', 'TimeoutError')));
+    const [[name, scheme] = []] = Object.entries(proxies);
+    const answer =
+      name === undefined
+        ? postByHttp(silent, {}, '{}')
+        : postByHttp(`${scheme}://receiver.example/`, {}, '{}', undefined, { [name]: silent });
     expect(await answer).toMatchObject({ status: 504, problem: 'no answer (ETIMEDOUT)' });
+    expect(timeOut).toHaveBeenCalledWith(15_000);
+  });
+
+  test('is known before a receiver has read a long body, and a later stop of the daemon is no error', async () => {
+    const [cut, closed] = [new AbortController(), Promise.withResolvers<void>()];
+    const url = await answering((response) => {
+      response.writeHead(413).end();
+      response.socket?.once('close', closed.resolve).pause();
+    });
+    const long = 'x'.repeat(20_000_000);
+    expect(await postByHttp(url, {}, long, cut.signal)).toMatchObject({ status: 413 });
+    cut.abort();
+    await closed.promise;
   });
 
   test('is a failure after interim answers without end', async () => {

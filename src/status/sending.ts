@@ -12,23 +12,21 @@ export interface Standstill {
   readonly cause: string;
 }
 
+const UNTIL_A_KEY = 'until another key is set, or `inbox-mirror doctor` finds this one valid again';
+
 /** The gate's part of a {@link standstillOf}. `now` is epoch ms. */
 export function shutGate({ gate, now }: { gate: GateState; now: number }): Standstill | null {
   const { word, until, cause } = judgeGate(gate, now);
   if (word === 'open') return null;
-  if (word === 'key-refused') return { until, why: 'until another key is set', cause };
+  if (word === 'key-refused') return { until, why: UNTIL_A_KEY, cause };
   // A pause without a 429 is one for which a failed answer has asked.
   const why =
     gate.strikes === 0 ? 'because the service asked to wait' : `after ${plural(gate.strikes, 'answer')} 429`;
   return { until, why, cause };
 }
 
-/** The standstill of the gate or of an outage; null if there is neither. `now` is epoch ms. */
-export function shutOrOut({
-  gate,
-  outage,
-  now,
-}: Pick<JudgedStatus, 'gate' | 'outage' | 'now'>): Standstill | null {
+/** The standstill of the gate or of an outage; null if there is neither. */
+function shutOrOut({ gate, outage, now }: Pick<Halts, 'gate' | 'outage' | 'now'>): Standstill | null {
   // An outage whose retry is due has not ended: one list is trying.
   const out =
     outage === null
@@ -37,11 +35,12 @@ export function shutOrOut({
   return longest(shutGate({ gate, now }), out);
 }
 
-type Waits = Pick<JudgedStatus, 'gate' | 'now' | 'outage' | 'otherAccount' | 'fullUntil'>;
+type Halts = Pick<JudgedStatus, 'gate' | 'now' | 'outage' | 'otherAccount'>;
+type Waits = Halts & Pick<JudgedStatus, 'fullUntil'>;
 
-/** The longest of all standstills, because no request leaves before its end. Null: requests flow. */
-export function standstillOf(status: Waits): Standstill | null {
-  const { now, otherAccount, fullUntil } = status;
+/** The standstill of the gate, an outage or another account: all but a spent budget. */
+export function haltOf(status: Halts): Standstill | null {
+  const { now, otherAccount } = status;
   const account =
     otherAccount !== null && otherAccount.until.getTime() > now
       ? {
@@ -50,7 +49,12 @@ export function standstillOf(status: Waits): Standstill | null {
           cause: otherAccount.cause,
         }
       : null;
-  return longest(longest(shutOrOut(status), account), full(fullUntil.manual));
+  return longest(shutOrOut(status), account);
+}
+
+/** The longest of all standstills, because no request leaves before its end. Null: requests flow. */
+export function standstillOf(status: Waits): Standstill | null {
+  return longest(haltOf(status), full(status.fullUntil.manual));
 }
 
 /** The same for scheduled work, which leaves the reserve to commands. */

@@ -34,7 +34,10 @@ test.each<[string, Partial<Parameters<typeof standstillOf>[0]>, number]>([
 test('a refused key is a standstill without an end, whatever else waits', () => {
   const gate = { ...PAUSED, refusedKey: 'key' };
   const stands: Standstill | null = standstillOf({ ...FLOWING, gate, outage: outage(HOUR), ...SPENT });
-  expect(stands).toMatchObject({ until: null, why: 'until another key is set' });
+  expect(stands).toMatchObject({
+    until: null,
+    why: 'until another key is set, or `inbox-mirror doctor` finds this one valid again',
+  });
 });
 
 test.each([

@@ -187,6 +187,31 @@ test('an outage has one wait in all texts, also while its retry is due', async (
   expect(due).not.toMatch(/flowing|resumes \d/);
 });
 
+test('the first line names the end of a pause or of a wait for the account, not the next schedule', async () => {
+  const { clock, database, writer } = await leased(DAEMON_COMMAND);
+  await writer.schedules.write({
+    list: 'inboxes',
+    expression: '0 * * * *',
+    timezone: 'UTC',
+    dueSince: null,
+    nextAt: new Date(clock.now() + 29 * MINUTE),
+  });
+  const status = await judged(database, clock.now());
+  const firstLine = (waits: Partial<WholeStatus>): string | undefined =>
+    statusAsText(PIPE, { ...status, ...waits }, false).split('\n')[0];
+  const until = new Date(clock.now() + 5 * MINUTE);
+  const since = new Date(clock.now() - MINUTE);
+  const gate = { ...status.gate, strikes: 1, pausedAt: since, pausedUntil: until };
+  expect(firstLine({})).toContain('; next reading in 29 min.');
+  expect(firstLine({ gate })).toContain('; next reading in 5 min.');
+  const outage = { since, until: new Date(until), cause: 'HTTP 503' };
+  expect(firstLine({ gate, outage })).toContain('; next attempt in 5 min.');
+  const otherAccount = { since, until, cause: 'another', access: 'x' };
+  expect(firstLine({ otherAccount })).toContain('; next attempt in 5 min.');
+  const fullUntil = { manual: null, scheduled: new Date(clock.now() + 10 * MINUTE) };
+  expect(firstLine({ gate, fullUntil })).toContain('; next reading in 10 min.');
+});
+
 test('`status` shows what a webhook has not accepted, and when the daemon retries', async () => {
   const program = await testProgram({ conversations: [5] });
   await program.run('sync');
@@ -206,12 +231,15 @@ test('`status` shows what a webhook has not accepted, and when the daemon retrie
     )
     .run(fromNow(0));
   database.close();
+  const failed = 'webhook  2 changes to deliver, failed 3 times, next attempt';
+  expect((await program.run('status')).stdout).toContain(`${failed} when a daemon runs (HTTP 500)\n`);
+  playDaemon(program);
   const { stdout } = await program.run('status');
-  expect(stdout).toMatch(
-    /^webhook {2}2 changes to deliver, failed 3 times, next attempt in 1[78] min( \d+ s)? \(HTTP 500\)$/m,
-  );
+  expect(stdout).toMatch(new RegExp(`^${failed} in 1[78] min( \\d+ s)? \\(HTTP 500\\)$`, 'm'));
   expect(stdout).not.toContain('t0p');
   const later = new SqliteDatabase(mirrorFile(program));
+  later.prepare('UPDATE webhooks SET retry_at = ?').run(fromNow(-1));
+  expect((await program.run('status')).stdout).toContain(`${failed} now (HTTP 500)\n`);
   later.exec(
     'UPDATE webhooks SET failures = 0, retry_at = NULL, set_aside = 2, set_aside_id = 1, last_id = 9',
   );

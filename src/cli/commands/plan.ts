@@ -19,7 +19,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { measuredDelay } = await import('../../status/delay.ts');
-  const { notBefore, shutOrOut } = await import('../../status/sending.ts');
+  const { haltOf, notBefore } = await import('../../status/sending.ts');
   const { liveDaemon } = await import('../../session/live-daemon.ts');
   const { nextWalk } = await import('../../sync/planning/agenda.ts');
   const { loadOf } = await import('../../sync/planning/load/load.ts');
@@ -34,7 +34,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
     const stretches = readPages?.stretches === true;
     const readsPages = readPages !== null;
     const crons = recordedCrons(await mirror.schedules.all(), config);
-    const { gate, outage: stored } = await mirror.loopState();
+    const { gate, outage: stored, otherAccount } = await mirror.loopState();
     const daemonRuns = (await liveDaemon({ mirror, clock })) !== null;
     // Without a daemon nothing ends an outage that is over.
     const outage = daemonRuns || (stored?.until.getTime() ?? 0) > now ? stored : null;
@@ -42,6 +42,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       now,
       gate,
       outage,
+      otherAccount,
       daemonRuns,
       readsPages,
       outlook: await readOutlook(mirror, {
@@ -51,7 +52,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
         cron: crons.conversations,
         timezone,
         now,
-        opensAt: notBefore(shutOrOut({ gate, outage, now }), now),
+        opensAt: notBefore(haltOf({ gate, outage, otherAccount, now }), now),
       }),
       load: await loadOf(mirror, crons, { budget, readPages }, now),
       walkAt: readsPages ? await nextWalk(mirror, budget, now) : null,

@@ -2,12 +2,13 @@ import { HOUR, SECOND } from '../../core/clock.ts';
 import { type GateState, judgeGate } from '../../core/gate-state.ts';
 import { clockTime, duration, fromNow, plural, thousands, whenDue } from '../../core/humanize.ts';
 import type { LostBookmarks } from '../../mirror/bookmarks/bookmarks.ts';
+import type { OtherAccount } from '../../mirror/gate/account.ts';
 import type { Outage } from '../../mirror/gate/outage.ts';
 import type { SpentKind } from '../../mirror/gate/budget-use.ts';
 import { asCell, type Output, wrapped } from '../../session/terminal.ts';
 import { isTelling, type MeasuredDelay } from '../../status/delay.ts';
 import { delayRecord, readingRecord } from '../../status/json.ts';
-import { shutOrOut } from '../../status/sending.ts';
+import { haltOf } from '../../status/sending.ts';
 import { type SpentParts, spentParts } from '../../status/spent.ts';
 import { SPARE_MS } from '../../sync/planning/agenda.ts';
 import type { Load } from '../../sync/planning/load/load.ts';
@@ -28,6 +29,7 @@ export interface OutlookReport {
   readonly lost: readonly LostBookmarks[];
   readonly gate: GateState;
   readonly outage: Outage | null;
+  readonly otherAccount: OtherAccount | null;
   readonly daemonRuns: boolean;
   /** The names of the inboxes by their ids. */
   readonly names: ReadonlyMap<string, string | null>;
@@ -54,7 +56,7 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
   const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
   if (!report.daemonRuns)
     lines.push('daemon    none runs: nothing of this is read until `inbox-mirror start`');
-  const shut = shutOrOut(report);
+  const shut = haltOf(report);
   if (shut !== null) lines.push(`requests  ${requestsWords(output, shut, now)}: nothing is read before that`);
   if (outlook.pages > 0) lines.push(paceLine(outlook), scheduleLine(outlook), budgetLine(outlook));
   if (!report.load.isNew) lines.push(costLine(report.load));
@@ -78,10 +80,11 @@ function nextTable(output: Output, report: OutlookReport): string {
   if (outlook.pages === 0 && lost.length > 0)
     return 'No page can be read singly now: the lines that begin with "whole" say why.';
   if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
-  if (outlook.next.length === 0 && outlook.spentUntil !== null && shutOrOut(report) === null) {
+  if (outlook.next.length === 0 && outlook.spentUntil !== null && haltOf(report) === null) {
     const until = `${clockTime(outlook.spentUntil, now, 'UTC')}, ${whenDue(outlook.spentUntil, now)}`;
     return `No page is read in the next hour: the day's budget is spent until ${until}.`;
   }
+  if (outlook.next.length === 0) return 'No page is read in the next hour.';
   const columns: Column[] = [
     { title: 'in' },
     { title: 'inbox' },

@@ -128,9 +128,21 @@ test('plan plans no reading while the gate is shut', async () => {
   expect((await program.run('plan')).stdout.replaceAll(/\s+/g, ' ')).toMatch(
     /requests stopped until .*, because the service is out of reach \(ECONNREFUSED\): nothing is read before that/,
   );
+  shut(
+    `outage_since = NULL, outage_until = NULL, account_since = ?, account_until = ?,
+     account_cause = 'another one', account_access = 'x'`,
+    iso(new Date()),
+    iso(ends),
+  );
+  for (const at of await next()) expect(Date.parse(at)).toBeGreaterThan(ends.getTime());
+  expect((await program.run('plan')).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /requests stopped until .*, because the key leads to another account \(another one\): nothing is read/,
+  );
   shut(`refused_key = 'fingerprint'`);
   expect(await next()).toEqual([]);
-  expect((await program.run('plan')).stdout).toMatch(/^requests +stopped until another key is set/m);
+  const { stdout } = await program.run('plan');
+  expect(stdout).toMatch(/^No page is read in the next hour\.\n/);
+  expect(stdout).toMatch(/^requests +stopped until another key is set/m);
 });
 
 test('plan says why nothing can be read singly', async () => {

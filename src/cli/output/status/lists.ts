@@ -7,7 +7,7 @@ import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
+import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
 
 /** A row that no witness has decided on for so many ms waits for more than the next sweep. */
@@ -50,18 +50,17 @@ function troubles(status: JudgedStatus): string[] {
 
 /** When the daemon reads next: a page, a whole list, or a list by its schedule. */
 function nextWords(status: WholeStatus): string {
-  const { daemonRuns, nextReading, nextWalk, schedules, now } = status;
+  const { daemonRuns, nextReading, nextWalk, schedules, now, outage, otherAccount } = status;
   if (!daemonRuns) return 'no daemon is running';
   const standstill = scheduledStandstillOf(status);
-  // Its end is the next attempt, whatever the schedules say.
-  if (status.outage !== null && standstill?.until === status.outage.until)
-    return `next attempt ${whenDue(status.outage.until, now)}`;
   if (standstill?.until === null) return `no reading ${standstill.why}`;
   const slots = schedules.map(({ nextAt }) => nextAt.getTime());
   const planned = Math.min(...slots, nextReading?.at ?? Infinity, nextWalk ?? Infinity);
-  const at = notBefore(standstill, planned);
+  // What a halt has stopped begins again at its end, whatever the schedules say.
+  const at = notBefore(standstill, haltOf(status) === null ? planned : now);
   if (!Number.isFinite(at)) return 'a daemon is running';
-  return `next reading ${whenDue(new Date(at), now)}`;
+  const what = outage === null && otherAccount === null ? 'reading' : 'attempt';
+  return `next ${what} ${whenDue(new Date(at), now)}`;
 }
 
 /** True for a list whose row shows more than that it is fresh. */

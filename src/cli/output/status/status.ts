@@ -41,7 +41,7 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   sections.push(leaseLine(status));
   if (status.daemonRuns && status.schedules.length > 0) sections.push(nextLine(status));
   if (status.waiting !== null) sections.push(waitingLine(status.waiting, status));
-  if (status.webhook !== null) sections.push(webhookLine(output, status.webhook, status.now));
+  if (status.webhook !== null) sections.push(webhookLine(output, status.webhook, status));
   for (const pass of status.openPasses)
     sections.push(`pass     ${pass.requestedBy}, ${passState(pass, status)}`);
   return `${headline}\n\n${wrapped(output, sections.join('\n'), HANGING)}`;
@@ -164,7 +164,7 @@ function waitingLine(
 function webhookLine(
   output: Output,
   { pending, failures, retryAt, cause, setAside, setAsideId }: NonNullable<JudgedStatus['webhook']>,
-  now: number,
+  { daemonRuns, now }: Pick<JudgedStatus, 'daemonRuns' | 'now'>,
 ): string {
   const all = setAside === 0 ? 'every change' : 'every other change';
   const due = pending === 0 ? `${all} is delivered` : `${plural(pending, 'change')} to deliver`;
@@ -172,7 +172,7 @@ function webhookLine(
   const waiting = setAside === 0 ? due : `${due}, ${paint(output, 'red', refused)}`;
   if (failures === 0 || retryAt === null) return `webhook  ${waiting}`;
   const failed = paint(output, 'red', `failed ${failures === 1 ? 'once' : `${thousands(failures)} times`}`);
-  const next = retryAt.getTime() > now ? fromNow(retryAt, now) : 'when the daemon runs';
+  const next = daemonRuns ? whenDue(retryAt, now) : 'when a daemon runs';
   return `webhook  ${waiting}, ${failed}, next attempt ${next} (${cause ?? 'cause unknown'})`;
 }
 

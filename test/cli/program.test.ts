@@ -339,6 +339,21 @@ test('resync --dry-run prints a forecast and sends no request; resync reads ever
   expect(program.sandbox.arrivals).toHaveLength(2 * SMALL_REQUESTS);
 });
 
+test('resync --dry-run counts in the wait while no request may leave', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  program.sandbox.script(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
+  for (const list of ['inboxes', 'users']) await program.run('sync', list);
+  const dry = await program.run('resync', '--dry-run');
+  expect(dry.stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /Requests are stopped until .*, in (1 h|59 min.*), because the service asked to wait: it begins after/,
+  );
+  const { ends_at: endsAt } = JSON.parse((await program.run('resync', '--dry-run', '--json')).stdout) as {
+    ends_at: string;
+  };
+  expect(Date.parse(endsAt) - Date.now()).toBeGreaterThan(50 * 60_000);
+});
+
 test('sync of one list of one inbox reads only that list, and an unknown inbox exits 2', async () => {
   const program = await testProgram(SMALL);
   await program.run('sync');

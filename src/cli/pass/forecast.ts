@@ -4,6 +4,7 @@ import { listId } from '../../core/lists.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printJson, printLine, wrapped } from '../../session/terminal.ts';
+import { notBefore, sendingWords, shutGate } from '../../status/sending.ts';
 import { unknownInbox } from '../../sync/pass.ts';
 import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 
@@ -21,15 +22,20 @@ export async function printForecast(
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
     throw unknownInbox(inboxId, inboxes);
-  const window = await mirror.budget.windowByHour(clock.now());
+  const now = clock.now();
+  const window = await mirror.budget.windowByHour(now);
   const forecast = await forecastResync(mirror, scope, config.budget, window);
-  const endsAt = new Date(clock.now() + forecast.lastsMs);
+  const shut = shutGate({ gate: (await mirror.loopState()).gate, now });
+  const opensAt = notBefore(shut, now);
+  // For another key nobody knows how long it waits.
+  const endsAt = new Date((opensAt === Infinity ? now : opensAt) + forecast.lastsMs);
   if (json) {
     printJson(output, JSON.stringify(asJson(forecast, endsAt), null, 2));
     return;
   }
-  const end = clockTime(endsAt, clock.now(), config.reportTimezone);
-  printLine(output, wrapped(output, asWords(forecast, end)));
+  const words = asWords(forecast, clockTime(endsAt, now, config.reportTimezone));
+  const wait = `Requests are ${sendingWords(shut, now, config.reportTimezone)}: it begins after that.`;
+  printLine(output, wrapped(output, shut === null ? words : `${words}\n${wait}`));
 }
 
 /** @param end the time of day at which the resync would end */

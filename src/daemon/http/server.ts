@@ -273,7 +273,9 @@ function addRoutes(
     return await reply.type(metrics.contentType).send(await metrics.render(scrape));
   });
   server.get('/status.json', { onRequest: tokens.demand }, async (_request, reply) => {
-    return await reply.type(JSON_TYPE).send(`${statusAsJson(await details())}\n`);
+    const found = await details();
+    const healthy = found.healthy && options.fault() === null;
+    return await reply.type(JSON_TYPE).send(`${statusAsJson({ ...found, healthy })}\n`);
   });
 }
 

@@ -149,6 +149,16 @@ test('/readyz names the lists that are not as fresh as promised, and is ready if
   ]);
 });
 
+test('/status.json is not healthy while the daemon cannot use its database', async () => {
+  let fault: string | null = null;
+  const { ask, sync, clock } = await served({}, { fault: () => fault });
+  await sync();
+  clock.advance(2000);
+  expect((await ask('/status.json')).json).toMatchObject({ healthy: true });
+  fault = 'The file was deleted.';
+  expect((await ask('/status.json')).json).toMatchObject({ healthy: false });
+});
+
 test('/status.json returns what `status --json` prints', async () => {
   const { ask, sync, status, mirror } = await served();
   await sync();

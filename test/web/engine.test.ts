@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import { iso } from '../../src/database/instants.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Served, served } from '../daemon/http/served.ts';
 import { passSpec } from '../support/pass-spec.ts';
@@ -25,6 +26,24 @@ test('the engine room counts requests against the budget, and names each list wi
   expect(text).toContain(`${sent} for commands; 250 a day are kept for people.`);
   expect(text).toMatch(/^ Support conversations 1 min 30 s ago 30 min 230 \d+ fresh $/m);
   expect(text).toContain('No daemon runs, so no list is read on schedule.');
+});
+
+test('the engine room says that requests flow only while they do', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  const lease = `UPDATE leases SET command = 'inbox-mirror start', expires_at = $1, heartbeat_at = $2`;
+  await mirror.database.execute(lease, iso(clock.now() + 20_000), iso(clock.now()));
+  const flowing = await engine(ask);
+  expect(flowing).toMatch(/All \d lists are fresh, and requests flow\./);
+  await mirror.database.execute(
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+     INSERT INTO requests (sent_at, method, path, reason, status) SELECT $1, 'GET', '/', 'page', 200 FROM n`,
+    iso(clock.now() - HOUR),
+  );
+  clock.advance(2000);
+  const spent = await engine(ask);
+  expect(spent).not.toContain('requests flow');
+  expect(spent).toMatch(/All \d lists are fresh\. Requests are stopped until tomorrow .* budget is spent\./);
 });
 
 test('the engine room shows stale lists, failed requests and held deletions first', async () => {

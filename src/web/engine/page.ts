@@ -5,7 +5,7 @@ import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
 import { isTelling } from '../../status/delay.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { sendingWord, standstillOf, untilWords } from '../../status/sending.ts';
+import { sendingWord, sendingWords, standstillOf, untilWords } from '../../status/sending.ts';
 import { barsChart } from '../charts/bars.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section } from '../frame/layout.ts';
@@ -54,9 +54,15 @@ function ordersNote({ judged, budget, sent }: WholeStatus): Html {
 
 function troublesSection(status: WholeStatus, moment: Moment): Html {
   const troubles = troublesOf(status, moment);
+  const standstill = standstillOf(status);
   if (troubles.length === 0)
     return html`<p class="verdict good">
-      All ${plural(status.judged.length, 'list')} are fresh, and requests flow.
+      All ${plural(status.judged.length, 'list')} are
+      fresh${
+        standstill === null
+          ? ', and requests flow'
+          : `. Requests are ${sendingWords(standstill, moment.now, moment.timezone)}`
+      }.
     </p>`;
   return html`<section class="verdict late" aria-label="Troubles">
     <ul>

@@ -13,7 +13,9 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
   const { now, gate, gateWord, outage, otherAccount, judged, foreign, webhook } = status;
   const found: (Html | string | false)[] = [
     otherAccount !== null && html`The key leads to another account: ${otherAccount.cause}`,
-    gateWord === 'key-refused' && 'The service refused the key. Set a valid one; the daemon then continues.',
+    gateWord === 'key-refused' &&
+      'The service refused the key. Set a valid one, or run inbox-mirror doctor once this one is valid again; ' +
+        'the daemon then continues.',
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
@@ -22,8 +24,11 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     !status.daemonRuns &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
     foreign?.kind === 'day' &&
-      'Another program uses the account: its day was full before the budget was spent.',
-    foreign?.kind === 'rate' && 'Another program uses the account: the gap between requests is longer.',
+      "The account's day was full before the budget was spent: another program uses the account, or " +
+        'REQUESTS_PER_DAY is too high.',
+    foreign?.kind === 'rate' &&
+      'After 429s the gap between requests is longer. If they come back, another program uses the account, ' +
+        'or REQUESTS_PER_SECOND is too high.',
     webhook !== null &&
       webhook.failures > 0 &&
       html`The webhook has failed ${plural(webhook.failures, 'time')}: ${webhook.cause}`,

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { iso } from '../../src/database/instants.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
+import { passSpec } from '../support/pass-spec.ts';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' };
 
@@ -74,6 +76,29 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
   expect(words(ended)).toContain('State a person cancelled it');
   expect(ended.body).not.toMatch(/http-equiv="refresh"|Cancel this order/);
   expect(words(await get(ask, '/engine'))).toContain('2: resync Support a person, on the web page');
+});
+
+test("an order's page says until when the daemon waits with it, and why", async () => {
+  const { ask, mirror, clock, sync } = await served();
+  await sync();
+  const { orders } = openMirror(mirror.database);
+  const { id } = await orders.place(passSpec({ kind: 'resync' }), clock.now());
+  await mirror.writer.passes.begin((await orders.read(id))!, clock.now());
+  const now = clock.now();
+  await mirror.database.execute(
+    `UPDATE leases SET command = 'inbox-mirror start', expires_at = $1, heartbeat_at = $2`,
+    iso(now + 20_000),
+    iso(now),
+  );
+  await mirror.database.execute(
+    `INSERT INTO gate_state (id, strikes, paused_at, paused_until) VALUES (1, 3, $1, $2)
+     ON CONFLICT (id) DO UPDATE SET strikes = 3, paused_at = $1, paused_until = $2`,
+    iso(now),
+    iso(now + 5 * 60_000),
+  );
+  const waits = 'waits (breaker), resumes in 5 min';
+  expect(words(await get(ask, `/engine/orders/${id}`))).toContain(`State ${waits} Cancel this order`);
+  expect(words(await get(ask, '/engine'))).toContain(waits);
 });
 
 test("an order's page shows its lists, what was new in them, and when it ended", async () => {

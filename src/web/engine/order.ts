@@ -1,5 +1,6 @@
-import { plural, thousands } from '../../core/humanize.ts';
+import { plural, thousands, whenDue } from '../../core/humanize.ts';
 import { type OrderRow, type OrderSweepRow, readOrder, readOrderSweeps } from '../../query/figures/engine.ts';
+import type { JudgedStatus } from '../../status/judge.ts';
 import { html, type Html } from '../frame/html.ts';
 import { factsList, type PageContent, section, table } from '../frame/layout.ts';
 import { cancelPath, inboxPath } from '../frame/links.ts';
@@ -11,7 +12,7 @@ import { BY_PAGE } from './place.ts';
 const FOLLOW_S = 3;
 
 /** `/engine/orders/ID`: an order, its lists, and the button that cancels it. */
-export async function orderPage({ desk, moment, params, token }: Visit): Promise<PageContent | null> {
+export async function orderPage({ desk, moment, params, status, token }: Visit): Promise<PageContent | null> {
   const { order: id = '' } = params;
   if (!/^\d{1,9}$/.test(id)) return null;
   const found = await desk.quick(`order ${id}`, async (read) => {
@@ -21,6 +22,7 @@ export async function orderPage({ desk, moment, params, token }: Visit): Promise
   if (found.order === null) return null;
   const { order, sweeps } = found;
   const isOpen = isUnderWay(order);
+  const state = orderState(order, await status());
   return {
     title: `Order ${id}`,
     active: '/engine',
@@ -28,7 +30,7 @@ export async function orderPage({ desk, moment, params, token }: Visit): Promise
     stamp: html`<p class="stamp">As of ${ago(new Date(moment.now), moment)}</p>`,
     refresh: isOpen ? FOLLOW_S : undefined,
     body: html`<div class="columns">
-      ${section('Order', html`${facts(order, moment)}${isOpen && cancelForm(order, token)}`)}
+      ${section('Order', html`${facts(order, state, moment)}${isOpen && cancelForm(order, token)}`)}
       ${section('Its lists', sweepsTable(order, sweeps))}
     </div>`,
   };
@@ -44,17 +46,23 @@ export function orderedBy({ requested_by: by }: OrderRow): Html {
   return by === BY_PAGE ? html`${by}` : html`<code><bdi>${by}</bdi></code>`;
 }
 
-/** The state of an order in words. */
-export function orderState({ state, error, before }: OrderRow): Html {
+/** The state of an order in words. `orderWait` is why the daemon waits with an order that it has begun. */
+export function orderState(
+  { state, error, before }: OrderRow,
+  { orderWait, now }: Pick<JudgedStatus, 'orderWait' | 'now'>,
+): Html {
   if (state === 'open') return before > 0 ? html`waits behind ${plural(before, 'order')}` : html`waits`;
-  if (state === 'running') return html`under way`;
+  if (state === 'running')
+    return orderWait === null
+      ? html`under way`
+      : html`waits (${orderWait.kind}), resumes ${whenDue(orderWait.until, now)}`;
   if (state === 'done') return html`done`;
   // The error says who has ended it.
   if (state === 'abandoned') return html`${error ?? 'cancelled'}`;
   return html`<strong class="late">${state}${error !== null && `: ${error}`}</strong>`;
 }
 
-function facts(order: OrderRow, moment: Moment): Html {
+function facts(order: OrderRow, state: Html, moment: Moment): Html {
   return factsList([
     ['Order', html`<code>${order.kind}</code>`],
     [
@@ -67,7 +75,7 @@ function facts(order: OrderRow, moment: Moment): Html {
     ['Placed', ago(order.requested_at, moment)],
     ['Begun', order.started_at === null ? html`not yet` : ago(order.started_at, moment)],
     ...(order.finished_at === null ? [] : [['Ended', ago(order.finished_at, moment)] as const]),
-    ['State', orderState(order)],
+    ['State', state],
   ]);
 }
 

@@ -34,7 +34,7 @@ export async function enginePage({ desk, details, moment, token }: Visit): Promi
       <div class="columns">${budgetSection(status, moment)}${delaySection(status, moment)}</div>
       ${listsSection(status, moment)}
       <div class="columns">
-        ${section('Orders', html`${form}${ordersTable(orders, moment)}`, { note: ordersNote(status) })}
+        ${section('Orders', html`${form}${ordersTable(orders, status, moment)}`, { note: ordersNote(status) })}
         ${section('Schedules', schedulesTable(status, moment))}
       </div>
       <div class="columns">

@@ -8,13 +8,13 @@ import { ago, type Moment, named } from '../frame/words.ts';
 import { orderedBy, orderState } from './order.ts';
 
 /** The newest passes that commands handed to the daemon. */
-export function ordersTable(orders: readonly OrderRow[], moment: Moment): Html {
+export function ordersTable(orders: readonly OrderRow[], status: WholeStatus, moment: Moment): Html {
   const rows = orders.map((order) => [
     html`<a href="${orderPath(order.id)}">${order.id}: ${order.kind}</a>`,
     order.inbox_id === null ? 'all inboxes' : named(order.inbox, order.inbox_id),
     orderedBy(order),
     ago(order.requested_at, moment),
-    orderState(order),
+    orderState(order, status),
   ]);
   const columns = ['Order', 'Inbox', 'By', 'Placed', 'State'].map((name) => ({ name }));
   return table('Orders', columns, rows, 'No order has been placed.');

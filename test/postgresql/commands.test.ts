@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
+import type { Output } from '../../src/session/terminal.ts';
 import { newPlace } from '../support/mirror.ts';
 import { firstInbox, parseLines } from '../support/rows.ts';
 import { type Ran, type TestProgram, testProgram } from '../support/program.ts';
@@ -58,6 +60,55 @@ test('sync, resync, status, doctor, query and changes work, and none prints the 
   const { stdout: changes } = await program.run('changes', '--format', 'ndjson');
   expect(parseLines(changes)).toEqual([expect.objectContaining({ field: 'status', new_value: 'another' })]);
 });
+
+test('changes --follow and status --watch go on after a server that refused them for a while', async () => {
+  const program = await onPostgres();
+  await program.run('sync');
+  const database = decodeURIComponent(new URL(program.url).pathname.slice(1));
+  const allow = async (is: boolean): Promise<void> => {
+    await onServer(`ALTER DATABASE "${database}" ALLOW_CONNECTIONS ${is}`);
+    if (!is)
+      await onServer(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
+  };
+  const stop = new AbortController();
+  const run = (stdout: object, errors: string[], ...argv: string[]): Promise<number> => {
+    const stderr = { write: (text: string) => void errors.push(text) };
+    const io = {
+      env: program.env,
+      cwd: program.folder,
+      stdout: stdout as Output,
+      stderr,
+      signal: stop.signal,
+    };
+    return runProgram(argv, io, '0.0.0-test');
+  };
+  const [followed, warned, drawn]: [string[], string[], string[]] = [[], [], []];
+  const terminal = { write: (text: string) => void drawn.push(text), isTTY: true, columns: 80 };
+  const following = run(
+    { write: (text: string) => void followed.push(text) },
+    warned,
+    'changes',
+    '--follow',
+    '--format',
+    'ndjson',
+  );
+  const watching = run(terminal, drawn, 'status', '--watch');
+  await expect.poll(() => drawn.join('')).toContain('all fresh');
+  await allow(false);
+  await expect.poll(() => warned.join(''), { timeout: 15_000 }).toContain('--follow tries again');
+  await expect.poll(() => drawn.join(''), { timeout: 15_000 }).toContain('--watch tries');
+  const shown = drawn.length;
+  await allow(true);
+  const inbox = firstInbox(program.sandbox);
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
+  await program.run('sync', 'conversations');
+  await expect.poll(() => followed.join(''), { timeout: 15_000 }).toContain('"another"');
+  await expect.poll(() => drawn.slice(shown).join(''), { timeout: 15_000 }).toContain('all fresh');
+  stop.abort();
+  expect([await following, await watching]).toEqual([130, 130]);
+  expect(parseLines(followed.join(''))).toHaveLength(1);
+  expect(warned).toHaveLength(1);
+}, 60_000);
 
 test('doctor without a mirror creates neither schema nor tables', async () => {
   const program = await onPostgres();

@@ -208,6 +208,9 @@ test('the first line names the end of a pause or of a wait for the account, not 
   expect(firstLine({ gate, outage })).toContain('; next attempt in 5 min.');
   const otherAccount = { since, until, cause: 'another', access: 'x' };
   expect(firstLine({ otherAccount })).toContain('; next attempt in 5 min.');
+  expect(statusAsText(PIPE, { ...status, otherAccount, daemonRuns: false }, false)).toContain(
+    'found 1 min ago; the next `sync`, or a daemon, tests it again. another',
+  );
   const fullUntil = { manual: null, scheduled: new Date(clock.now() + 10 * MINUTE) };
   expect(firstLine({ gate, fullUntil })).toContain('; next reading in 10 min.');
 });

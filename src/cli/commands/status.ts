@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../core/clock.ts';
-import { EXIT, isMirrorError, MirrorError } from '../../core/errors.ts';
-import { harmless, type Io, printJson, printLine } from '../../session/terminal.ts';
+import { EXIT, isMirrorError, isPassingFailure, MirrorError } from '../../core/errors.ts';
+import { harmless, type Io, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { jsonOption, type Runner } from '../options.ts';
 
@@ -58,7 +58,14 @@ async function watchStatus(io: Io, { all, json }: { all: boolean; json: boolean 
   const clock = systemClock();
   try {
     while (!signal.aborted) {
-      update(harmless(stdout, statusAsText(stdout, await readStatus(io), all)));
+      const text = await readStatus(io).then(
+        (status) => statusAsText(stdout, status, all),
+        (error: unknown) => {
+          if (!isPassingFailure(error)) throw error;
+          return wrapped(stdout, `${error.message} Meanwhile --watch tries again.`);
+        },
+      );
+      update(harmless(stdout, text));
       await clock.sleep(WATCH_MS, signal).catch(() => undefined);
     }
   } finally {

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { Clock } from '../../../core/clock.ts';
-import { EXIT, MirrorError } from '../../../core/errors.ts';
+import { EXIT, isPassingFailure, MirrorError } from '../../../core/errors.ts';
 import { LIST_NAMES } from '../../../core/lists.ts';
 import type { Cursor } from '../../../mirror/history/cursor.ts';
 import type { ChangeFilter } from '../../../mirror/history/read.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
-import type { Io } from '../../../session/terminal.ts';
+import { type Io, printWarning } from '../../../session/terminal.ts';
 import { refuseTwoFormats, wholeNumber } from '../../arguments.ts';
 import { checkFilter, type FilterOptions, parseFilter } from '../../change-filter.ts';
 import {
@@ -92,7 +92,7 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
     const following = isFollowing ? await mirror.names.inboxes() : null;
     const printer = changePrinter(io, { format, raw, following });
     const last = await printStored(mirror, checked, printer);
-    if (isFollowing) await printNew({ mirror, clock, signal: io.signal }, checked.filter, last, printer);
+    if (isFollowing) await printNew({ mirror, clock, io }, checked.filter, last, printer);
     await printer.end();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
@@ -163,20 +163,30 @@ async function printStored(
   return after;
 }
 
-/** Prints new changes until the signal is aborted. */
+/** Prints new changes until the signal is aborted, also after a server that was away for a while. */
 async function printNew(
-  { mirror, clock, signal }: { mirror: Pick<Mirror, 'history' | 'names'>; clock: Clock; signal: AbortSignal },
+  { mirror, clock, io }: { mirror: Pick<Mirror, 'history' | 'names'>; clock: Clock; io: Io },
   filter: ChangeFilter,
   first: Cursor,
   printer: ChangePrinter,
 ): Promise<void> {
   const { placeAfter } = await import('../../../mirror/mirror.ts');
+  const { signal, stderr } = io;
   let after = first;
+  let isAway = false;
   while (!signal.aborted) {
-    for await (const changes of mirror.history.batchesAfter(after, filter)) {
-      await printer.print(await mirror.names.of(changes));
-      after = placeAfter(changes) ?? after;
-      if (signal.aborted) return;
+    try {
+      for await (const changes of mirror.history.batchesAfter(after, filter)) {
+        const named = await mirror.names.of(changes);
+        await printer.print(named);
+        after = placeAfter(changes) ?? after;
+        if (signal.aborted) return;
+      }
+      isAway = false;
+    } catch (error) {
+      if (!isPassingFailure(error)) throw error;
+      if (!isAway) printWarning(stderr, `${error.message} Meanwhile --follow tries again.`);
+      isAway = true;
     }
     await clock.sleep(POLL_MS, signal).catch(() => undefined);
   }

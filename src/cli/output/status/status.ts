@@ -110,8 +110,10 @@ function accountLine(
   status: JudgedStatus,
 ): string {
   const found = `${paint(output, 'red', "not the mirror's")}, found ${fromNow(since, status.now)}`;
-  const next = attemptWords(until, status);
-  return `account  ${found}; a daemon tests it again ${next}. ${cause}`;
+  const next = status.daemonRuns
+    ? `a daemon tests it again ${attemptWords(until, status)}`
+    : 'the next `sync`, or a daemon, tests it again';
+  return `account  ${found}; ${next}. ${cause}`;
 }
 
 function spentLines(output: Output, spent: SpentRequests): string[] {

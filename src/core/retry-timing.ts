@@ -36,11 +36,12 @@ const DAY_HINT_MS = 15 * MINUTE;
 
 /**
  * Which limit a 429 names, by the service's words and by `hint` (`Retry-After`, ms). The specification gives
- * no words (spec §8). Null if neither tells.
+ * no words (spec §8). Words that name both limits tell neither. Null if nothing tells.
  */
 export function limitOf(words: string | null, hint: number | null): 'day' | 'rate' | null {
-  if (/\b(day|daily|24[ -]?h(ours?)?)\b/i.test(words ?? '')) return 'day';
-  if (/\bsecond(s|ly)?\b/i.test(words ?? '')) return 'rate';
+  const namesDay = /\b(day|daily|24[ -]?h(ours?)?)\b/i.test(words ?? '');
+  const namesRate = /\bsecond(s|ly)?\b/i.test(words ?? '');
+  if (namesDay !== namesRate) return namesDay ? 'day' : 'rate';
   if (hint === null) return null;
   return hint >= DAY_HINT_MS ? 'day' : 'rate';
 }

@@ -33,7 +33,7 @@ test('an hour of outage costs few requests and log lines, shows in status and en
   expect((await house.status()).outage).toMatchObject({
     cause: expect.stringContaining('ECONNRESET') as string,
   });
-  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(40);
+  expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(20);
   expect(house.said().length - lines).toBeLessThanOrEqual(5);
   const asked = sandbox.arrivals.length;
   sandbox.script(undefined);

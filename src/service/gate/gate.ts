@@ -95,6 +95,8 @@ class LedgerGate implements Gate {
   readonly #random: () => number;
   /** Monotonic ms of the last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;
+  /** Since that answer a call has failed with all its tries: a retry within seconds would not help. */
+  #isDown = false;
   #hasDoubtedClock = false;
   /** The end of the pause that was reported last, epoch ms. */
   #reportedPause = 0;
@@ -147,7 +149,8 @@ class LedgerGate implements Gate {
     const now = clock.now();
     const hint = kind === 'failed' || alone ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    if (attempts >= tries || asked > patienceMs || alone) {
+    const most = this.#isDown && kind !== 'throttled' ? 1 : tries;
+    if (attempts >= most || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
       // Where other answers contradict an outage, `#hold` leaves the gate open.
       const everything =
@@ -155,6 +158,7 @@ class LedgerGate implements Gate {
         failedSince > this.#lastGoodAt &&
         (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
       const throttled = kind === 'throttled';
+      this.#isDown ||= everything && !throttled;
       throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
     if (kind === 'throttled') return;
@@ -199,6 +203,7 @@ class LedgerGate implements Gate {
     onEnded?.({ status, waitedMs, durationMs: at - slot.start });
     if (wasServed(ended)) {
       this.#lastGoodAt = at;
+      this.#isDown = false;
       if (slot.isTrial && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
       await this.#turnstile.ease();
     }

@@ -30,6 +30,22 @@ test.each(FAILURES)(
   },
 );
 
+test('after an outage was reported each call is one request, until the service answers again', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => 'reset');
+  const { ask } = await start(await freshMirrorFile());
+  await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+  const before = sandbox.arrivals.length;
+
+  await times(3, () => expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' }));
+  expect(sandbox.arrivals.length - before).toBe(3);
+
+  sandbox.script(undefined);
+  expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
+  sandbox.script(() => (sandbox.arrivals.length < before + 6 ? 'reset' : undefined));
+  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+});
+
 test('a failure that passes costs one retry, and the answer reports two attempts', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 502 } : undefined));

@@ -39,6 +39,8 @@ export interface CallOptions {
   /** True if scheduled work needs the request. Default: true only if the reason is `schedule` or `page`. */
   readonly scheduled?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** See `Call.tries`. */
+  readonly tries?: number | undefined;
 }
 
 /** The service's read operations (spec §4.3, docs/service.md). Every request passes the gate. */
@@ -149,7 +151,7 @@ class HttpClient implements Client {
   }
 
   /** Requests the smallest page of the inboxes, which every valid key may read. */
-  async #requestInboxes(options: CallOptions & { readonly tries?: number }) {
+  async #requestInboxes(options: CallOptions) {
     const query = { limit: String(SMALLEST_PAGE.limit) };
     const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
     return await this.#send(request, options, (body) => {
@@ -169,7 +171,7 @@ class HttpClient implements Client {
 
   async #send<Result>(
     { path, query = {}, list, inboxId }: Request,
-    { reason, signal, ...others }: CallOptions & { readonly tries?: number },
+    { reason, signal, ...others }: CallOptions,
     parse: (body: unknown) => { result: Result; items: number },
   ) {
     const { http, gate } = this.#options;

@@ -160,6 +160,24 @@ describe('a daemon that reads single pages', () => {
     expect(failed).toBeLessThan(80);
   }, 180_000);
 
+  test('sends few requests while every page of conversations fails, and reads on within an hour of its end', async () => {
+    const house = await pagesHouse();
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(3 * HOUR);
+    sandbox.script(({ path }) => (path.includes('/conversations?') ? { status: 503, body: '' } : undefined));
+    await clock.sleep(10 * HOUR);
+    sandbox.script(undefined);
+    const failed = sandbox.arrivals.filter(({ status }) => status === 503).length;
+    expect(failed, 'about one an hour for each of the two lists').toBeLessThan(50);
+    await clock.sleep(HOUR);
+    const from = sandbox.arrivals.length;
+    await clock.sleep(2 * HOUR);
+    const pages = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations?'));
+    expect(pages.length).toBeGreaterThan(20);
+    expect(await house.late()).toEqual([]);
+  }, 180_000);
+
   test('keeps its bookmarks through wrong answers of minutes, and reads on soon after an hour of them', async () => {
     const house = await pagesHouse();
     const { clock, sandbox } = house;

@@ -1,9 +1,8 @@
 import type { Budget } from '../../core/budget.ts';
-import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
-import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account.ts';
@@ -17,6 +16,7 @@ import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './backoff.ts';
 import { isOwnFault, refusedUntil } from './cooldowns.ts';
 import { LOST } from './lost.ts';
+import { PageRests } from './page-rests.ts';
 import { pacedClient, type Pacer } from './pacer.ts';
 
 /** How single pages are read. */
@@ -77,8 +77,7 @@ export class PageReads {
   #days: number | null = null;
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
-  /** Pages that could not be read: the others may be. Lists, by inbox, whose failed answer asked to wait. */
-  readonly #cooldowns = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
+  readonly #rests = new PageRests();
   /** Lists whose last page was refused or wrong. If the next one is as well, the list is read whole. */
   readonly #doubted = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
   #notBefore = 0;
@@ -165,8 +164,9 @@ export class PageReads {
       paid = false;
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
-    const reading = await readBookmark(deps, page.bookmark);
-    for (const name of [nameOf(page.bookmark), page.inboxId]) this.#cooldowns.end(name);
+    const tries = this.#rests.isFailing(page.inboxId) ? 1 : undefined;
+    const reading = await readBookmark(deps, page.bookmark, tries);
+    this.#rests.end(page.bookmark);
     if (reading.cut === null) this.#doubted.end(page.inboxId);
     await this.#note(page, reading);
     if (reading.cut !== null) await this.#doubt(page, reading.cut);
@@ -206,9 +206,8 @@ export class PageReads {
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;
     if (isFinal || isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN')) {
       const resumeAt = isMirrorError(error, 'ANSWER_FAILED') ? error.resumeAt : undefined;
-      const name = resumeAt === undefined ? nameOf(page.bookmark) : page.inboxId;
-      const leastMs = (resumeAt?.getTime() ?? 0) - clock.now();
-      const lasts = this.#cooldowns.begin(name, clock.monotonic(), leastMs);
+      const leastMs = resumeAt === undefined ? 0 : Math.max(1, resumeAt.getTime() - clock.now());
+      const lasts = this.#rests.begin(page.bookmark, clock.monotonic(), leastMs);
       log.warn(
         { list: listId(key), cause: messageOf(error) },
         `a page of a list cannot be read; retrying in ${duration(lasts)}`,
@@ -243,9 +242,8 @@ export class PageReads {
     const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
     const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = { list: 'conversations', inboxId } as const;
-      const waits = [nameOf(bookmark), inboxId].map((name) => this.#cooldowns.until(name));
       return (
-        Math.max(...waits, this.#doubted.until(inboxId)) > clock.monotonic() ||
+        Math.max(this.#rests.until(bookmark), this.#doubted.until(inboxId)) > clock.monotonic() ||
         this.isReading(key) ||
         isBusy(key)
       );
@@ -293,8 +291,4 @@ interface PageRead {
   inboxId: string | null;
   readonly stop: AbortController;
   ended: Promise<void>;
-}
-
-function nameOf({ inboxId, afterId }: Bookmark): string {
-  return `${inboxId}/${afterId}`;
 }

@@ -56,7 +56,7 @@ export interface RequestEnd {
 /** One call of the client, which may cost several requests. */
 export interface Call extends SlotRequest {
   /** At most this many requests for the call, the retries included. A check uses 1. */
-  readonly tries?: number;
+  readonly tries?: number | undefined;
 }
 
 /** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */

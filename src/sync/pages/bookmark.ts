@@ -29,16 +29,17 @@ const SCHEDULED = { reason: 'schedule', acceptedBy: null, acceptAccount: false }
  * Reads one page of conversations by its bookmark: applies its rows, and decides on the rows that it should
  * hold and lacks as a sweep does. If the page contradicts its bookmark, the list loses all its bookmarks, and
  * no row is deleted. An answer that is only empty or cut says nothing of bookmarks.
+ * @param tries at most this many requests for the page; by default as many as the gate sends
  * @throws MirrorError
  */
-export async function readBookmark(deps: SweepDeps, bookmark: Bookmark): Promise<Reading> {
+export async function readBookmark(deps: SweepDeps, bookmark: Bookmark, tries?: number): Promise<Reading> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
   const key = { list: 'conversations', inboxId: bookmark.inboxId } as const;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   const unread = { page: null, refused: false, lost: null, cut: null, tally };
   const read = async (token: string | null): Promise<Page> =>
     await account.proven(client, { reason: 'schedule', signal }, () =>
-      client.listPage(key, token, { reason: 'page', signal }),
+      client.listPage(key, token, { reason: 'page', signal, tries }),
     );
   let page: Page;
   try {

@@ -1,0 +1,49 @@
+import { HOUR, MINUTE } from '../../core/clock.ts';
+import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
+import { Backoff } from './backoff.ts';
+
+/** Once two pages of a list in a row could not be read, the second one rests for at least this many ms. */
+const LONG_REST_MS = HOUR;
+
+/** The pages of conversations that could not be read, and their lists. Times are monotonic ms. */
+export class PageRests {
+  readonly #pages = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
+  /** Lists, by inbox. A page is one of many: a list is tried again sooner, with another page. */
+  readonly #lists = new Backoff({ firstMs: 10 * MINUTE, longestMs: LONG_REST_MS });
+  /** Lists, by inbox, whose last page could not be read. */
+  readonly #failing = new Set<string>();
+
+  /**
+   * Lets a page that could not be read rest. Its list rests too if the page before could not be read either,
+   * or if the service asks to wait (`leastMs`; 0: it does not).
+   * @returns the length of the list's rest, or else of the page's, in ms
+   */
+  begin(page: Bookmark, now: number, leastMs: number): number {
+    const { inboxId } = page;
+    const isList = leastMs > 0 || this.#failing.has(inboxId);
+    this.#failing.add(inboxId);
+    const lasts = this.#pages.begin(nameOf(page), now, isList ? LONG_REST_MS : 0);
+    return isList ? this.#lists.begin(inboxId, now, leastMs) : lasts;
+  }
+
+  /** A page was read. */
+  end(page: Bookmark): void {
+    this.#pages.end(nameOf(page));
+    this.#lists.end(page.inboxId);
+    this.#failing.delete(page.inboxId);
+  }
+
+  /** When the page may be read; 0 if it does not rest. */
+  until(page: Bookmark): number {
+    return Math.max(this.#pages.until(nameOf(page)), this.#lists.until(page.inboxId));
+  }
+
+  /** True if the last page of the list could not be read: the next one then gets a single try. */
+  isFailing(inboxId: string): boolean {
+    return this.#failing.has(inboxId);
+  }
+}
+
+function nameOf({ inboxId, afterId }: Bookmark): string {
+  return `${inboxId}/${afterId}`;
+}

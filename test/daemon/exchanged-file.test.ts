@@ -91,6 +91,19 @@ test('a daemon whose file or one of its side files is removed parks and names it
   );
 });
 
+test('what another program writes without the old log stays whole if the parked daemon is killed', async () => {
+  const house = await running();
+  for (const side of ['-wal', '-shm']) rmSync(`${house.path}${side}`);
+  expect(await house.parked()).toMatch(/writes what it still holds .* would damage .* SIGKILL/);
+  expect((await house.program.run('sync')).exitCode).toBe(0);
+  house.daemon.process.kill('SIGKILL');
+  await house.daemon.ended;
+  const kept = new Sqlite(house.path);
+  expect(kept.pragma('integrity_check', { simple: true })).toBe('ok');
+  kept.close();
+  expect((await house.program.run('sync')).exitCode).toBe(0);
+});
+
 test.each(SIDES)(
   'a mirror whose file%s was removed counts as lost, under the name of that file',
   async (side) => {

@@ -48,3 +48,17 @@ test('a reader says that the mirror was replaced, and leaves the side files of t
   expect(await writer.query(`SELECT 1 FROM settings WHERE name = 'new'`)).toHaveLength(1);
   await writer.close();
 });
+
+test('a mirror whose log is deleted under its writer says so, and blames no disk', async () => {
+  const path = await freshMirrorFile('sqlite');
+  const writer = await openDatabase(`file:${path}`);
+  await writer.execute(`INSERT INTO settings (name, value) VALUES ('new', '1')`);
+  rmSync(`${path}-wal`);
+  const message =
+    /ends too early.*-wal.* was deleted or cut while a program had it open\. Stop every program/;
+  await expect(openDatabase(`file:${path}`)).rejects.toThrow(message);
+  await writer.close();
+  const later = await openDatabase(`file:${path}`);
+  expect(await later.query(`SELECT 1 FROM settings WHERE name = 'new'`)).toHaveLength(1);
+  await later.close();
+});

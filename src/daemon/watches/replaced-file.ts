@@ -31,6 +31,7 @@ function lost(path: string, database: string): string {
   return path === database
     ? `${happened} ${why} Stop it, make sure that the right mirror is there, and start it again. If the ` +
         'file was overwritten in place, restore a backup first.'
-    : `${happened} ${why} Stop it: it then writes what it still holds into ${database}, unless another ` +
-        'program has opened that since. If one has, restore a backup. Then start the daemon again.';
+    : `${happened} ${why} Stop it: it then writes what it still holds into ${database}. That would damage ` +
+        'what another program has written there since, such as `inbox-mirror sync`: if one has, kill it ' +
+        'with SIGKILL instead. Then start the daemon again.';
 }

@@ -30,6 +30,11 @@ const CAUSES: [RegExp, string][] = [
     'cannot be opened. Check that the path in DATABASE_URL exists and that you may read and write it',
   ],
   [
+    /SQLITE_IOERR_SHORT_READ/,
+    'ends too early. Its file, or the file -wal beside it, was deleted or cut while a program had it open. ' +
+      'Stop every program that has it open, then run the command again',
+  ],
+  [
     /SQLITE_IOERR|disk I\/O/i,
     'cannot be read or written: the disk reports an error. Nothing that was applied is lost; check the disk',
   ],

@@ -18,6 +18,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   rates: 'How often rows of each kind have changed, as the planner has learned it.',
   requests: 'The ledger: each request to the service, written before it is sent.',
   rejects: 'The rows that the latest sweep of their list could not read.',
+  unlisted: 'The live rows that their list leaves out, although the service returns them when asked.',
   leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',

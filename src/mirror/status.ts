@@ -10,6 +10,7 @@ import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { IS_SUSPECT } from './items/suspects.ts';
+import { countUnlisted } from './items/unlisted.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
 import type { PassSpec } from './passes/passes.ts';
 import { OPEN_PASS } from './passes/states.ts';
@@ -32,6 +33,8 @@ export interface ListStatus extends ListKey {
   readonly suspects: number;
   /** Since when the longest of them has waited; null if none waits. */
   readonly missingSince: Date | null;
+  /** Live rows that the list leaves out, although the service returns them when it is asked for them. */
+  readonly unlisted: number;
   /** Suspects of the last complete sweep that wait for a person before they are marked as deleted. */
   readonly held: number;
   /** The sweep in progress. */
@@ -114,6 +117,7 @@ async function readLists(database: Database): Promise<ListStatus[]> {
   const reader = new SweepReader(database);
   const sweeps = await reader.latest();
   const suspects = await suspectsByList(database);
+  const unlisted = await countUnlisted(database);
   const readings = await new BookmarkReader(database).oldestReadings();
   const lists: ListStatus[] = [];
   for (const key of keysByInbox([...inboxes.values()])) {
@@ -121,7 +125,12 @@ async function readLists(database: Database): Promise<ListStatus[]> {
     const id = listId(key);
     const latest = sweeps.get(id) ?? [];
     const failures = await reader.failedWalks(key, latest);
-    const status = statusOf(key, inbox, { latest, failures, ...(suspects.get(id) ?? NO_SUSPECTS) });
+    const status = statusOf(key, inbox, {
+      latest,
+      failures,
+      unlisted: unlisted.get(id) ?? 0,
+      ...(suspects.get(id) ?? NO_SUSPECTS),
+    });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
     lists.push({ ...status, completeAsOf: later(status.completeAsOf, reading ?? null) });
   }
@@ -166,7 +175,8 @@ function statusOf(
     failures,
     suspects,
     missingSince,
-  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures'>,
+    unlisted,
+  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures' | 'unlisted'>,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
   const latest = sweeps.find(({ state }) => state !== 'reading');
@@ -183,6 +193,7 @@ function statusOf(
     withoutId: latest?.withoutId ?? 0,
     suspects,
     missingSince,
+    unlisted,
     // Held rows of single pages are not counted together: each of the list's suspects may be one.
     held: round !== undefined && round.held > 0 ? suspects : Math.min(complete?.held ?? 0, suspects),
     sweep: open ?? null,

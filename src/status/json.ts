@@ -196,6 +196,7 @@ function listRecord(list: JudgedList, now: number): unknown {
     rows: list.rows,
     requests: list.pages,
     suspects: list.suspects,
+    unlisted: list.unlisted,
     rejected: list.rejected,
     without_id: list.withoutId,
     held: list.held,

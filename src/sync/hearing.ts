@@ -35,9 +35,9 @@ export interface Questions {
   readonly mayCondemn: (suspect: Suspect) => boolean;
 }
 
-/** The service's answers for the suspects that it was asked for. */
+/** The service's answers for the suspects that it was asked for. `refused`: it gave none that can be used. */
 export interface Testimony {
-  readonly answers: ReadonlyMap<string, Answer['kind']>;
+  readonly answers: ReadonlyMap<string, Answer['kind'] | 'refused'>;
   /** True if the service was asked for all of them. */
   readonly isWhole: boolean;
 }
@@ -69,7 +69,7 @@ export async function hearSuspects(
 }
 
 class Hearing {
-  readonly answers = new Map<string, Answer['kind']>();
+  readonly answers = new Map<string, Answer['kind'] | 'refused'>();
   readonly #deps: SweepDeps;
   readonly #sweep: Sweep;
   readonly #questions: Questions;
@@ -162,8 +162,8 @@ class Hearing {
   async #settle(suspect: Suspect, answer: Answer): Promise<void> {
     const { mirror, clock, onEvent } = this.#deps;
     const key = this.#sweep;
-    if (answer.kind === 'open' && answer.refusal !== undefined)
-      onEvent({ kind: 'withheld', key, cause: answer.refusal });
+    const refusal = answer.kind === 'open' ? answer.refusal : undefined;
+    if (refusal !== undefined) onEvent({ kind: 'withheld', key, cause: refusal });
     const isGone = answer.kind === 'gone' && this.#questions.mayCondemn(suspect);
     const found = answer.kind === 'there' ? answer.item : null;
     const changed = await mirror.suspects.settle(key, suspect, { found, isGone, now: clock.now() });
@@ -171,7 +171,7 @@ class Hearing {
     this.#tally.changed += changed;
     this.#tally.deleted += tombstoned;
     onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
-    this.answers.set(suspect.id, answer.kind);
+    this.answers.set(suspect.id, refusal === undefined ? answer.kind : 'refused');
   }
 }
 

@@ -3,15 +3,14 @@ import type { Suspect } from '../mirror/items/suspects.ts';
 import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from './deps.ts';
 import { hearSuspects, type Settling, type Testimony } from './hearing.ts';
+import { spread } from './sample.ts';
+import { askUnlisted } from './unlisted.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
 
 /** Suspects in the sample of a batch. */
 const SAMPLE = 5;
-
-/** Its multiples, without their whole part, are spread evenly between 0 and 1. */
-const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 
 /** The suspects of one sweep. */
 interface Case {
@@ -34,8 +33,8 @@ interface Case {
  *   of a sample. If it knows one, those that the last sweep lacked too are each judged by their own answer.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
- * batch of any list. A user or a tag that a search has found after the list's last sweep too is one that the
- * list leaves out for good: it refutes nothing, but the others then wait for a person.
+ * batch of any list. It is an unlisted row from then on: it is no suspect of later sweeps, and refutes none.
+ * A list that leaves out rows is no second witness for users and tags, though: these wait for a person.
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
@@ -50,7 +49,10 @@ export async function settleSuspects(
   options: Settling,
   tally: Tally,
 ): Promise<number> {
-  const { sweep, suspects, hasAccepted } = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
+  const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
+  const { sweep, unlisted, hasAccepted } = closed;
+  const lost = await askUnlisted(deps, sweep, unlisted, options, tally);
+  const suspects = [...closed.suspects, ...lost];
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);
@@ -58,7 +60,8 @@ export async function settleSuspects(
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
-  const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits }, tally);
+  const isLacking = unlisted.length > lost.length;
+  const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits, isLacking }, tally);
   return held;
 }
 
@@ -78,15 +81,21 @@ interface Verdict {
   readonly refuted: readonly string[];
 }
 
+interface Judging extends Settling {
+  readonly onlyAcquits?: boolean;
+  readonly isLacking?: boolean;
+}
+
 /**
  * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
- * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted
+ * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted.
+ *   `isLacking`: the list leaves out rows that the service has
  */
 export async function judgeSuspects(
   deps: SweepDeps,
   sweep: Sweep,
   suspects: readonly Suspect[],
-  { onlyAcquits = false, ...options }: Settling & { readonly onlyAcquits?: boolean },
+  { onlyAcquits = false, isLacking = false, ...options }: Judging,
   tally: Tally,
 ): Promise<Verdict> {
   const { mirror, onEvent, goneAfterMs } = deps;
@@ -94,30 +103,27 @@ export async function judgeSuspects(
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
-  const isHeld = await needsPerson(deps, sweep, due);
-  const unlisted =
-    isBatch || byIdentity(sweep) ? new Set() : await mirror.suspects.foundBefore(sweep, suspects);
+  const isHeld = await needsPerson(deps, sweep, due, isLacking);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const refuted = suspects.flatMap(({ id }) => (testimony.answers.get(id) === 'there' ? id : []));
-  if ((isBatch || !byIdentity(sweep)) && refuted.some((id) => !unlisted.has(id))) {
+  if ((isBatch || !byIdentity(sweep)) && refuted.length > 0) {
     const others = suspects.filter(({ id }) => !refuted.includes(id));
     const doubted = await missedAgain(deps, sweep, others);
     await mirror.suspects.acquit(sweep, doubted);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length - doubted.length });
     if (doubted.length === 0) return { held: 0, refuted };
-    const verdict = await judgeSuspects(deps, sweep, doubted, { ...options, onlyAcquits }, tally);
+    const verdict = await judgeSuspects(deps, sweep, doubted, { ...options, onlyAcquits, isLacking }, tally);
     return { held: verdict.held, refuted: [...refuted, ...verdict.refuted] };
   }
   const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
-  const isDoubted = !byIdentity(sweep) && refuted.length > 0;
-  if (isHeld || isDoubted) return { held: await hold(deps, sweep, left, isDoubted), refuted };
+  if (isHeld) return { held: await hold(deps, sweep, left, isLacking), refuted };
   if (provesAbsence(testimony, sweep, isBatch))
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
   return { held: 0, refuted };
 }
 
 /**
- * The conversations of a refuted batch that the last complete sweep did not list either, or a sample of them.
+ * The conversations of a refuted batch that the last complete sweep did not list either, or 20 of them.
  * They are judged by their own answers: where rows slip between the pages of each walk, none would ever be
  * found to be gone.
  */
@@ -128,7 +134,7 @@ async function missedAgain(
 ): Promise<readonly Suspect[]> {
   if (sweep.list !== 'conversations') return [];
   const again = await mirror.suspects.lackedBefore(sweep, suspects);
-  return again.length > MOST_ASKED ? spread(again, SAMPLE, sweep.id) : again;
+  return spread(again, MOST_ASKED, sweep.id);
 }
 
 /** True if the service can be asked for the list's items by their ids. */
@@ -148,23 +154,25 @@ function provesAbsence({ answers, isWhole }: Testimony, { list }: Sweep, isBatch
 }
 
 /**
- * True if a person must decide: the suspects are too many, or all users or tags of an inbox. An empty
- * answer often comes twice, and then the search finds nothing either; no question by id can refute it.
+ * True if a person must decide: the suspects are too many, or all users or tags of an inbox, or such a list
+ * leaves out rows. An empty or cut answer often comes twice. A search may find nothing either, if a row was
+ * renamed, and no question by id can refute the answer.
  */
 async function needsPerson(
   { mirror, clock }: Pick<SweepDeps, 'mirror' | 'clock'>,
   sweep: Sweep,
   due: readonly Suspect[],
+  isLacking: boolean,
 ): Promise<boolean> {
   if (due.length === 0) return false;
-  if (!byIdentity(sweep) && sweep.items + sweep.rejected === 0) return true;
+  if (!byIdentity(sweep) && (isLacking || sweep.items + sweep.rejected === 0)) return true;
   return await mirror.suspects.exceedsBrake(sweep, due, clock.now());
 }
 
-/** Holds the suspects that still need a person after the service's answers: all of them if `isDoubted`. */
-async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[], isDoubted: boolean) {
+/** Holds the suspects that still need a person after the service's answers. */
+async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[], isLacking: boolean) {
   const { mirror, onEvent } = deps;
-  const isHeld = (isDoubted && due.length > 0) || (await needsPerson(deps, sweep, due));
+  const isHeld = await needsPerson(deps, sweep, due, isLacking);
   const held = isHeld ? due.length : 0;
   await mirror.suspects.hold(sweep, held);
   if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });
@@ -214,13 +222,6 @@ function sampleOf(due: readonly Suspect[], suspects: readonly Suspect[], sweepId
   const first = spread(due, SAMPLE, sweepId);
   const others = suspects.filter((suspect) => !due.includes(suspect));
   return [...first, ...spread(others, SAMPLE - first.length, sweepId)];
-}
-
-function spread(suspects: readonly Suspect[], many: number, sweepId: number): Suspect[] {
-  const step = suspects.length / many;
-  if (step <= 1) return [...suspects];
-  const shift = ((sweepId * GOLDEN_RATIO) % 1) * step;
-  return Array.from({ length: many }, (_, part) => suspects[Math.floor(part * step + shift)] ?? []).flat();
 }
 
 async function condemn(

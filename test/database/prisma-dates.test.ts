@@ -195,6 +195,7 @@ async function usedMirror(place: string): Promise<TestMirror> {
     Object.assign(world.conversation(inbox.id, id), { status: 'open', assignee: null });
   for (const id of firstIds(inbox.users, 1)) world.removeUser(inbox.id, id);
   for (const id of firstIds(inbox.tags, 1)) world.removeTag(inbox.id, id);
+  for (const id of firstIds(inbox.conversations, 1, 4)) world.unlistConversation(inbox.id, id);
   world.removeInbox(gone);
   // The first pass suspects, the next one has the second witness.
   for (let pass = 0; pass < 2; pass++) {

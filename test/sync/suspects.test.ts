@@ -90,7 +90,7 @@ describe('a sweep with up to 20 suspects', () => {
     mirror.sandbox.world.setStatus(inbox.id, id!, 'status two');
     const asking = await mirror.sync();
     expect(reportOn(asking, 'conversations').changed).toBe(1);
-    mirror.clock.advance(HOUR);
+    mirror.clock.advance(13 * HOUR);
     // The sweep asks again and finds it unchanged: a sighting that leaves no other trace.
     const from = mirror.clock.now();
     await mirror.sync();

@@ -13,9 +13,9 @@ import {
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
-/** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
-async function mirrorWith(hidden: ReadonlySet<string>): Promise<TestMirror> {
-  return await syncedMirror(20, {
+/** A mirror whose service leaves `hidden` users and tags out of its lists, and still finds them. */
+async function mirrorWith(hidden: ReadonlySet<string>, conversations = 20): Promise<TestMirror> {
+  return await syncedMirror(conversations, {
     sandbox: { usersPerInbox: 12, tagsPerInbox: 12 },
     wrapHttp: tampered((page, path) => {
       if (!path.endsWith('/search')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
@@ -77,6 +77,101 @@ test('a list of users that stays cut deletes none that was renamed meanwhile', a
   await mirror.sync();
   expect((await changesIn(mirror.database)).map(({ field }) => field)).toEqual(['email']);
   await expectEqualToService(mirror);
+});
+
+describe('conversations that their list leaves out, although the service returns them', () => {
+  async function mirrorThatLacks30(): Promise<{ mirror: TestMirror; lacked: string[]; gone: string[] }> {
+    const mirror = await syncedMirror(400);
+    const inbox = firstInbox(mirror.sandbox);
+    const gone = firstIds(inbox.conversations, 3, 200);
+    const lacked = firstIds(inbox.conversations, 30, 100);
+    for (const id of lacked) mirror.sandbox.world.unlistConversation(inbox.id, id);
+    removeConversations(mirror, inbox.id, gone);
+    return { mirror, lacked, gone };
+  }
+
+  const deleted = async ({ database }: TestMirror): Promise<string[]> =>
+    (
+      await database.query<{ id: string }>(
+        `SELECT id FROM conversations WHERE deleted_at IS NOT NULL ORDER BY id`,
+      )
+    ).map(({ id }) => id);
+
+  test('keep no other one from being deleted, and are deleted when they are gone', async () => {
+    const { mirror, lacked, gone } = await mirrorThatLacks30();
+    for (let nth = 0; nth < 4; nth += 1) {
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+    expect(await deleted(mirror)).toEqual(gone);
+    expect(await count(mirror.database, 'unlisted')).toBe(30);
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.find(({ list }) => list === 'conversations')).toMatchObject({ unlisted: 30, suspects: 0 });
+    removeConversations(mirror, firstInbox(mirror.sandbox).id, lacked);
+    for (let nth = 0; nth < 7; nth += 1) {
+      mirror.clock.advance(13 * HOUR);
+      await mirror.sync();
+    }
+    expect(await deleted(mirror)).toEqual([...gone, ...lacked].toSorted());
+    expect(await count(mirror.database, 'unlisted')).toBe(0);
+  });
+
+  test('are asked for twice a day, five at a time, and cost an unchanged sync nothing else', async () => {
+    const { mirror } = await mirrorThatLacks30();
+    for (let nth = 0; nth < 4; nth += 1) await mirror.sync();
+    const { sandbox, clock } = mirror;
+    const questions = (): number =>
+      sandbox.arrivals.filter(({ path }) => /\/conversations\/\d+$/.test(path)).length;
+    const before = questions();
+    for (let hour = 0; hour < 11; hour += 1) {
+      clock.advance(HOUR);
+      await mirror.sync();
+    }
+    expect(questions()).toBe(before);
+    clock.advance(2 * HOUR);
+    await mirror.sync();
+    expect(questions()).toBe(before + 5);
+  });
+
+  test('were last seen when the service last returned them, however many sweeps ago', async () => {
+    const mirror = await syncedMirror(20);
+    const { clock, database, sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    const [changed, gone] = firstIds(inbox.conversations, 2, 5);
+    for (const id of [changed!, gone!]) sandbox.world.unlistConversation(inbox.id, id);
+    await mirror.sync();
+    const returnedBy = clock.now();
+    sandbox.world.setStatus(inbox.id, changed!, 'status two');
+    removeConversations(mirror, inbox.id, [gone!]);
+    for (let nth = 0; nth < 7; nth += 1) {
+      clock.advance(2 * HOUR);
+      await mirror.sync();
+    }
+    const changes = await changesIn(database);
+    expect(new Map(changes.map(({ item_id, field }) => [item_id, field]))).toEqual(
+      new Map([
+        [changed, 'status'],
+        [gone, 'presence'],
+      ]),
+    );
+    for (const { previously_seen_at: seen } of changes) {
+      expect(seen!.getTime()).toBeLessThanOrEqual(returnedBy);
+      expect(seen!.getTime()).toBeGreaterThan(returnedBy - HOUR);
+    }
+  });
+
+  test('are forgotten when the list shows them again', async () => {
+    const mirror = await syncedMirror(20);
+    const { conversations, id: inboxId, unlisted } = firstInbox(mirror.sandbox);
+    mirror.sandbox.world.unlistConversation(inboxId, firstIds(conversations, 1, 5)[0]!);
+    await mirror.sync();
+    expect(await count(mirror.database, 'unlisted')).toBe(1);
+    unlisted.clear();
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+    expect(await count(mirror.database, 'unlisted')).toBe(0);
+    await expectEqualToService(mirror);
+  });
 });
 
 test('a row whose question always fails keeps none of the others from being deleted', async () => {

@@ -1,17 +1,16 @@
-import { HOUR } from '../../core/clock.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
-import { foundById } from '../items/sightings.ts';
-import type { Suspect } from '../items/suspects.ts';
+import type { Suspect, UnlistedRow } from '../items/suspects.ts';
+import { forgetListed } from '../items/unlisted.ts';
 import { type AppliedItems, applyItems } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './bookmark.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { loseBookmarks } from './lay.ts';
-import { moveBookmarks } from './move.ts';
+import { moveBookmarks, tileBefore } from './move.ts';
 import { compareIds, type Direction, isBetween, isBeyond, sqlRanges } from './order.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
@@ -32,12 +31,16 @@ export interface AppliedPage {
   readonly applied: AppliedItems;
   /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
   readonly suspects: readonly PageSuspect[];
+  /** Rows that are no suspects, because the service has returned them although the page lacked them. */
+  readonly unlisted: readonly UnlistedRow[];
   /**
    * The page lacks so many rows that only a whole sweep may judge them; null if it does not. `rows`: the list
    * has lost its bookmarks. `end`: it lacks them after its last row, as an empty or cut answer does; its
    * bookmarks stay.
    */
   readonly shrunk: 'rows' | 'end' | null;
+  /** The token of the page before, if this one lacks rows at its start; undefined: there is none. */
+  readonly tokenBefore: string | null | undefined;
   /** The page's known rows, as they were before. */
   readonly before: readonly SeenRow[];
   /** How many changes each row of `before` shows, by id; a row without one is left out. */
@@ -46,12 +49,6 @@ export interface AppliedPage {
 
 /** If a page lacks more rows than this that were no suspects before, a walk must judge them. */
 const MOST_MISSING = 10;
-
-/**
- * A row between those of a page that the service has returned by its id in the last 12 hours is no suspect:
- * the service may leave it out of its list for good.
- */
-const FOUND_FOR_MS = 12 * HOUR;
 
 /** A row that a page should hold. */
 interface ExpectedRow {
@@ -80,9 +77,13 @@ export async function applyBookmark(
     const expected = await readRange(tx, bookmark, reach);
     const present = new Set(ids);
     const lacking = expected.filter(({ id }) => !present.has(id));
-    const missing = await exceptFound(tx, database.dialect, { bookmark, ids, lacking, round, now });
-    const absent = missing.map((row) => ({ ...row, askBy: null, side: sideOf(direction, row.id, ids) }));
+    const returned = await forgetListed(tx, database.dialect, round, (id) => present.has(id));
+    const absent = lacking
+      .filter(({ id }) => !returned.has(id))
+      .map((row) => ({ ...row, askBy: null, side: sideOf(direction, row.id, ids) }));
     const shrunk = shrinkageOf(absent);
+    const startsLate = absent.some(({ side }) => side === 'start');
+    const tokenBefore = startsLate ? (await tileBefore(tx, bookmark))?.token : undefined;
     const isWhole = page.rejects.every(({ id }) => id !== null);
     const suspects = isWhole ? absent : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
@@ -97,7 +98,12 @@ export async function applyBookmark(
       round: { ...round, startedAt: new Date(now) },
       applied,
       suspects,
+      unlisted: lacking.flatMap(({ id }) => {
+        const returnedAt = returned.get(id);
+        return returnedAt === undefined ? [] : { id, askBy: null, missingSince: null, returnedAt };
+      }),
       shrunk,
+      tokenBefore,
       before,
       // A row can differ without a field that `changes` records: it counts as one.
       changes: new Map(
@@ -204,26 +210,6 @@ async function readRange(
     ...bounds,
   );
   return rows.map(({ id, missing_since }) => ({ id, missingSince: missing_since }));
-}
-
-/** The rows that a page lacks, without those that the service has returned by their id meanwhile. */
-async function exceptFound(
-  tx: Sql,
-  dialect: Dialect,
-  page: {
-    readonly bookmark: Bookmark;
-    readonly ids: readonly string[];
-    readonly lacking: readonly ExpectedRow[];
-    readonly round: Sweep;
-    readonly now: number;
-  },
-): Promise<readonly ExpectedRow[]> {
-  const { bookmark, ids, lacking, round, now } = page;
-  const between = lacking.filter(({ id }) => isBetween(bookmark.direction, id, ids));
-  if (between.length === 0) return lacking;
-  const search = { ids: between.map(({ id }) => id), after: now - FOUND_FOR_MS };
-  const found = await foundById(tx, dialect, round, search);
-  return lacking.filter(({ id }) => !found.has(id));
 }
 
 async function markSuspects(

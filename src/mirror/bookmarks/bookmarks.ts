@@ -25,7 +25,7 @@ export interface LostBookmarks {
 const MOST_REFUSED = 5;
 
 /**
- * The second page that lacks, at its start, a row that the service still has shows that the tokens are
+ * The second page that lacks, at its start, a row that the page before it shows proves that the tokens are
  * positions. A round or a walk without such a page begins the count again.
  */
 const MOST_MISTAKEN = 2;
@@ -139,7 +139,7 @@ export class Bookmarks extends BookmarkReader {
   }
 
   /**
-   * Records that a page lacked, at its start, a row that the service still has: it may not begin where
+   * Records that a page lacked, at its start, a row that the page before it shows: it does not begin where
    * it began before. @returns why the list has lost its bookmarks
    */
   async mistake({ inboxId }: Bookmark, now: number): Promise<LossCause> {

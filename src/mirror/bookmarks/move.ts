@@ -16,6 +16,10 @@ interface Tile {
   readonly kinds: readonly number[];
 }
 
+interface StoredTile extends Tile {
+  readonly token: string | null;
+}
+
 export interface Move {
   readonly bookmark: Bookmark;
   readonly page: PageToApply;
@@ -75,16 +79,14 @@ function sightedIds({ ids, page }: Move): string[] {
   return ids.filter((id) => !unreadable.has(id));
 }
 
-/** Merges a bookmark into the one before it. The next reading of that page renews the token. */
-export async function dropBookmark(
+/** The tile before that of a bookmark; undefined for the first one. */
+export async function tileBefore(
   tx: Sql,
-  dialect: Dialect,
   { inboxId, afterId, direction }: Bookmark,
-  now: number,
-): Promise<void> {
+): Promise<StoredTile | undefined> {
+  if (afterId === '') return undefined;
   const beyond = sqlBeyond(direction);
   const order = direction === 'asc' ? 'DESC' : 'ASC';
-  const [dropped] = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
   const [before] = await query(
     tx,
     `inbox_id = $1 AND (after_id = '' OR ${sqlOrder('$2')} ${beyond} ${sqlOrder('after_id')})
@@ -92,6 +94,19 @@ export async function dropBookmark(
      ORDER BY after_id = '', length(after_id) ${order}, after_id ${order} LIMIT 1`,
     [inboxId, afterId],
   );
+  return before;
+}
+
+/** Merges a bookmark into the one before it. The next reading of that page renews the token. */
+export async function dropBookmark(
+  tx: Sql,
+  dialect: Dialect,
+  bookmark: Bookmark,
+  now: number,
+): Promise<void> {
+  const { inboxId, afterId } = bookmark;
+  const [dropped] = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
+  const before = await tileBefore(tx, bookmark);
   if (dropped === undefined || before === undefined) return;
   await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1 AND after_id = $2`, inboxId, afterId);
   const round = await openRound(tx, inboxId, now);
@@ -141,7 +156,7 @@ async function readTiles(
   tx: Sql,
   { inboxId, afterId, direction }: Bookmark,
   reach: string | null,
-): Promise<(Tile & { token: string | null })[]> {
+): Promise<StoredTile[]> {
   const beyond = sqlBeyond(direction);
   const order = direction === 'asc' ? 'ASC' : 'DESC';
   const own = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
@@ -165,11 +180,7 @@ async function readTiles(
   return [...own, ...within, ...next];
 }
 
-async function query(
-  tx: Sql,
-  condition: string,
-  parameters: readonly unknown[],
-): Promise<(Tile & { token: string | null })[]> {
+async function query(tx: Sql, condition: string, parameters: readonly unknown[]): Promise<StoredTile[]> {
   const rows = await tx.query<{
     after_id: string;
     token: string | null;

@@ -30,7 +30,7 @@ export async function shiftRequests(
 
 /**
  * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
- * another account, the day's limit, suspicions, readings of pages (in walks and single ones), lost bookmarks,
+ * another account, the day's limit, suspicions, unlisted rows, readings of pages (in walks and single ones), lost bookmarks,
  * the webhook's next attempt. Instants of `changes` stay, so that it records which of them are older.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
@@ -62,6 +62,11 @@ export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Pro
     table: 'sweep_pages',
     key: { sweep_id: 'integer', page_no: 'integer' },
     columns: ['fetched_at'],
+    where: 'TRUE',
+  });
+  await shiftInstants(tx, dialect, shift, {
+    table: 'unlisted',
+    columns: ['since', 'returned_at'],
     where: 'TRUE',
   });
   await shiftInstants(tx, dialect, shift, {

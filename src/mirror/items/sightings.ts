@@ -6,6 +6,7 @@ import { iso } from '../../database/instants.ts';
 import { compareIds, sqlOrder } from '../bookmarks/order.ts';
 import { sinceComplete } from '../sweeps/sweeps.ts';
 import { itemSql } from './statements.ts';
+import { readUnlisted } from './unlisted.ts';
 
 /**
  * A list keeps its order from sweep to sweep, so most items are near their last page. The first search
@@ -42,7 +43,8 @@ interface PageRange {
 
 /**
  * When each item was last seen, ISO 8601, by id: when the newest stored page that holds it was read, in a
- * sweep of whatever state or by its bookmark. Items that are on no stored page are left out.
+ * sweep of whatever state or by its bookmark, or when the service returned it as an unlisted row. Other items
+ * are left out.
  * @param near the items' present page, around which the search begins; null to search all pages at once
  */
 export async function lastSightings(
@@ -70,6 +72,8 @@ export async function lastSightings(
     seen.add(await seenBySweeps(sql, dialect, key, { ids, pages: NO_PAGE, nth: 1 }));
   }
   seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages: null, nth: 2 }));
+  const unlisted = await readUnlisted(sql, key);
+  seen.add([...unlisted].filter(([id]) => ids.includes(id)).map(([id, at]) => ({ id, at })));
   return seen.byId;
 }
 
@@ -82,43 +86,6 @@ export async function listedByLast(
 ): Promise<Set<string>> {
   const found = await seenBySweeps(sql, dialect, key, { ids, pages: ALL_PAGES, nth: 1 });
   return new Set(found.map(({ id }) => id));
-}
-
-/** Those of a list's items that the service had by a question since the `nth` last complete sweep. */
-export async function foundByQuestion(
-  sql: Sql,
-  dialect: Dialect,
-  key: ListKey,
-  search: Pick<PageSearch, 'ids' | 'nth' | 'after'>,
-): Promise<Set<string>> {
-  const found = await seenBySweeps(sql, dialect, key, { ...search, pages: NO_PAGE });
-  return new Set(found.map(({ id }) => id));
-}
-
-/**
- * Those of an inbox's conversations that the service returned by their id after an instant, although a page
- * lacked them. The ledger tells these sightings from those that were kept when bookmarks moved.
- * @param after epoch ms
- */
-export async function foundById(
-  sql: Sql,
-  dialect: Dialect,
-  key: ListKey,
-  { ids, after }: { ids: readonly string[]; after: number },
-): Promise<Set<string>> {
-  const seen = await foundByQuestion(sql, dialect, key, { ids, nth: 2, after: new Date(after) });
-  if (seen.size === 0) return seen;
-  const pathOf = (id: string): string => `/inboxes/${key.inboxId}/${key.list}/${encodeURIComponent(id)}`;
-  const asked = await sql.query<{ path: string }>(
-    `SELECT path FROM requests
-     WHERE sent_at > $1 AND list = $2 AND status = 200
-       AND path IN (SELECT value FROM ${dialect.texts('$3', 'paths')})`,
-    iso(after),
-    key.list,
-    JSON.stringify([...seen].map(pathOf)),
-  );
-  const paths = new Set(asked.map(({ path }) => path));
-  return new Set([...seen].filter((id) => paths.has(pathOf(id))));
 }
 
 /** The newest sighting of each item so far, ISO 8601. */

@@ -5,9 +5,10 @@ import type { FencedDatabase, FencedSql } from '../lease.ts';
 import { refuseEnded } from '../sweeps/ended.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { exceedsBrake } from './brake.ts';
-import { foundByQuestion, listedByLast, storeSighting } from './sightings.ts';
+import { listedByLast, storeSighting } from './sightings.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
+import { forgetListed, forgetUnlisted, readUnlisted, recordUnlisted } from './unlisted.ts';
 import { applyItems } from './upsert.ts';
 
 /** A condition on the rows of any list. */
@@ -20,6 +21,22 @@ export interface Suspect {
   readonly askBy: string | null;
   /** When a complete sweep first did not list it; null if this sweep is the first. */
   readonly missingSince: Date | null;
+}
+
+/** A row that the list leaves out, and that the service returned when it was last asked for it. */
+export interface UnlistedRow extends Suspect {
+  readonly returnedAt: Date;
+}
+
+/** What a sweep that has every page lacks. */
+interface ClosedWalk {
+  /** The sweep with its start by the present clock, as the suspicions are: the clock may have been set. */
+  readonly sweep: Sweep;
+  readonly suspects: readonly Suspect[];
+  /** Rows that are no suspects, because the service has returned them although the list left them out. */
+  readonly unlisted: readonly UnlistedRow[];
+  /** An earlier run of the sweep has deleted rows with a person's consent. */
+  readonly hasAccepted: boolean;
 }
 
 /** Counts the suspects. */
@@ -97,15 +114,9 @@ export class Suspects extends SuspectReader {
    * Closes the walk of a sweep that has every page: a live row that is on none of them becomes a suspect. A
    * second call changes nothing. After a row without a readable id, which may be any of them, the sweep
    * suspects no row.
-   * @returns the sweep's suspects, and the sweep with its start by the present clock, as the suspicions are:
-   *   the ledger may have followed a clock that was set during the walk. `hasAccepted`: an earlier run of the
-   *   sweep has deleted rows with a person's consent
    */
-  async closeWalk(
-    known: Sweep,
-    now: number,
-  ): Promise<{ sweep: Sweep; suspects: Suspect[]; hasAccepted: boolean }> {
-    if (known.withoutId > 0) return { sweep: known, suspects: [], hasAccepted: false };
+  async closeWalk(known: Sweep, now: number): Promise<ClosedWalk> {
+    if (known.withoutId > 0) return { sweep: known, suspects: [], unlisted: [], hasAccepted: false };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
@@ -118,7 +129,14 @@ export class Suspects extends SuspectReader {
         sweep.inboxId,
         sweep.id,
       );
-      const unmarked = rows.filter(({ missing_since: since }) => since === null).map(({ id }) => id);
+      const absent = new Set(rows.map(({ id }) => id));
+      // A row that the service has returned since the sweep began only counts as seen by the sweep.
+      const isListed = (id: string, at: Date): boolean => !absent.has(id) && at < sweep.startedAt;
+      const returned = await forgetListed(tx, database.dialect, sweep, isListed);
+      const suspects = rows
+        .filter(({ id }) => !returned.has(id))
+        .map(({ id, ask_by, missing_since }) => ({ id, askBy: ask_by, missingSince: missing_since }));
+      const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
       if (unmarked.length > 0) {
         const ids = `SELECT value FROM ${database.dialect.texts('$2', 'ids')}`;
         await tx.execute(
@@ -129,12 +147,34 @@ export class Suspects extends SuspectReader {
           iso(Math.max(now, sweep.startedAt.getTime())),
         );
       }
-      const suspects = rows.map(({ id, ask_by, missing_since }) => ({
-        id,
-        askBy: ask_by,
-        missingSince: missing_since,
-      }));
-      return { sweep, suspects, hasAccepted };
+      const unlisted = rows.flatMap(({ id, ask_by }) => {
+        const returnedAt = returned.get(id);
+        return returnedAt === undefined ? [] : { id, askBy: ask_by, missingSince: null, returnedAt };
+      });
+      return { sweep, suspects, unlisted, hasAccepted };
+    });
+  }
+
+  /** Makes unlisted rows suspects: the service no longer returned them. Keeps when it last did. */
+  async suspectUnlisted(sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
+    if (ids.length === 0) return;
+    const { database, write } = this.#fenced;
+    const { table, scope } = itemSql(sweep.list, database.dialect);
+    await write(async (tx) => {
+      await refuseEnded(tx, sweep);
+      const returned = await readUnlisted(tx, sweep);
+      for (const id of ids) {
+        const at = returned.get(id);
+        if (at !== undefined) await storeSighting(tx, sweep.id, [id], iso(at));
+      }
+      await forgetUnlisted(tx, database.dialect, sweep, ids);
+      await tx.execute(
+        `UPDATE ${table} SET missing_since = $3
+         WHERE ${scope} AND id IN (SELECT value FROM ${database.dialect.texts('$2', 'ids')})`,
+        sweep.inboxId,
+        JSON.stringify(ids),
+        iso(now),
+      );
     });
   }
 
@@ -182,13 +222,6 @@ export class Suspects extends SuspectReader {
   async exceedsBrake(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[], now: number): Promise<boolean> {
     const ids = suspects.map(({ id }) => id);
     return await exceedsBrake(this.#fenced.database, sweep, ids, now);
-  }
-
-  /** Those of the suspects that the list's last complete sweep lacked too, and that the service then had. */
-  async foundBefore(sweep: Sweep, suspects: readonly Pick<Suspect, 'id'>[]): Promise<ReadonlySet<string>> {
-    const { database } = this.#fenced;
-    const ids = suspects.map(({ id }) => id);
-    return await foundByQuestion(database, database.dialect, sweep, { ids, nth: 1 });
   }
 
   /** Those of the suspects that the list's last complete sweep did not list either. */
@@ -252,5 +285,6 @@ async function applySighting(
   await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
   // After a crash this suspect is not requested again.
   await storeSighting(tx, sweep.id, [found.id], iso(now));
+  await recordUnlisted(tx, sweep, found.id, iso(now));
   return changed;
 }

@@ -67,7 +67,7 @@ function runOperation(
     case 'POST :inbox/tags':
       return createTag(context, inbox, request);
     case 'GET :inbox/conversations':
-      return listAnswer(context, query, inbox.conversations, context.wire.conversation);
+      return listAnswer(context, query, listedConversations(inbox), context.wire.conversation);
     case 'POST :inbox/conversations/shared-drafts':
       return createDraft(context, inbox, request);
     case 'GET :inbox/conversations/:conversation': {
@@ -102,6 +102,10 @@ function listAnswer<T>(
   const pagination = nextPage === null ? end : { next_page: nextPage };
   const page = { results: results.map((row) => write(row)), pagination };
   return jsonAnswer(200, options.envelope === 'data' ? { data: page } : page);
+}
+
+function listedConversations({ conversations, unlisted }: SandboxInbox): IdMap<SandboxConversation> {
+  return unlisted.size === 0 ? conversations : filterRows(conversations, ({ id }) => !unlisted.has(id));
 }
 
 function filterRows<T>(rows: IdMap<T>, matches: (row: T) => boolean): IdMap<T> {

@@ -70,10 +70,15 @@ export interface SandboxInbox {
   readonly users: IdMap<SandboxUser>;
   readonly tags: IdMap<SandboxTag>;
   readonly conversations: IdMap<SandboxConversation>;
+  /** The ids of conversations that the list leaves out, as it may do with spam. */
+  readonly unlisted: Set<string>;
   /** The notes and drafts written through the service, oldest first. */
   readonly notes: SandboxNote[];
   readonly drafts: SandboxDraft[];
 }
 
 /** The fields that a test may set on a new inbox. Other methods of the world fill its lists. */
-export type InboxFields = Omit<SandboxInbox, 'users' | 'tags' | 'conversations' | 'notes' | 'drafts'>;
+export type InboxFields = Omit<
+  SandboxInbox,
+  'users' | 'tags' | 'conversations' | 'unlisted' | 'notes' | 'drafts'
+>;

@@ -103,6 +103,7 @@ export class World {
       users: new IdMap<SandboxUser>(),
       tags: new IdMap<SandboxTag>(),
       conversations: new IdMap<SandboxConversation>(),
+      unlisted: new Set<string>(),
     };
     return add(this.inboxes, { id, ...invented, ...partial, ...lists, notes: [], drafts: [] });
   }
@@ -146,6 +147,12 @@ export class World {
       ...inventConversation(this.#random, this.eventTime(), inboxId, id),
       ...partial,
     });
+  }
+
+  /** The list leaves the conversation out from now on; a request by its id still returns it. */
+  unlistConversation(inboxId: string, id: string): void {
+    this.conversation(inboxId, id);
+    this.inbox(inboxId).unlisted.add(id);
   }
 
   removeConversation(inboxId: string, id: string): SandboxConversation {

@@ -8,6 +8,7 @@ import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { judgeSuspects } from '../suspects.ts';
+import { askUnlisted } from '../unlisted.ts';
 import { reportUnknown } from './unknown.ts';
 
 /** What became of a page that was read by its bookmark. */
@@ -75,24 +76,53 @@ async function judgePage(
   { applied, tally }: { applied: AppliedPage; tally: Tally },
 ): Promise<Partial<Pick<Reading, 'lost' | 'cut'>>> {
   const { mirror, clock } = deps;
-  const { suspects, shrunk, round } = applied;
+  const { suspects, unlisted, shrunk, round } = applied;
   const mistake = async () => ({ lost: await mirror.bookmarks.mistake(bookmark, clock.now()) });
   const start = suspects.find(({ side }) => side === 'start');
   if (shrunk === 'end') return { cut: cutWords(suspects.length) };
   if (shrunk === 'rows')
-    return start !== undefined && (await hasStill(deps, bookmark, start))
+    return start !== undefined &&
+      (await hasStill(deps, bookmark, start)) &&
+      (await hasSlid(deps, applied, start))
       ? await mistake()
       : { lost: 'doubt' };
+  const settling = { ...SCHEDULED, askedBefore: true };
+  const lost = await askUnlisted(deps, round, unlisted, settling, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
-    const verdict = await judgeSuspects(deps, round, some, { ...SCHEDULED, askedBefore: true }, tally);
+    const verdict = await judgeSuspects(deps, round, some, settling, tally);
     return verdict.refuted;
   };
   const end = suspects.find(({ side }) => side === 'end');
-  if (start !== undefined && (await judge([start])).length > 0) return await mistake();
+  if (start !== undefined && (await judge([start])).length > 0 && (await hasSlid(deps, applied, start)))
+    return await mistake();
   if (end !== undefined && (await judge([end])).length > 0) return { cut: cutWords(suspects.length) };
-  const refuted = await judge(suspects.filter((suspect) => suspect !== start && suspect !== end));
-  return suspects.some(({ id, side }) => side === 'start' && refuted.includes(id)) ? await mistake() : {};
+  const others = suspects.filter((suspect) => suspect !== start && suspect !== end);
+  const refuted = await judge([...others, ...lost]);
+  const late = others.find(({ id, side }) => side === 'start' && refuted.includes(id));
+  return late !== undefined && (await hasSlid(deps, applied, late)) ? await mistake() : {};
+}
+
+/**
+ * True if the page before shows a row that should begin this page: both pages have moved, because their tokens
+ * are positions. If it does not, the list leaves the row out.
+ */
+async function hasSlid(
+  { client, account, signal }: SweepDeps,
+  { round, tokenBefore }: AppliedPage,
+  { id }: Suspect,
+): Promise<boolean> {
+  if (tokenBefore === undefined) return false;
+  const call = { reason: 'schedule', signal } as const;
+  try {
+    const { items, rejects } = await account.proven(client, call, () =>
+      client.listPage(round, tokenBefore, { reason: 'page', signal }),
+    );
+    return [...items, ...rejects].some((row) => row.id === id);
+  } catch (error) {
+    if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
+    return true;
+  }
 }
 
 function cutWords(rows: number): string {

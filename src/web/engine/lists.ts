@@ -57,7 +57,7 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
 }
 
 function stateOf(list: JudgedList, { now }: Moment): Html {
-  const { failure, held, suspects, rejected, authorised, freshness } = list;
+  const { failure, held, suspects, unlisted, rejected, authorised, freshness } = list;
   const words: (Html | string | false)[] = [
     freshness === 'stale' && html`<strong class="late">stale</strong>`,
     freshness === 'never' && 'not complete yet',
@@ -68,6 +68,7 @@ function stateOf(list: JudgedList, { now }: Moment): Html {
     failureWords(list, now) ?? false,
     held > 0 && `${plural(held, 'deletion')} held`,
     suspects > 0 && plural(suspects, 'suspect'),
+    unlisted > 0 && `${plural(unlisted, 'row')} left out by the list`,
     rejected > 0 && `${plural(rejected, 'row')} unreadable`,
   ];
   const shown = words.filter((word) => word !== false);

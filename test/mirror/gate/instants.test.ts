@@ -31,6 +31,8 @@ const MOVE = new Set([
   'sync_requests.heartbeat_at',
   'sync_requests.requested_at',
   'sync_requests.started_at',
+  'unlisted.returned_at',
+  'unlisted.since',
   'webhooks.retry_at',
 ]);
 
@@ -98,6 +100,9 @@ test.each([3 * HOUR, -3 * HOUR])('a clock set by %i ms moves exactly these insta
 async function livedIn(): Promise<TestMirror> {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, sandbox, writer } = mirror;
+  await mirror.sync();
+  const inbox = nthInbox(sandbox, 0);
+  sandbox.world.unlistConversation(inbox.id, inbox.conversations.order[3]!);
   await mirror.sync();
   // A pass that has ended belongs to the history.
   await database.execute('DELETE FROM sync_requests');

@@ -127,6 +127,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
         `started ${fromNow(list.sweep.startedAt, now)}${outage === null ? causeOf(list.sweep) : ''}`,
     );
   if (list.suspects > 0) parts.push(missedWords(list, now));
+  if (list.unlisted > 0) parts.push(`${thousands(list.unlisted)} left out by the list`);
   if (list.held > 0)
     parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
   if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);

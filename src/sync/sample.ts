@@ -1,0 +1,14 @@
+/** Its multiples, without their whole part, are spread evenly between 0 and 1. */
+const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
+
+/**
+ * Chooses up to `many` items, spread over all of them. The sweep's id moves the choice, so that each sweep
+ * chooses others.
+ */
+export function spread<Item>(items: readonly Item[], many: number, sweepId: number): Item[] {
+  const step = items.length / many;
+  if (step <= 1) return [...items];
+  const shift = ((sweepId * GOLDEN_RATIO) % 1) * step;
+  const places = Array.from({ length: many }, (_, nth) => Math.floor(nth * step + shift));
+  return places.flatMap((place) => items.slice(place, place + 1));
+}

@@ -52,6 +52,9 @@ const TOO_MUCH: ReadonlySet<number | null> = new Set([...CONTENT_REFUSED, 408, 5
 /** A change that is refused alone this many times may be set aside. */
 const ATTEMPTS_ALONE = 3;
 
+/** At most this many later changes are tried after such a refusal, to find one that is accepted. */
+const MOST_TRIED = 100;
+
 /** Milliseconds between two checks for new changes, and before a retry after a failure of the database. */
 const POLL_MS = SECOND;
 const DATABASE_RETRY_MS = 30 * SECOND;
@@ -62,8 +65,10 @@ interface Learned {
   size: number;
   /** Full deliveries of this size that were accepted. */
   accepted: number;
-  /** The change that was refused alone last, and how often. */
-  alone: { readonly id: number; readonly times: number } | null;
+  /** The change that was refused alone last, and how often; the last of those after it that were as well. */
+  alone: { readonly id: number; readonly times: number; readonly refusedTo: number } | null;
+  /** A change that was accepted although an earlier one is refused. */
+  ahead: number;
 }
 
 /**
@@ -73,7 +78,7 @@ interface Learned {
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null };
+  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null, ahead: 0 };
   while (!signal.aborted) {
     let wait: number;
     try {
@@ -116,7 +121,10 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
     setSize(learned, Math.ceil(changes.length / 2));
     after = narrowed(before, answer, clock.now());
   } else if (CONTENT_REFUSED.has(answer.status)) {
-    after = (await setAside(deps, learned, before, last.id, answer)) ?? after;
+    const aside = await setAside(deps, learned, before, { change: last, answer });
+    // Its own refusals set the wait: those of the larger deliveries only led to it.
+    const failures = (learned.alone?.times ?? 1) - 1;
+    after = aside ?? afterAnswer({ ...before, failures }, answer, last.id, clock.now());
   } else if (isAccepted(answer.status) && changes.length === learned.size) grow(learned);
   await mirror.deliveries.write(target, after, clock.now());
   logOutcome(log, before, after, clock.now());
@@ -167,37 +175,73 @@ function grow(learned: Learned): void {
   if (learned.accepted >= ACCEPTED_TO_GROW) setSize(learned, Math.min(MAX_CHANGES, 2 * learned.size));
 }
 
-/** After several changes that were too much, half as many follow soon, also to find one that is refused. */
+/**
+ * After several changes that were too much, half as many follow soon, also to find one that is refused. A
+ * refusal of their content costs the receiver nothing: they follow at once.
+ */
 function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
   const failed = afterAnswer({ ...before, failures: 0 }, answer, before.lastId, now);
-  return { ...failed, failures: Math.max(1, before.failures) };
+  const isQuick = CONTENT_REFUSED.has(answer.status) && answer.retryAfter === undefined;
+  return {
+    ...failed,
+    failures: Math.max(1, before.failures),
+    retryAt: isQuick ? new Date(now) : failed.retryAt,
+  };
 }
 
 /**
- * Sets a change aside that the receiver has refused alone several times, if it accepts the next one. A
- * receiver that refuses both refuses every change, for example because of a wrong secret.
+ * Sets a change aside that the receiver has refused alone several times, if it accepts a later one. A
+ * receiver that refuses all of them refuses every change, for example because of a wrong secret.
  * @returns null if the change stays the next
  */
 async function setAside(
   deps: WebhookDeps,
   learned: Learned,
   before: Delivery,
-  id: number,
-  answer: Answer,
+  { change, answer }: { change: NamedChange; answer: Answer },
 ): Promise<Delivery | null> {
-  const { mirror, log } = deps;
-  const times = learned.alone?.id === id ? learned.alone.times + 1 : 1;
-  learned.alone = { id, times };
+  const { id } = change;
+  const { alone } = learned;
+  const times = alone?.id === id ? alone.times + 1 : 1;
+  learned.alone = { id, times, refusedTo: times === 1 ? id : (alone?.refusedTo ?? id) };
   if (times < ATTEMPTS_ALONE) return null;
-  const next = await mirror.feed.after({ id, epoch: null }, {}, 1);
-  const [{ id: nextId } = { id: null }] = next;
-  if (nextId === null || !isAccepted((await sendAlone(deps, next)).status)) return null;
-  log.error(
+  const acceptedId = await findAccepted(deps, learned, learned.alone);
+  if (acceptedId === null) return null;
+  // The receiver may have begun to accept all of them meanwhile.
+  if (isAccepted((await sendAlone(deps, [change])).status)) return accepted(before, id);
+  deps.log.error(
     { change: id, cause: causeOf(answer) },
-    'the webhook refuses this change alone and accepts the next: it is set aside',
+    'the webhook refuses this change alone and accepts a later one: it is set aside',
   );
-  setSize(learned, MAX_CHANGES);
-  return { ...accepted(before, nextId), setAside: before.setAside + 1, setAsideId: id };
+  const [next] = await deps.mirror.feed.after({ id, epoch: null }, {}, 1);
+  const isNext = next?.id === acceptedId;
+  // Those between the two are refused as well: they are tried singly.
+  setSize(learned, isNext ? MAX_CHANGES : 1);
+  learned.ahead = acceptedId;
+  const after = accepted(before, isNext ? acceptedId : id);
+  return { ...after, setAside: before.setAside + 1, setAsideId: id };
+}
+
+/**
+ * Sends changes after a refused one, each alone and in order, until one is accepted. The one that was accepted
+ * before is sent first: a receiver may get it several times. The next call tries those that follow.
+ * @returns the id of the accepted change
+ */
+async function findAccepted(
+  deps: WebhookDeps,
+  learned: Learned,
+  refused: NonNullable<Learned['alone']>,
+): Promise<number | null> {
+  const { feed } = deps.mirror;
+  const read = async (after: number, many: number) => await feed.after({ id: after, epoch: null }, {}, many);
+  const again = learned.ahead > refused.id ? await read(learned.ahead - 1, 1) : [];
+  for (const change of [...again, ...(await read(refused.refusedTo, MOST_TRIED))]) {
+    const { status } = await sendAlone(deps, [change]);
+    if (isAccepted(status)) return change.id;
+    if (!CONTENT_REFUSED.has(status)) return null;
+    if (change.id > refused.refusedTo) learned.alone = { ...refused, refusedTo: change.id };
+  }
+  return null;
 }
 
 /** A new target receives only changes from now on. */

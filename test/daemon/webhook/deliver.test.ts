@@ -305,7 +305,7 @@ describe('a change that the receiver refuses alone', () => {
       expect.objectContaining({
         change: poison,
         cause: `HTTP ${refusal}`,
-        msg: 'the webhook refuses this change alone and accepts the next: it is set aside',
+        msg: 'the webhook refuses this change alone and accepts a later one: it is set aside',
       }),
     ]);
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({
@@ -316,6 +316,43 @@ describe('a change that the receiver refuses alone', () => {
     const more = (await changed(mirror, 200)).slice(all.length);
     await until(mirror, () => taken.at(-1)?.changes.at(-1) === more.at(-1));
     expect(Math.max(...taken.map(({ changes }) => changes.length))).toBeGreaterThan(50);
+  });
+
+  test.each([
+    ['every third one', (nth: number) => nth % 3 === 1],
+    ['the first ten in a row', (nth: number) => nth < 10],
+  ])('costs less than a minute, also where a kind of change is refused: %s', async (_which, isRefused) => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    const refused = new Set<number>();
+    const { url, taken } = await receiver((_nth, ids) => ({
+      status: ids.some((id) => refused.has(id)) ? 400 : 204,
+    }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    const all = await changed(mirror, 30);
+    for (const id of all.filter((_, nth) => isRefused(nth))) refused.add(id);
+    const from = mirror.clock.now();
+    deliver(mirror, url);
+    const accepted = all.filter((id) => !refused.has(id));
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === accepted.at(-1));
+    expect(new Set(taken.flatMap(({ changes }) => changes))).toEqual(new Set(accepted));
+    expect(mirror.clock.now() - from).toBeLessThan(refused.size * 60_000);
+  });
+
+  test('is not set aside if the receiver accepts every change by then', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    // It is alone three times, and then two later ones are tried.
+    const { url, taken, asked } = await receiver((nth) => ({ status: nth <= 12 ? 400 : 204 }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    let all: number[] = [];
+    while (all.length < 100) all = await changed(mirror, 100);
+    deliver(mirror, url);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+    expect(new Set(asked.slice(7, 10)).size).toBe(1);
+    expect(taken.slice(0, 2).map(({ changes }) => changes)).toEqual([[all[3]], [all[0]]]);
+    expect(new Set(taken.flatMap(({ changes }) => changes))).toEqual(new Set(all));
+    expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAside: 0 });
   });
 
   test('is found as well if no text can hold it', async () => {

@@ -123,7 +123,7 @@ export async function judgeSuspects(
 }
 
 /**
- * The conversations of a refuted batch that the last complete sweep did not list either, or 20 of them.
+ * The conversations of a refuted batch that the last complete sweep did not list either: at most 20 of them.
  * They are judged by their own answers: where rows slip between the pages of each walk, none would ever be
  * found to be gone.
  */
@@ -134,7 +134,8 @@ async function missedAgain(
 ): Promise<readonly Suspect[]> {
   if (sweep.list !== 'conversations') return [];
   const again = await mirror.suspects.lackedBefore(sweep, suspects);
-  return spread(again, MOST_ASKED, sweep.id);
+  // An empty list leaves out every row, and its rows are not found one by one.
+  return spread(again, sweep.items === 0 ? SAMPLE : MOST_ASKED, sweep.id);
 }
 
 /** True if the service can be asked for the list's items by their ids. */

@@ -94,4 +94,4 @@ test('over busy days the daemon stays within its limits, promises, plan and memo
   expect(Math.min(...times.slice(1).map((at, index) => at - times[index]!))).toBeGreaterThanOrEqual(1000);
   await clock.sleep(HOUR - (clock.now() % HOUR) + MINUTE);
   await expectEqualToService(house);
-}, 60_000);
+});

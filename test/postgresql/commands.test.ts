@@ -108,7 +108,7 @@ test('changes --follow and status --watch go on after a server that refused them
   expect([await following, await watching]).toEqual([130, 130]);
   expect(parseLines(followed.join(''))).toHaveLength(1);
   expect(warned).toHaveLength(1);
-}, 60_000);
+});
 
 test('doctor without a mirror creates neither schema nor tables', async () => {
   const program = await onPostgres();

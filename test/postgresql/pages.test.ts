@@ -60,4 +60,4 @@ test('a daemon reads single pages, learns from them, keeps that over a restart, 
   for (const { name, hours } of learned) expect(later.get(name), name).toBeGreaterThan(0.9 * hours);
   expect(await count(database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(4);
   await expectEqualToService(house);
-}, 120_000);
+});

@@ -1,6 +1,6 @@
 import { describeColumn, type Join, readCatalogue } from '../database/columns.ts';
 import { VIEW_NAMES } from '../database/catalogue.ts';
-import { openReadOnly } from './open.ts';
+import { openReadOnly, sqliteFile } from './open.ts';
 import type { ReadOnlyMirror } from './result.ts';
 import { nameOf, tokensOf } from './tokens.ts';
 
@@ -38,6 +38,22 @@ const COPIED: ReadonlySet<string> = new Set([
 /** True if a statement names a table or view of what was copied. */
 export function readsCopied(sql: string): boolean {
   return tokensOf(sql).some((token) => COPIED.has(nameOf(token)));
+}
+
+/**
+ * True if a statement for SQLite seems to compare instants of the mirror with `datetime('now', …)` or
+ * `CURRENT_TIMESTAMP`. These texts have a space where an instant has a `T`, so that each instant of today seems
+ * later. A statement that also reads columns by `datetime` compares alike texts.
+ */
+export function comparesUnlikeInstants(url: string, sql: string): boolean {
+  if (sqliteFile(url) === null) return false;
+  const names = tokensOf(sql).map(nameOf);
+  const calls = names.flatMap((name, at) =>
+    name === 'datetime' && names[at + 1] === '(' ? names[at + 2] : [],
+  );
+  const isComparing = names.some((name) => ['<', '<=', '>', '>=', 'between'].includes(name));
+  const readsNow = calls.includes('now') || names.includes('current_timestamp');
+  return isComparing && readsNow && calls.every((argument) => argument === 'now');
 }
 
 /** All tables and views in the order of their sentences, then those that are not the mirror's. */

@@ -162,8 +162,9 @@ function schedulesRecord({ schedules }: JudgedStatus): unknown {
 
 function webhookRecord({ webhook }: JudgedStatus): unknown {
   if (webhook === null) return null;
-  const { pending, failures, retryAt, cause, setAside, setAsideId } = webhook;
+  const { hasBegun, pending, failures, retryAt, cause, setAside, setAsideId } = webhook;
   return {
+    has_begun: hasBegun,
     pending,
     failures,
     retry_at: instant(retryAt),

@@ -59,7 +59,13 @@ export interface JudgedStatus extends MirrorStatus {
   /** How late the changes of conversations in the last 24 hours were seen at most; null: there were none. */
   readonly delay: MeasuredDelay | null;
   /** The state of the deliveries to WEBHOOK_URL; null if it is not set. */
-  readonly webhook: (Omit<Delivery, 'lastId'> & { readonly pending: number }) | null;
+  readonly webhook:
+    | (Omit<Delivery, 'lastId'> & {
+        readonly pending: number;
+        /** False until a daemon with this address has started: it gets the changes from then on. */
+        readonly hasBegun: boolean;
+      })
+    | null;
   /**
    * Every list is fresh, no sweep failed, no deletions are held, the gate is open, there is no outage and
    * the service shows the mirror's account.

@@ -78,8 +78,9 @@ async function readFullUntil(
 }
 
 async function readWebhook(mirror: Mirror, target: string): Promise<JudgedStatus['webhook']> {
-  const known: Partial<Delivery> = (await mirror.deliveries.read(target)) ?? {};
+  const stored = await mirror.deliveries.read(target);
+  const known: Partial<Delivery> = stored ?? {};
   const { failures = 0, retryAt = null, cause = null, setAside = 0, setAsideId = null } = known;
   const pending = await mirror.deliveries.countPending(target);
-  return { pending, failures, retryAt, cause, setAside, setAsideId };
+  return { hasBegun: stored !== null, pending, failures, retryAt, cause, setAside, setAsideId };
 }

@@ -278,3 +278,15 @@ describe('a large result', () => {
     ]);
   });
 });
+
+test.each([
+  [`SELECT id FROM changes WHERE observed_at > datetime('now', '-1 hour')`, true],
+  ['SELECT id FROM changes WHERE observed_at BETWEEN CURRENT_TIMESTAMP AND 1', true],
+  [`SELECT id FROM changes WHERE observed_at > strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')`, false],
+  [`SELECT id FROM changes WHERE datetime(observed_at) > datetime('now', '-1 hour')`, false],
+  [`SELECT datetime('now') AS now, count(*) AS n FROM changes`, false],
+])('`query` warns of instants in a form that cannot be compared: %s (%s)', async (sql, warns) => {
+  const { exitCode, stderr } = await program.run('query', sql);
+  expect(exitCode).toBe(0);
+  expect(/compares instants as text/.test(stderr)).toBe(warns);
+});

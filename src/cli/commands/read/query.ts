@@ -81,6 +81,7 @@ async function runQuery(
       if (chart) await printChart(io.stdout, result);
       else await printRows(io, result, { format, raw, limit }, signal);
       await warnOfFirstCopy(io, mirror, sql);
+      await warnOfUnlikeInstants(io, config.databaseUrl, sql);
       return EXIT.done;
     } finally {
       await mirror.close();
@@ -100,6 +101,17 @@ async function warnOfFirstCopy({ stderr }: Io, mirror: ReadOnlyMirror, sql: stri
   printWarning(
     stderr,
     `The first copy is not complete (${progressOf(copy)}): the answer counts only what has been copied.`,
+  );
+}
+
+async function warnOfUnlikeInstants({ stderr }: Io, url: string, sql: string): Promise<void> {
+  const { comparesUnlikeInstants } = await import('../../../query/tables.ts');
+  if (!comparesUnlikeInstants(url, sql)) return;
+  printWarning(
+    stderr,
+    'SQLite compares instants as text. Those of `datetime` and CURRENT_TIMESTAMP have another form than the ' +
+      "mirror's, so that rows of the whole day can match. Write strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', " +
+      "'-1 hour') instead.",
   );
 }
 

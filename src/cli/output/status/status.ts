@@ -165,9 +165,10 @@ function waitingLine(
 
 function webhookLine(
   output: Output,
-  { pending, failures, retryAt, cause, setAside, setAsideId }: NonNullable<JudgedStatus['webhook']>,
+  { hasBegun, pending, failures, retryAt, cause, setAside, setAsideId }: NonNullable<JudgedStatus['webhook']>,
   { daemonRuns, now }: Pick<JudgedStatus, 'daemonRuns' | 'now'>,
 ): string {
+  if (!hasBegun) return 'webhook  not begun: it gets the changes from the next start of the daemon on';
   const all = setAside === 0 ? 'every change' : 'every other change';
   const due = pending === 0 ? `${all} is delivered` : `${plural(pending, 'change')} to deliver`;
   const refused = `${plural(setAside, 'change')} refused and set aside, the newest with id ${setAsideId}`;

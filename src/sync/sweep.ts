@@ -5,7 +5,7 @@ import type { Sweep } from '../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
 import type { ListReport } from './events.ts';
 import { walk } from './pages/walk.ts';
-import { settleSuspects } from './suspects.ts';
+import { settleSuspects } from './witnesses/suspects.ts';
 
 /**
  * Sweeps one list to its end: applies every page from the open sweep's next one, then settles the suspects.

@@ -30,8 +30,9 @@ export async function shiftRequests(
 
 /**
  * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
- * another account, the day's limit, suspicions, unlisted rows, readings of pages (in walks and single ones), lost bookmarks,
- * the webhook's next attempt. Instants of `changes` stay, so that it records which of them are older.
+ * another account, the day's limit, suspicions, unlisted rows, readings of pages (in walks and single ones),
+ * lost bookmarks, the webhook's next attempt. Instants of `changes` stay, so that it records which of them
+ * are older.
  */
 export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
   await writeClockSet(tx);

@@ -20,7 +20,10 @@ export async function readUnlisted(
   return new Map(rows.map(({ item_id, returned_at }) => [item_id, returned_at]));
 }
 
-/** Records that the service has returned a row that its list left out. @param at an instant of the database */
+/**
+ * Records that the service has returned a row that its list left out.
+ * @param at an instant of the database
+ */
 export async function recordUnlisted(
   tx: Sql,
   { list, inboxId }: ListKey,

@@ -7,8 +7,8 @@ import type { Suspect } from '../../mirror/items/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import { judgeSuspects } from '../suspects.ts';
-import { askUnlisted } from '../unlisted.ts';
+import { judgeSuspects } from '../witnesses/suspects.ts';
+import { askUnlisted } from '../witnesses/unlisted.ts';
 import { reportUnknown } from './unknown.ts';
 
 /** What became of a page that was read by its bookmark. */
@@ -104,8 +104,8 @@ async function judgePage(
 }
 
 /**
- * True if the page before shows a row that should begin this page: both pages have moved, because their tokens
- * are positions. If it does not, the list leaves the row out.
+ * True if the page before shows a row that should begin this page: both pages have moved, because their
+ * tokens are positions. If it does not, the list leaves the row out.
  */
 async function hasSlid(
   { client, account, signal }: SweepDeps,

@@ -25,7 +25,7 @@ export async function enginePage({ desk, details, moment, token }: Visit): Promi
     requests: await readFailedRequests(read, moment.now),
     sweeps: await readFailedSweeps(read),
   }));
-  const form = orderForm(inboxes, token);
+  const placing = html`${orderForm(inboxes, token)}${ordersTable(orders, status, moment)}`;
   return {
     title: 'Engine room',
     active: '/engine',
@@ -34,7 +34,7 @@ export async function enginePage({ desk, details, moment, token }: Visit): Promi
       <div class="columns">${budgetSection(status, moment)}${delaySection(status, moment)}</div>
       ${listsSection(status, moment)}
       <div class="columns">
-        ${section('Orders', html`${form}${ordersTable(orders, status, moment)}`, { note: ordersNote(status) })}
+        ${section('Orders', placing, { note: ordersNote(status) })}
         ${section('Schedules', schedulesTable(status, moment))}
       </div>
       <div class="columns">

@@ -14,8 +14,8 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
   const found: (Html | string | false)[] = [
     otherAccount !== null && html`The key leads to another account: ${otherAccount.cause}`,
     gateWord === 'key-refused' &&
-      'The service refused the key. Set a valid one, or run inbox-mirror doctor once this one is valid again; ' +
-        'the daemon then continues.',
+      'The service refused the key. Set a valid one, or run inbox-mirror doctor once this one is valid ' +
+        'again; the daemon then continues.',
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&

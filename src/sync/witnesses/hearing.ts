@@ -1,9 +1,9 @@
-import { isMirrorError, type MirrorError } from '../core/errors.ts';
-import type { Side, Suspect } from '../mirror/items/suspects.ts';
-import type { Sweep } from '../mirror/sweeps/sweeps.ts';
+import { isMirrorError, type MirrorError } from '../../core/errors.ts';
+import type { Side, Suspect } from '../../mirror/items/suspects.ts';
+import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
 import { type Control, control } from './control.ts';
-import type { SweepDeps, SweepOptions, Tally } from './deps.ts';
+import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 
 /**
  * At most 5 suspects between two control questions. Their 404s are written after the second one: if the day's

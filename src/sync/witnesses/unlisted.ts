@@ -1,7 +1,7 @@
-import { HOUR } from '../core/clock.ts';
-import type { Suspect, UnlistedRow } from '../mirror/items/suspects.ts';
-import type { Sweep } from '../mirror/sweeps/sweeps.ts';
-import type { SweepDeps, Tally } from './deps.ts';
+import { HOUR } from '../../core/clock.ts';
+import type { Suspect, UnlistedRow } from '../../mirror/items/suspects.ts';
+import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
+import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
 import { spread } from './sample.ts';
 

@@ -1,7 +1,7 @@
-import { isMirrorError, type MirrorError } from '../core/errors.ts';
-import type { Item, ListKey } from '../core/lists.ts';
-import type { Suspect } from '../mirror/items/suspects.ts';
-import type { CallOptions, Client, Found } from '../service/client.ts';
+import { isMirrorError, type MirrorError } from '../../core/errors.ts';
+import type { Item, ListKey } from '../../core/lists.ts';
+import type { Suspect } from '../../mirror/items/suspects.ts';
+import type { CallOptions, Client, Found } from '../../service/client.ts';
 
 /** The service's answer for one suspect. `open`: it proves neither presence nor absence. */
 export type Answer =

@@ -346,7 +346,7 @@ test('resync --dry-run counts in the wait while no request may leave', async () 
   for (const list of ['inboxes', 'users']) await program.run('sync', list);
   const dry = await program.run('resync', '--dry-run');
   expect(dry.stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /Requests are stopped until .*, in (1 h|59 min.*), because the service asked to wait: it begins after/,
+    /Requests are stopped until .*, in (1 h|59 min.*), because the service asked to wait: the resync begins after/,
   );
   const { ends_at: endsAt } = JSON.parse((await program.run('resync', '--dry-run', '--json')).stdout) as {
     ends_at: string;

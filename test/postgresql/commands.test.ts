@@ -61,7 +61,7 @@ test('sync, resync, status, doctor, query and changes work, and none prints the 
   expect(parseLines(changes)).toEqual([expect.objectContaining({ field: 'status', new_value: 'another' })]);
 });
 
-test('changes --follow and status --watch go on after a server that refused them for a while', async () => {
+test('changes --follow and status --watch survive a server that refuses them for a while', async () => {
   const program = await onPostgres();
   await program.run('sync');
   const database = decodeURIComponent(new URL(program.url).pathname.slice(1));

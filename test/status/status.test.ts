@@ -39,6 +39,19 @@ async function leased(command: string) {
   return { clock, database, lease, writer: openWriter(database, lease) };
 }
 
+/** A mirror of a daemon whose next slot is 29 minutes ahead. */
+async function scheduled() {
+  const mirror = await leased(DAEMON_COMMAND);
+  await mirror.writer.schedules.write({
+    list: 'inboxes',
+    expression: '0 * * * *',
+    timezone: 'UTC',
+    dueSince: null,
+    nextAt: new Date(mirror.clock.now() + 29 * MINUTE),
+  });
+  return mirror;
+}
+
 async function judged(database: Database, now: number, self: Partial<Observer> = {}): Promise<WholeStatus> {
   const observer = { ...WRITER, pid: 42, isWriter: false, ...self };
   const circumstances = { now, config: CONFIG, databaseName: 'mirror.db', self: observer };
@@ -161,14 +174,7 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
 });
 
 test('an outage has one wait in all texts, also while its retry is due', async () => {
-  const { clock, database, writer } = await leased(DAEMON_COMMAND);
-  await writer.schedules.write({
-    list: 'inboxes',
-    expression: '0 * * * *',
-    timezone: 'UTC',
-    dueSince: null,
-    nextAt: new Date(clock.now() + 29 * MINUTE),
-  });
+  const { clock, database, writer } = await scheduled();
   const textAt = async (until: number): Promise<string> => {
     await writer.writeOutage(outageUntil(clock.now(), until));
     const status = { ...(await judged(database, clock.now())), waiting: WAITING, openPasses: [PASS] };
@@ -188,14 +194,7 @@ test('an outage has one wait in all texts, also while its retry is due', async (
 });
 
 test('the first line names the end of a pause or of a wait for the account, not the next schedule', async () => {
-  const { clock, database, writer } = await leased(DAEMON_COMMAND);
-  await writer.schedules.write({
-    list: 'inboxes',
-    expression: '0 * * * *',
-    timezone: 'UTC',
-    dueSince: null,
-    nextAt: new Date(clock.now() + 29 * MINUTE),
-  });
+  const { clock, database } = await scheduled();
   const status = await judged(database, clock.now());
   const firstLine = (waits: Partial<WholeStatus>): string | undefined =>
     statusAsText(PIPE, { ...status, ...waits }, false).split('\n')[0];

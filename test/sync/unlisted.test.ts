@@ -6,6 +6,7 @@ import {
   count,
   firstIds,
   firstInbox,
+  nthInbox,
   removeConversations,
   reportOn,
   tampered,
@@ -13,10 +14,13 @@ import {
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
-/** A mirror whose service leaves `hidden` users and tags out of its lists, and still finds them. */
-async function mirrorWith(hidden: ReadonlySet<string>, conversations = 20): Promise<TestMirror> {
-  return await syncedMirror(conversations, {
-    sandbox: { usersPerInbox: 12, tagsPerInbox: 12 },
+/** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
+async function mirrorWith(
+  hidden: ReadonlySet<string>,
+  sandbox: MirrorOptions['sandbox'] = {},
+): Promise<TestMirror> {
+  return await syncedMirror(20, {
+    sandbox: { usersPerInbox: 12, tagsPerInbox: 12, ...sandbox },
     wrapHttp: tampered((page, path) => {
       if (!path.endsWith('/search')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
     }),
@@ -174,6 +178,24 @@ describe('conversations that their list leaves out, although the service returns
   });
 });
 
+test('an inbox that its list leaves out is deleted by two sweeps once it is gone', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden, { conversations: [20, 20] });
+  const { sandbox, clock, database } = mirror;
+  const { id } = nthInbox(sandbox, 1);
+  hidden.add(id);
+  await mirror.sync();
+  // A user may have the same id.
+  const unlisted = (): Promise<number> => count(database, `unlisted WHERE list = 'inboxes'`);
+  expect(await unlisted()).toBe(1);
+  sandbox.world.removeInbox(id);
+  clock.advance(13 * HOUR);
+  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 0, suspects: 1 });
+  clock.advance(HOUR);
+  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 1, suspects: 0 });
+  expect(await unlisted()).toBe(0);
+});
+
 test('a row whose question always fails keeps none of the others from being deleted', async () => {
   const hidden = new Set<string>();
   const mirror = await mirrorWith(hidden);
@@ -230,16 +252,16 @@ describe('a list of conversations of which more than 20 slip through each walk',
     const { begin, wrapHttp } = slipping();
     const mirror = await syncedMirror(180, { wrapHttp });
     const inbox = firstInbox(mirror.sandbox);
-    const remove = async (many: number): Promise<void> => {
+    const remove = async (many: number): Promise<number> => {
       removeConversations(mirror, inbox.id, firstIds(inbox.conversations, many, 100));
       mirror.clock.advance(HOUR);
-      await mirror.sync();
+      return reportOn(await mirror.sync(), 'conversations').held;
     };
     await remove(18);
     begin(firstIds(inbox.conversations, 300));
     await remove(12);
     await remove(0);
-    await remove(0);
+    expect(await remove(0)).toBe(12);
     expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(18);
     const { lists } = await mirror.writer.status(mirror.clock.now());
     expect(lists.map(({ list, held }) => [list, held])).toContainEqual(['conversations', 12]);

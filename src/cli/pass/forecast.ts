@@ -27,14 +27,15 @@ export async function printForecast(
   const forecast = await forecastResync(mirror, scope, config.budget, window);
   const shut = shutGate({ gate: (await mirror.loopState()).gate, now });
   const opensAt = notBefore(shut, now);
-  // For another key nobody knows how long it waits.
+  // The wait for another key has no known end: the forecast then begins now.
   const endsAt = new Date((opensAt === Infinity ? now : opensAt) + forecast.lastsMs);
   if (json) {
     printJson(output, JSON.stringify(asJson(forecast, endsAt), null, 2));
     return;
   }
   const words = asWords(forecast, clockTime(endsAt, now, config.reportTimezone));
-  const wait = `Requests are ${sendingWords(shut, now, config.reportTimezone)}: it begins after that.`;
+  const stopped = sendingWords(shut, now, config.reportTimezone);
+  const wait = `Requests are ${stopped}: the resync begins after that.`;
   printLine(output, wrapped(output, shut === null ? words : `${words}\n${wait}`));
 }
 

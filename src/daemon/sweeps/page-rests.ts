@@ -8,14 +8,14 @@ const LONG_REST_MS = HOUR;
 /** The pages of conversations that could not be read, and their lists. Times are monotonic ms. */
 export class PageRests {
   readonly #pages = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
-  /** Lists, by inbox. A page is one of many: a list is tried again sooner, with another page. */
+  /** Lists, by inbox. They rest for less long than a page: the next try may read another one. */
   readonly #lists = new Backoff({ firstMs: 10 * MINUTE, longestMs: LONG_REST_MS });
   /** Lists, by inbox, whose last page could not be read. */
   readonly #failing = new Set<string>();
 
   /**
-   * Lets a page that could not be read rest. Its list rests too if the page before could not be read either,
-   * or if the service asks to wait (`leastMs`; 0: it does not).
+   * Lets a page that could not be read rest. Its list rests too if the list's previous reading failed as
+   * well, or if the service asks to wait (`leastMs`; 0: it does not).
    * @returns the length of the list's rest, or else of the page's, in ms
    */
   begin(page: Bookmark, now: number, leastMs: number): number {

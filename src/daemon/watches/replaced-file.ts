@@ -32,6 +32,6 @@ function lost(path: string, database: string): string {
     ? `${happened} ${why} Stop it, make sure that the right mirror is there, and start it again. If the ` +
         'file was overwritten in place, restore a backup first.'
     : `${happened} ${why} Stop it: it then writes what it still holds into ${database}. That would damage ` +
-        'what another program has written there since, such as `inbox-mirror sync`: if one has, kill it ' +
-        'with SIGKILL instead. Then start the daemon again.';
+        'what another program, such as `inbox-mirror sync`, has written there since: if one has, kill the ' +
+        'daemon with SIGKILL instead. Then start it again.';
 }

@@ -28,7 +28,7 @@ export interface UnlistedRow extends Suspect {
   readonly returnedAt: Date;
 }
 
-/** What a sweep that has every page lacks. */
+/** The rows that a sweep with every page lacks. */
 interface ClosedWalk {
   /** The sweep with its start by the present clock, as the suspicions are: the clock may have been set. */
   readonly sweep: Sweep;

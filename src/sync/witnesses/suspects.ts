@@ -95,10 +95,11 @@ export async function judgeSuspects(
   deps: SweepDeps,
   sweep: Sweep,
   suspects: readonly Suspect[],
-  { onlyAcquits = false, isLacking = false, ...options }: Judging,
+  options: Judging,
   tally: Tally,
 ): Promise<Verdict> {
   const { mirror, onEvent, goneAfterMs } = deps;
+  const { onlyAcquits = false, isLacking = false } = options;
   const isBatch = suspects.length > MOST_ASKED;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
@@ -112,7 +113,7 @@ export async function judgeSuspects(
     await mirror.suspects.acquit(sweep, doubted);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length - doubted.length });
     if (doubted.length === 0) return { held: 0, refuted };
-    const verdict = await judgeSuspects(deps, sweep, doubted, { ...options, onlyAcquits, isLacking }, tally);
+    const verdict = await judgeSuspects(deps, sweep, doubted, options, tally);
     return { held: verdict.held, refuted: [...refuted, ...verdict.refuted] };
   }
   const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
@@ -123,9 +124,9 @@ export async function judgeSuspects(
 }
 
 /**
- * The conversations of a refuted batch that the last complete sweep did not list either: at most 20 of them.
- * They are judged by their own answers: where rows slip between the pages of each walk, none would ever be
- * found to be gone.
+ * The conversations of a refuted batch that the last complete sweep did not list either, at most 20 of them.
+ * Their own answers decide: in a list whose rows slip between the pages of each walk, no other witness would
+ * ever find that one is gone.
  */
 async function missedAgain(
   { mirror }: Pick<SweepDeps, 'mirror'>,

@@ -11,6 +11,9 @@ const ASKED_EVERY_MS = 12 * HOUR;
 /** At most 5 unlisted rows are asked for after a walk, or after a page that was read singly. */
 const MOST_ASKED = 5;
 
+/** Questions whose answers delete no row. */
+const ONLY_FINDS = { isBatch: false, counts: () => false, mayCondemn: () => false };
+
 /**
  * Asks for unlisted rows that were not asked for lately. One that the service no longer returns becomes a
  * suspect like any other.
@@ -36,6 +39,3 @@ export async function askUnlisted(
   await mirror.suspects.suspectUnlisted(sweep, ids, clock.now());
   return lost;
 }
-
-/** Questions whose answers delete no row. */
-const ONLY_FINDS = { isBatch: false, counts: () => false, mayCondemn: () => false };

@@ -10,7 +10,7 @@ import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
 
-/** A row that no witness has decided on for so many ms waits for more than the next sweep. */
+/** A list needs a look if one of its suspects has waited for more than this many ms. */
 const LONG_WAIT_MS = 2 * DAY;
 
 /**
@@ -56,7 +56,7 @@ function nextWords(status: WholeStatus): string {
   if (standstill?.until === null) return `no reading ${standstill.why}`;
   const slots = schedules.map(({ nextAt }) => nextAt.getTime());
   const planned = Math.min(...slots, nextReading?.at ?? Infinity, nextWalk ?? Infinity);
-  // What a halt has stopped begins again at its end, whatever the schedules say.
+  // The daemon resumes at the end of a halt, whatever the schedules say.
   const at = notBefore(standstill, haltOf(status) === null ? planned : now);
   if (!Number.isFinite(at)) return 'a daemon is running';
   const what = outage === null && otherAccount === null ? 'reading' : 'attempt';

@@ -230,6 +230,25 @@ describe('the house', () => {
     expect(long).toEqual([]);
   });
 
+  test('has no line of documents over 110 characters, tables, code and what has no space aside', () => {
+    const documents = globSync('{*,{docs,bench,src,deploy}/**/*}.md', { cwd: root });
+    expect(documents.length).toBeGreaterThan(50);
+    const long = documents.flatMap((file) => {
+      // Fenced code keeps its lines, so that the numbers stay right.
+      const text = readFileSync(join(root, file), 'utf8').replaceAll(/^ *```.*?^ *```$/gms, (code) =>
+        code.replaceAll(/.+/g, ''),
+      );
+      return text
+        .split('\n')
+        .flatMap((line, index) =>
+          line.length > 110 && !line.startsWith('|') && /\S \S/.test(line.replace(/^ *([-*]|\d+\.) /, ''))
+            ? [`${file}:${index + 1}`]
+            : [],
+        );
+    });
+    expect(long).toEqual([]);
+  });
+
   test('has SQL text in database/, mirror/ and query/ only', () => {
     const sql = /[`'"]\s*(SELECT\s|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|VIEW|INDEX))/;
     const strangers = sources.filter(

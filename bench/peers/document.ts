@@ -95,7 +95,8 @@ export function documentOf(report: Report): string {
     PEERS,
     '## Versions and repetition\n',
     ...results.map(({ name, versions, storage }) => `- ${name}: ${versions}; its copy: ${storage}`),
-    `- measured on ${date} in ${Math.round(minutes)} minutes: ${machine}`,
+    `- measured on ${date} in ${Math.round(minutes)} minutes:`,
+    `  ${machine}`,
     '',
     '    npm run bench:peers -- --write\n',
   ].join('\n');

@@ -85,10 +85,10 @@ test('a list of users that stays cut deletes none that was renamed meanwhile', a
 
 describe('conversations that their list leaves out, although the service returns them', () => {
   async function mirrorThatLacks30(): Promise<{ mirror: TestMirror; lacked: string[]; gone: string[] }> {
-    const mirror = await syncedMirror(400);
+    const mirror = await syncedMirror(160);
     const inbox = firstInbox(mirror.sandbox);
-    const gone = firstIds(inbox.conversations, 3, 200);
-    const lacked = firstIds(inbox.conversations, 30, 100);
+    const gone = firstIds(inbox.conversations, 3, 110);
+    const lacked = firstIds(inbox.conversations, 30, 50);
     for (const id of lacked) mirror.sandbox.world.unlistConversation(inbox.id, id);
     removeConversations(mirror, inbox.id, gone);
     return { mirror, lacked, gone };

@@ -223,8 +223,8 @@ async function setAside(
 }
 
 /**
- * Sends changes after a refused one, each alone and in order, until one is accepted. The one that was accepted
- * before is sent first: a receiver may get it several times. The next call tries those that follow.
+ * Sends changes after a refused one, each alone and in order, until one is accepted. The one that was
+ * accepted before is sent first: a receiver may get it several times. The next call tries those that follow.
  * @returns the id of the accepted change
  */
 async function findAccepted(

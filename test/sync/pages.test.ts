@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
 import { AGES } from '../../src/mirror/bookmarks/kinds.ts';
@@ -11,7 +11,7 @@ import { happening, type Happening, Happenings } from '../support/happenings.ts'
 import { histories } from '../support/histories.ts';
 import { rule } from '../support/rule.ts';
 import { GONE_AFTER_MS, memoryService, type TestMirror } from '../support/mirror.ts';
-import { firstInbox, type PageBody, tampered } from '../support/rows.ts';
+import { count, firstInbox, type PageBody, tampered } from '../support/rows.ts';
 import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -481,6 +481,74 @@ rule(
     ]);
   },
 );
+
+describe('a page that lacks rows at its start', () => {
+  /** A list of pages of ten rows, and a reading of the third one. */
+  async function thirdPage(wrapHttp?: (http: Http) => Http) {
+    const mirror = await pageMirror({}, [60], wrapHttp);
+    const { world } = mirror.sandbox;
+    const { id: inboxId, conversations, unlisted } = firstInbox(mirror.sandbox);
+    const unlist = (from: number, to: number): void => {
+      for (const id of conversations.order.slice(from, to)) world.unlistConversation(inboxId, id);
+    };
+    const readThird = async () => {
+      mirror.clock.advance(MINUTE);
+      return await mirror.readPage((await mirror.bookmarks())[2]!);
+    };
+    const rowOf = (nth: number): string => conversations.order[nth]!;
+    return { ...mirror, unlist, listAll: () => unlisted.clear(), rowOf, inboxId, readThird };
+  }
+
+  test('because the list leaves out many costs a walk each time, and does not show that tokens are positions', async () => {
+    const { unlist, readThird, sync } = await thirdPage();
+    for (const from of [20, 31, 42]) {
+      unlist(from, from + 11);
+      expect(await readThird()).toMatchObject({ lost: 'doubt' });
+      await sync();
+    }
+  });
+
+  test('because the first is gone and the list leaves out the second keeps its bookmarks', async () => {
+    const { unlist, readThird, sandbox, inboxId, rowOf } = await thirdPage();
+    unlist(21, 22);
+    sandbox.world.removeConversation(inboxId, rowOf(20));
+    expect(await readThird()).toMatchObject({ lost: null, tally: { deleted: 1 } });
+  });
+
+  test('because the first is gone and the second is on the page before loses its bookmarks', async () => {
+    let slid = '';
+    let row: PageBody['results'] = [];
+    const slide = tampered((page) => {
+      const found = page.results.filter(({ id }) => id === slid);
+      if (found.length > 0) page.results = page.results.filter(({ id }) => id !== slid);
+      else if (row.length > 0) page.results.push(...row);
+      row = found;
+    });
+    const { readThird, sandbox, inboxId, rowOf } = await thirdPage(slide);
+    slid = rowOf(21);
+    sandbox.world.removeConversation(inboxId, rowOf(20));
+    expect(await readThird()).toMatchObject({ lost: 'doubt', tally: { deleted: 1 } });
+  });
+
+  test('loses its bookmarks if the token of the page before is refused', async () => {
+    const { unlist, readThird, sandbox, bookmarks } = await thirdPage();
+    unlist(20, 21);
+    const { token } = (await bookmarks())[1]!;
+    const isBefore = (path: string): boolean => path.includes(`next_page=${encodeURIComponent(token!)}`);
+    sandbox.script(({ path }) => (isBefore(path) ? { status: 400 } : undefined));
+    expect(await readThird()).toMatchObject({ lost: 'doubt' });
+  });
+
+  test('shows them again, and they are no longer unlisted', async () => {
+    const { unlist, listAll, readThird, database } = await thirdPage();
+    unlist(20, 22);
+    await readThird();
+    expect(await count(database, 'unlisted')).toBe(2);
+    listAll();
+    await readThird();
+    expect(await count(database, 'unlisted')).toBe(0);
+  });
+});
 
 rule('a row that went before its page was joined to another is noticed when that is read', async () => {
   const mirror = await pageMirror({ listOrder: 'desc' }, [12]);

@@ -272,6 +272,22 @@ describe('status begins', () => {
     expect(stdout).toMatch(/conversations .* fresh, 1 not listed for up to 5 d\n/);
   });
 
+  test('without a row that its list leaves out: only --all and --json count it', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    write(program, (database) => {
+      database.exec(
+        `INSERT INTO unlisted (list, inbox_id, item_id, since, returned_at)
+         SELECT 'conversations', inbox_id, id, first_seen_at, first_seen_at FROM conversations LIMIT 2`,
+      );
+    });
+    expect((await program.run('status')).stdout).toMatch(/^4 lists, all fresh; /);
+    const { stdout } = await program.run('status', '--all');
+    expect(stdout).toMatch(/conversations .* fresh, 2 left out by the list\n/);
+    const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as { lists: unknown[] };
+    expect(lists).toContainEqual(expect.objectContaining({ list: 'conversations', unlisted: 2 }));
+  });
+
   test('with the walks of a list that have failed in a row, their cost and the next try', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -46,6 +46,16 @@ test('after an outage was reported each call is one request, until the service a
   expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
 });
 
+test('a 429 after an outage was reported is retried as ever', async () => {
+  const { start, sandbox } = benchOf();
+  sandbox.script(() => 'reset');
+  const { ask } = await start(await freshMirrorFile());
+  await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+  const before = sandbox.arrivals.length;
+  sandbox.script(() => (sandbox.arrivals.length === before + 1 ? { status: 429 } : undefined));
+  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+});
+
 test('a failure that passes costs one retry, and the answer reports two attempts', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 502 } : undefined));

@@ -42,8 +42,8 @@ export function readsCopied(sql: string): boolean {
 
 /**
  * True if a statement for SQLite seems to compare instants of the mirror with `datetime('now', …)` or
- * `CURRENT_TIMESTAMP`. These texts have a space where an instant has a `T`, so that each instant of today seems
- * later. A statement that also reads columns by `datetime` compares alike texts.
+ * `CURRENT_TIMESTAMP`. These texts have a space where an instant has a `T`, so that each instant of today
+ * seems later. A statement that also reads columns by `datetime` compares alike texts.
  */
 export function comparesUnlikeInstants(url: string, sql: string): boolean {
   if (sqliteFile(url) === null) return false;

@@ -109,9 +109,9 @@ async function warnOfUnlikeInstants({ stderr }: Io, url: string, sql: string): P
   if (!comparesUnlikeInstants(url, sql)) return;
   printWarning(
     stderr,
-    'SQLite compares instants as text. Those of `datetime` and CURRENT_TIMESTAMP have another form than the ' +
-      "mirror's, so that rows of the whole day can match. Write strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', " +
-      "'-1 hour') instead.",
+    'SQLite compares instants as text. Those of `datetime` and CURRENT_TIMESTAMP have another form than ' +
+      "the mirror's, so that rows of the whole day can match. Write strftime('%Y-%m-%dT%H:%M:%f+00:00', " +
+      "'now', '-1 hour') instead.",
   );
 }
 

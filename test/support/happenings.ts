@@ -97,3 +97,20 @@ export class Happenings {
     if (tagId !== undefined) this.#world.untag(inboxId, id, tagId);
   }
 }
+
+/** Neighbours among the conversations of an inbox. The numbers select them among those that exist. */
+export interface Some {
+  readonly inbox: number;
+  readonly row: number;
+  readonly rows: number;
+}
+
+/** The list leaves out some conversations from now on, which the service still returns by their id. */
+export function unlistSome(world: World, { inbox: nth, row, rows }: Some): void {
+  const inboxes = [...world.inboxes.values()];
+  const inbox = inboxes[nth % inboxes.length];
+  if (inbox === undefined) return;
+  const ids = inbox.conversations.order;
+  const from = row % Math.max(1, ids.length);
+  for (const id of ids.slice(from, from + rows)) world.unlistConversation(inbox.id, id);
+}

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Fault } from '../../src/sandbox/http/faults.ts';
 import type { BlindTime } from './blindness.ts';
-import { happening, type Happening } from './happenings.ts';
+import { happening, type Happening, type Some } from './happenings.ts';
 import { ON_SQLITE } from './provider.ts';
 
 /** One step of a history. The numbers select a list, an inbox and a row among those that exist. */
@@ -13,6 +13,7 @@ export type Step =
   | { readonly kind: 'heal' }
   | { readonly kind: 'blind'; readonly time: BlindTime }
   | { readonly kind: 'slip'; readonly row: number }
+  | ({ readonly kind: 'unlist' } & Some)
   | { readonly kind: 'rename-during-walk'; readonly inbox: number; readonly row: number }
   | { readonly kind: 'other-account'; readonly moved: boolean; readonly nth: number }
   | { readonly kind: 'backup' }
@@ -53,6 +54,15 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: of('heal') }) },
   { weight: 3, arbitrary: fc.record({ kind: of('slip'), row: fc.nat(9) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: of('unlist'),
+      inbox: fc.nat(3),
+      row: fc.nat(97),
+      rows: fc.constantFrom(1, 3, 12, 25),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: of('blind'), time: blindTime }) },
   {
     weight: 1,

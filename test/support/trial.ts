@@ -9,7 +9,7 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 import { Blindness } from './blindness.ts';
 import { TestClock } from './clock.ts';
-import { Happenings } from './happenings.ts';
+import { Happenings, unlistSome } from './happenings.ts';
 import { memoryService, temporaryFolder, type TestMirror, type TestService } from './mirror.ts';
 import { mostInADay } from './rows.ts';
 import { syncSettled } from './settle.ts';
@@ -94,6 +94,7 @@ export class Trial {
     if (one.kind === 'happen') this.#life.make(one.happening);
     else if (one.kind === 'heal') this.#heal();
     else if (one.kind === 'slip') this.#around.blindness.slip(one.row);
+    else if (one.kind === 'unlist') unlistSome(this.#ours.sandbox.world, one);
     else if (one.kind === 'blind') this.#around.blindness.begin(one.time);
     else if (one.kind === 'fault') this.#setFault(one);
     else if (one.kind === 'rename-during-walk') this.#renameDuringWalk(one);
@@ -134,6 +135,7 @@ export class Trial {
   #heal(): void {
     this.#ours.sandbox.faults.clear();
     this.#around.blindness.heal();
+    for (const { unlisted } of this.#ours.sandbox.world.inboxes.values()) unlisted.clear();
   }
 
   async #open(): Promise<void> {

@@ -452,7 +452,7 @@ rule.each(['round', 'walk'])(
 );
 
 rule(
-  'a row that the list leaves out, but that the service has, costs at most two requests a day',
+  'a row that the list leaves out, but that the service has, costs at most two requests a day after the first',
   async () => {
     let hidden = '';
     const hide = tampered((page, path) => {
@@ -463,15 +463,17 @@ rule(
     const { sandbox, clock, database } = mirror;
     const [inbox] = [...sandbox.world.inboxes.values()];
     hidden = inbox!.conversations.order[15]!;
-    const from = sandbox.arrivals.length;
-    const asked = (): number =>
-      sandbox.arrivals.slice(from).filter(({ path }) => path.endsWith(`/conversations/${hidden}`)).length;
-    for (let hour = 0; hour < 24; hour += 1) {
-      clock.advance(60 * MINUTE);
-      await mirror.readAll();
-    }
-    expect(asked()).toBeGreaterThan(0);
-    expect(asked()).toBeLessThanOrEqual(2);
+    const asked = async (hours: number): Promise<number> => {
+      const from = sandbox.arrivals.length;
+      for (let hour = 0; hour < hours; hour += 1) {
+        clock.advance(60 * MINUTE);
+        await mirror.readAll();
+      }
+      return sandbox.arrivals.slice(from).filter(({ path }) => path.endsWith(`/conversations/${hidden}`))
+        .length;
+    };
+    expect(await asked(24)).toBeLessThanOrEqual(5);
+    expect(await asked(48)).toBe(4);
     expect(await wrongTombstones(mirror)).toEqual([]);
     sandbox.world.removeConversation(inbox!.id, hidden);
     clock.advance(DAY / 2);

@@ -1,87 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { iso } from '../../src/database/instants.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   changesIn,
   count,
   firstIds,
   firstInbox,
-  nthInbox,
   removeConversations,
   reportOn,
   tampered,
 } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
-
-/** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
-async function mirrorWith(
-  hidden: ReadonlySet<string>,
-  sandbox: MirrorOptions['sandbox'] = {},
-): Promise<TestMirror> {
-  return await syncedMirror(20, {
-    sandbox: { usersPerInbox: 12, tagsPerInbox: 12, ...sandbox },
-    wrapHttp: tampered((page, path) => {
-      if (!path.endsWith('/search')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
-    }),
-  });
-}
-
-describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
-  async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
-    const hidden = new Set<string>();
-    const mirror = await mirrorWith(hidden);
-    const { world } = mirror.sandbox;
-    const inbox = firstInbox(mirror.sandbox);
-    hidden.add(firstIds(inbox[list], 1)[0]!);
-    return {
-      mirror,
-      remove: (nth) => {
-        const [id] = firstIds(inbox[list], 1, nth);
-        if (list === 'users') world.removeUser(inbox.id, id!);
-        else world.removeTag(inbox.id, id!);
-      },
-    };
-  }
-
-  test('lets the others that are gone wait for a person, instead of acquitting them for ever', async () => {
-    const { mirror, remove } = await mirrorThatLacksOne();
-    await mirror.sync();
-    mirror.clock.advance(HOUR);
-    remove(5);
-    await mirror.sync();
-    mirror.clock.advance(HOUR);
-    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 1, suspects: 1 });
-    const { lists } = await mirror.writer.status(mirror.clock.now());
-    expect(lists.map((each) => [each.list, each.held])).toContainEqual([list, 1]);
-    const report = await mirror.sync({ kind: 'resync', acceptDeletes: true });
-    expect(reportOn(report, list)).toMatchObject({ deleted: 1, held: 0, suspects: 0 });
-    await expectEqualToService(mirror);
-  });
-
-  test('acquits the others while it is the first time', async () => {
-    const { mirror, remove } = await mirrorThatLacksOne();
-    remove(5);
-    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 0, suspects: 0 });
-  });
-});
-
-test('a list of users that stays cut deletes none that was renamed meanwhile', async () => {
-  const hidden = new Set<string>();
-  const mirror = await mirrorWith(hidden);
-  const { users } = firstInbox(mirror.sandbox);
-  for (const id of firstIds(users, 6, 6)) hidden.add(id);
-  users.get(firstIds(users, 1, 8)[0]!)!.email = 'renamed@example.com';
-  for (let nth = 0; nth < 4; nth += 1) {
-    await mirror.sync();
-    mirror.clock.advance(HOUR);
-  }
-  expect(await count(mirror.database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(0);
-  hidden.clear();
-  await mirror.sync();
-  expect((await changesIn(mirror.database)).map(({ field }) => field)).toEqual(['email']);
-  await expectEqualToService(mirror);
-});
 
 describe('conversations that their list leaves out, although the service returns them', () => {
   async function mirrorThatLacks30(): Promise<{ mirror: TestMirror; lacked: string[]; gone: string[] }> {
@@ -120,21 +51,65 @@ describe('conversations that their list leaves out, although the service returns
     expect(await count(mirror.database, 'unlisted')).toBe(0);
   });
 
-  test('are asked for twice a day, five at a time, and cost an unchanged sync nothing else', async () => {
+  const questionsIn = ({ sandbox }: TestMirror): number =>
+    sandbox.arrivals.filter(({ path }) => /\/conversations\/\d+$/.test(path)).length;
+
+  test('are soon asked for twice a day only, five at a time', async () => {
     const { mirror } = await mirrorThatLacks30();
-    for (let nth = 0; nth < 4; nth += 1) await mirror.sync();
-    const { sandbox, clock } = mirror;
-    const questions = (): number =>
-      sandbox.arrivals.filter(({ path }) => /\/conversations\/\d+$/.test(path)).length;
-    const before = questions();
-    for (let hour = 0; hour < 11; hour += 1) {
-      clock.advance(HOUR);
+    const { clock } = mirror;
+    for (let hour = 0; hour < 48; hour += 1) {
       await mirror.sync();
+      clock.advance(HOUR);
     }
-    expect(questions()).toBe(before);
-    clock.advance(2 * HOUR);
+    const before = questionsIn(mirror);
+    for (let hour = 0; hour < 48; hour += 1) {
+      const asked = questionsIn(mirror);
+      await mirror.sync();
+      expect(questionsIn(mirror) - asked).toBeLessThanOrEqual(5);
+      clock.advance(HOUR);
+    }
+    expect(questionsIn(mirror) - before).toBeGreaterThan(30 * 3);
+    expect(questionsIn(mirror) - before).toBeLessThanOrEqual(30 * 4);
+  });
+
+  test('cost 100 questions a day however many they are', async () => {
+    const mirror = await syncedMirror(300);
+    const { clock, database, sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    for (const id of firstIds(inbox.conversations, 200, 50)) {
+      sandbox.world.unlistConversation(inbox.id, id);
+      await database.execute(
+        `INSERT INTO unlisted (list, inbox_id, item_id, since, returned_at) VALUES ('conversations', $1, $2, $3, $4)`,
+        inbox.id,
+        id,
+        iso(clock.now() - 30 * DAY),
+        iso(clock.now() - 5 * DAY),
+      );
+    }
+    for (let half = 0; half < 96; half += 1) {
+      await mirror.sync();
+      clock.advance(HOUR / 2);
+    }
+    const before = questionsIn(mirror);
+    for (let half = 0; half < 96; half += 1) {
+      await mirror.sync();
+      clock.advance(HOUR / 2);
+    }
+    expect(questionsIn(mirror) - before).toBeGreaterThan(150);
+    expect(questionsIn(mirror) - before).toBeLessThanOrEqual(205);
+    expect(await count(database, 'unlisted')).toBe(200);
+  });
+
+  test('are deleted within minutes if the service forgets them a little later than its list', async () => {
+    const mirror = await syncedMirror(20);
+    const inbox = firstInbox(mirror.sandbox);
+    const [id] = firstIds(inbox.conversations, 1, 5);
+    mirror.sandbox.world.unlistConversation(inbox.id, id!);
     await mirror.sync();
-    expect(questions()).toBe(before + 5);
+    removeConversations(mirror, inbox.id, [id!]);
+    mirror.clock.advance(11 * MINUTE);
+    await mirror.sync();
+    expect(await deleted(mirror)).toEqual([id]);
   });
 
   test('were last seen when the service last returned them, however many sweeps ago', async () => {
@@ -178,31 +153,12 @@ describe('conversations that their list leaves out, although the service returns
   });
 });
 
-test('an inbox that its list leaves out is deleted by two sweeps once it is gone', async () => {
-  const hidden = new Set<string>();
-  const mirror = await mirrorWith(hidden, { conversations: [20, 20] });
-  const { sandbox, clock, database } = mirror;
-  const { id } = nthInbox(sandbox, 1);
-  hidden.add(id);
-  await mirror.sync();
-  // A user may have the same id.
-  const unlisted = (): Promise<number> => count(database, `unlisted WHERE list = 'inboxes'`);
-  expect(await unlisted()).toBe(1);
-  sandbox.world.removeInbox(id);
-  clock.advance(13 * HOUR);
-  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 0, suspects: 1 });
-  clock.advance(HOUR);
-  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 1, suspects: 0 });
-  expect(await unlisted()).toBe(0);
-});
-
 test('a row whose question always fails keeps none of the others from being deleted', async () => {
-  const hidden = new Set<string>();
-  const mirror = await mirrorWith(hidden);
+  const mirror = await syncedMirror(20);
   const { sandbox } = mirror;
   const inbox = firstInbox(sandbox);
   const [failing, ...gone] = firstIds(inbox.conversations, 4, 5);
-  hidden.add(failing!);
+  sandbox.world.unlistConversation(inbox.id, failing!);
   removeConversations(mirror, inbox.id, gone);
   sandbox.script(({ path }) => (path.endsWith(`/conversations/${failing}`) ? { status: 500 } : undefined));
   for (let nth = 0; nth < 12; nth += 1) {

@@ -79,7 +79,7 @@ export async function applyBookmark(
     const lacking = expected.filter(({ id }) => !present.has(id));
     const returned = await forgetListed(tx, database.dialect, round, (id) => present.has(id));
     const absent = lacking
-      .filter(({ id }) => !returned.has(id))
+      .filter(({ id, missingSince }) => missingSince !== null || !returned.has(id))
       .map((row) => ({ ...row, askBy: null, side: sideOf(direction, row.id, ids) }));
     const shrunk = shrinkageOf(absent);
     const startsLate = absent.some(({ side }) => side === 'start');
@@ -98,9 +98,9 @@ export async function applyBookmark(
       round: { ...round, startedAt: new Date(now) },
       applied,
       suspects,
-      unlisted: lacking.flatMap(({ id }) => {
-        const returnedAt = returned.get(id);
-        return returnedAt === undefined ? [] : { id, askBy: null, missingSince: null, returnedAt };
+      unlisted: lacking.flatMap(({ id, missingSince }) => {
+        const times = missingSince === null ? returned.get(id) : undefined;
+        return times === undefined ? [] : { id, askBy: null, missingSince: null, ...times };
       }),
       shrunk,
       tokenBefore,

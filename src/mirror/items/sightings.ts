@@ -73,7 +73,12 @@ export async function lastSightings(
   }
   seen.add(await seenBySweeps(sql, dialect, key, { ids: seen.lacks(ids), pages: null, nth: 2 }));
   const unlisted = await readUnlisted(sql, key);
-  seen.add([...unlisted].filter(([id]) => ids.includes(id)).map(([id, at]) => ({ id, at })));
+  seen.add(
+    ids.flatMap((id) => {
+      const at = unlisted.get(id)?.returnedAt;
+      return at === undefined ? [] : { id, at };
+    }),
+  );
   return seen.byId;
 }
 

@@ -8,7 +8,7 @@ import { exceedsBrake } from './brake.ts';
 import { listedByLast, storeSighting } from './sightings.ts';
 import { itemSql } from './statements.ts';
 import { tombstone } from './tombstones.ts';
-import { forgetListed, forgetUnlisted, readUnlisted, recordUnlisted } from './unlisted.ts';
+import { countUnlisted, forgetListed, recordUnlisted, type UnlistedTimes } from './unlisted.ts';
 import { applyItems } from './upsert.ts';
 
 /** A condition on the rows of any list. */
@@ -24,9 +24,7 @@ export interface Suspect {
 }
 
 /** A row that the list leaves out, and that the service returned when it was last asked for it. */
-export interface UnlistedRow extends Suspect {
-  readonly returnedAt: Date;
-}
+export interface UnlistedRow extends Suspect, UnlistedTimes {}
 
 /** The rows that a sweep with every page lacks. */
 interface ClosedWalk {
@@ -35,6 +33,8 @@ interface ClosedWalk {
   readonly suspects: readonly Suspect[];
   /** Rows that are no suspects, because the service has returned them although the list left them out. */
   readonly unlisted: readonly UnlistedRow[];
+  /** How many rows the list leaves out, with those that an earlier run of the sweep has asked for. */
+  readonly leftOut: number;
   /** An earlier run of the sweep has deleted rows with a person's consent. */
   readonly hasAccepted: boolean;
 }
@@ -55,6 +55,12 @@ export class SuspectReader {
       key.inboxId,
     );
     return row?.n ?? 0;
+  }
+
+  /** Counts the unlisted rows of all lists. */
+  async countUnlisted(): Promise<number> {
+    const counts = await countUnlisted(this.#database);
+    return [...counts.values()].reduce((sum, rows) => sum + rows, 0);
   }
 
   /**
@@ -83,6 +89,7 @@ export class SuspectReader {
       const rows = await this.#database.query<{ id: string }>(
         `SELECT id FROM ${table} WHERE ${condition} AND deleted_at IS NULL AND missing_since IS NULL
            AND id NOT IN (SELECT item_id FROM rejects WHERE list = '${list}' AND item_id IS NOT NULL)
+           AND id NOT IN (SELECT item_id FROM unlisted WHERE list = '${list}')
          ORDER BY ${order} LIMIT 1`,
         ...parameters,
       );
@@ -116,7 +123,8 @@ export class Suspects extends SuspectReader {
    * suspects no row.
    */
   async closeWalk(known: Sweep, now: number): Promise<ClosedWalk> {
-    if (known.withoutId > 0) return { sweep: known, suspects: [], unlisted: [], hasAccepted: false };
+    if (known.withoutId > 0)
+      return { sweep: known, suspects: [], unlisted: [], leftOut: 0, hasAccepted: false };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
@@ -131,10 +139,11 @@ export class Suspects extends SuspectReader {
       );
       const absent = new Set(rows.map(({ id }) => id));
       // A row that the service has returned since the sweep began only counts as seen by the sweep.
-      const isListed = (id: string, at: Date): boolean => !absent.has(id) && at < sweep.startedAt;
+      const isListed = (id: string, { returnedAt }: UnlistedTimes): boolean =>
+        !absent.has(id) && returnedAt < sweep.startedAt;
       const returned = await forgetListed(tx, database.dialect, sweep, isListed);
       const suspects = rows
-        .filter(({ id }) => !returned.has(id))
+        .filter(({ id, missing_since: since }) => since !== null || !returned.has(id))
         .map(({ id, ask_by, missing_since }) => ({ id, askBy: ask_by, missingSince: missing_since }));
       const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
       if (unmarked.length > 0) {
@@ -147,27 +156,23 @@ export class Suspects extends SuspectReader {
           iso(Math.max(now, sweep.startedAt.getTime())),
         );
       }
+      const isSuspect = new Set(suspects.map(({ id }) => id));
       const unlisted = rows.flatMap(({ id, ask_by }) => {
-        const returnedAt = returned.get(id);
-        return returnedAt === undefined ? [] : { id, askBy: ask_by, missingSince: null, returnedAt };
+        const times = isSuspect.has(id) ? undefined : returned.get(id);
+        return times === undefined ? [] : { id, askBy: ask_by, missingSince: null, ...times };
       });
-      return { sweep, suspects, unlisted, hasAccepted };
+      const leftOut = [...returned.keys()].filter((id) => !isSuspect.has(id)).length;
+      return { sweep, suspects, unlisted, leftOut, hasAccepted };
     });
   }
 
-  /** Makes unlisted rows suspects: the service no longer returned them. Keeps when it last did. */
+  /** Makes unlisted rows suspects: the service no longer returned them. The table keeps when it last did. */
   async suspectUnlisted(sweep: Sweep, ids: readonly string[], now: number): Promise<void> {
     if (ids.length === 0) return;
     const { database, write } = this.#fenced;
     const { table, scope } = itemSql(sweep.list, database.dialect);
     await write(async (tx) => {
       await refuseEnded(tx, sweep);
-      const returned = await readUnlisted(tx, sweep);
-      for (const id of ids) {
-        const at = returned.get(id);
-        if (at !== undefined) await storeSighting(tx, sweep.id, [id], iso(at));
-      }
-      await forgetUnlisted(tx, database.dialect, sweep, ids);
       await tx.execute(
         `UPDATE ${table} SET missing_since = $3
          WHERE ${scope} AND id IN (SELECT value FROM ${database.dialect.texts('$2', 'ids')})`,

@@ -11,6 +11,7 @@ import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings, sightingsBeforeSuspicion } from './sightings.ts';
 import { itemSql, type KnownRow } from './statements.ts';
+import { forgetUnlisted } from './unlisted.ts';
 
 /** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;
@@ -63,6 +64,7 @@ async function tombstoneBatch(
   const onPages = await lastSightings(tx, dialect, sweep, ids, null);
   const unpaged = ids.filter((id) => !onPages.has(id));
   const seen = new Map([...onPages, ...(await sightingsBeforeSuspicion(tx, dialect, sweep, unpaged))]);
+  await forgetUnlisted(tx, dialect, sweep, ids);
   await tx.execute(`UPDATE ${table} SET deleted_at = $3 WHERE ${scope} AND id IN (${batch})`, ...parameters);
   if (sweep.list === 'inboxes') await coverRows(tx, parameters, batch);
   await tx.execute(`UPDATE sweeps SET deleted = deleted + $2 WHERE id = $1`, sweep.id, ids.length);

@@ -1,23 +1,29 @@
-import { listId, type ListKey, type ListName } from '../../core/lists.ts';
+import { LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../../core/lists.ts';
 import type { Database, Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 
 const OF_LIST = `list = $1 AND COALESCE(inbox_id, '') = COALESCE($2, '')`;
 
+/** Since when a row is unlisted, and when the service last returned it. */
+export interface UnlistedTimes {
+  readonly since: Date;
+  readonly returnedAt: Date;
+}
+
 /**
- * The list's unlisted rows: live ones that the list leaves out, and that the service returned all the same
- * when it was asked for them. @returns when it last returned each of them, by id
+ * The list's unlisted rows, by id: live ones that the list leaves out, and that the service returned all the
+ * same when it was asked for them. With those that have become suspects since (`missing_since`).
  */
 export async function readUnlisted(
   sql: Pick<Sql, 'query'>,
   { list, inboxId }: ListKey,
-): Promise<Map<string, Date>> {
-  const rows = await sql.query<{ item_id: string; returned_at: Date }>(
-    `SELECT item_id, returned_at FROM unlisted WHERE ${OF_LIST}`,
+): Promise<Map<string, UnlistedTimes>> {
+  const rows = await sql.query<{ item_id: string; since: Date; returned_at: Date }>(
+    `SELECT item_id, since, returned_at FROM unlisted WHERE ${OF_LIST}`,
     list,
     inboxId,
   );
-  return new Map(rows.map(({ item_id, returned_at }) => [item_id, returned_at]));
+  return new Map(rows.map(({ item_id, since, returned_at: returnedAt }) => [item_id, { since, returnedAt }]));
 }
 
 /**
@@ -47,16 +53,17 @@ export async function recordUnlisted(
   );
 }
 
-/** Forgets unlisted rows that the list shows again. @returns those that there were, as `readUnlisted` does */
+/** Forgets unlisted rows that the list shows again. @returns the others, as `readUnlisted` does */
 export async function forgetListed(
   tx: Sql,
   dialect: Dialect,
   key: ListKey,
-  isListed: (id: string, returnedAt: Date) => boolean,
-): Promise<ReadonlyMap<string, Date>> {
+  isListed: (id: string, times: UnlistedTimes) => boolean,
+): Promise<ReadonlyMap<string, UnlistedTimes>> {
   const unlisted = await readUnlisted(tx, key);
-  const listed = [...unlisted].filter(([id, at]) => isListed(id, at)).map(([id]) => id);
+  const listed = [...unlisted].filter(([id, times]) => isListed(id, times)).map(([id]) => id);
   await forgetUnlisted(tx, dialect, key, listed);
+  for (const id of listed) unlisted.delete(id);
   return unlisted;
 }
 
@@ -76,10 +83,17 @@ export async function forgetUnlisted(
   );
 }
 
-/** Counts the unlisted rows of each list, by its id; a list without one is left out. */
+/** True for an unlisted row that has become a suspect. */
+const IS_SUSPECT = LIST_NAMES.map((list) => {
+  const ofInbox = list === 'inboxes' ? '' : 'AND items.inbox_id = unlisted.inbox_id';
+  return `(list = '${list}' AND EXISTS (SELECT 1 FROM ${TABLES[list]} AS items
+    WHERE items.id = item_id ${ofInbox} AND missing_since IS NOT NULL))`;
+}).join(' OR ');
+
+/** Counts the unlisted rows of each list, by its id, without suspects; a list without one is left out. */
 export async function countUnlisted(database: Pick<Database, 'query'>): Promise<Map<string, number>> {
   const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    `SELECT list, inbox_id, count(*) AS n FROM unlisted GROUP BY list, inbox_id`,
+    `SELECT list, inbox_id, count(*) AS n FROM unlisted WHERE NOT (${IS_SUSPECT}) GROUP BY list, inbox_id`,
   );
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }

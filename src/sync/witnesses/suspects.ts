@@ -50,7 +50,7 @@ export async function settleSuspects(
   tally: Tally,
 ): Promise<number> {
   const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
-  const { sweep, unlisted, hasAccepted } = closed;
+  const { sweep, unlisted, leftOut, hasAccepted } = closed;
   const lost = await askUnlisted(deps, sweep, unlisted, options, tally);
   const suspects = [...closed.suspects, ...lost];
   const ids = await acceptedIds(deps, sweep, options);
@@ -60,7 +60,7 @@ export async function settleSuspects(
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
-  const isLacking = unlisted.length > lost.length;
+  const isLacking = leftOut > lost.length;
   const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits, isLacking }, tally);
   return held;
 }

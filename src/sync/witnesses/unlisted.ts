@@ -1,12 +1,18 @@
-import { HOUR } from '../../core/clock.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import type { Suspect, UnlistedRow } from '../../mirror/items/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
 import { spread } from './sample.ts';
 
-/** An unlisted row is asked for again when the service has not returned it for 12 hours. */
-const ASKED_EVERY_MS = 12 * HOUR;
+/**
+ * An unlisted row is asked for again 10 minutes after it was first returned: some services still return for a
+ * while what their list has dropped. The others come at ever longer intervals, of 12 hours at last.
+ */
+const INTERVALS = { firstMs: 10 * MINUTE, growth: 3, lastMs: 12 * HOUR };
+
+/** If the mirror has more unlisted rows than this, the last interval is longer: 100 questions a day. */
+const MOST_OFTEN_ASKED = 50;
 
 /** At most 5 unlisted rows are asked for after a walk, or after a page that was read singly. */
 const MOST_ASKED = 5;
@@ -29,8 +35,10 @@ export async function askUnlisted(
   tally: Tally,
 ): Promise<Suspect[]> {
   const { mirror, clock } = deps;
-  const since = clock.now() - ASKED_EVERY_MS;
-  const due = unlisted.filter(({ returnedAt }) => returnedAt.getTime() <= since);
+  const dueAt = (lastMs: number) => unlisted.filter((row) => isDue(row, lastMs, clock.now()));
+  if (dueAt(INTERVALS.lastMs).length === 0) return [];
+  const share = (await mirror.suspects.countUnlisted()) / MOST_OFTEN_ASKED;
+  const due = dueAt(INTERVALS.lastMs * Math.max(1, share));
   if (due.length === 0) return [];
   const asked = spread(due, MOST_ASKED, sweep.id);
   const { answers } = await hearSuspects(deps, sweep, { asked, ...ONLY_FINDS }, options, tally);
@@ -38,4 +46,10 @@ export async function askUnlisted(
   const ids = lost.map(({ id }) => id);
   await mirror.suspects.suspectUnlisted(sweep, ids, clock.now());
   return lost;
+}
+
+function isDue({ since, returnedAt }: UnlistedRow, lastMs: number, now: number): boolean {
+  const known = returnedAt.getTime() - since.getTime();
+  const interval = Math.max(INTERVALS.firstMs, INTERVALS.growth * known);
+  return now - returnedAt.getTime() >= Math.min(interval, lastMs);
 }

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
+import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import { changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import { syncedMirror } from '../support/settle.ts';
+import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
+
+/** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
+async function mirrorWith(
+  hidden: ReadonlySet<string>,
+  sandbox: MirrorOptions['sandbox'] = {},
+): Promise<TestMirror> {
+  return await syncedMirror(20, {
+    sandbox: { usersPerInbox: 12, tagsPerInbox: 12, ...sandbox },
+    wrapHttp: tampered((page, path) => {
+      if (!path.endsWith('/search')) page.results = page.results.filter(({ id }) => !hidden.has(String(id)));
+    }),
+  });
+}
+
+test('a user that waits for a person was last seen when the search last found it', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  const [found, gone] = firstIds(inbox.users, 2, 6);
+  hidden.add(found!).add(gone!);
+  await mirror.sync();
+  clock.advance(HOUR / 2);
+  await mirror.sync();
+  const foundBy = clock.now();
+  sandbox.world.removeUser(inbox.id, gone!);
+  for (let nth = 0; nth < 6; nth += 1) {
+    clock.advance(HOUR);
+    await mirror.sync();
+  }
+  const { lists } = await mirror.writer.status(clock.now());
+  expect(lists.find(({ list }) => list === 'users')).toMatchObject({ unlisted: 1, suspects: 1, held: 1 });
+  await mirror.sync({ kind: 'resync', acceptDeletes: true });
+  const [change] = await changesIn(database);
+  expect(change).toMatchObject({ item_id: gone, new_value: 'missing' });
+  expect(change!.previously_seen_at!.getTime()).toBeLessThanOrEqual(foundBy);
+  expect(await count(database, 'unlisted')).toBe(1);
+});
+
+describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
+  async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    const { world } = mirror.sandbox;
+    const inbox = firstInbox(mirror.sandbox);
+    hidden.add(firstIds(inbox[list], 1)[0]!);
+    return {
+      mirror,
+      remove: (nth) => {
+        const [id] = firstIds(inbox[list], 1, nth);
+        if (list === 'users') world.removeUser(inbox.id, id!);
+        else world.removeTag(inbox.id, id!);
+      },
+    };
+  }
+
+  test('lets the others that are gone wait for a person, instead of acquitting them for ever', async () => {
+    const { mirror, remove } = await mirrorThatLacksOne();
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    remove(5);
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 1, suspects: 1 });
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.map((each) => [each.list, each.held])).toContainEqual([list, 1]);
+    const report = await mirror.sync({ kind: 'resync', acceptDeletes: true });
+    expect(reportOn(report, list)).toMatchObject({ deleted: 1, held: 0, suspects: 0 });
+    await expectEqualToService(mirror);
+  });
+
+  test('acquits the others while it is the first time', async () => {
+    const { mirror, remove } = await mirrorThatLacksOne();
+    remove(5);
+    expect(reportOn(await mirror.sync(), list)).toMatchObject({ deleted: 0, held: 0, suspects: 0 });
+  });
+});
+
+test('a list of users that stays cut deletes none that was renamed meanwhile', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { users } = firstInbox(mirror.sandbox);
+  for (const id of firstIds(users, 6, 6)) hidden.add(id);
+  users.get(firstIds(users, 1, 8)[0]!)!.email = 'renamed@example.com';
+  for (let nth = 0; nth < 4; nth += 1) {
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+  }
+  expect(await count(mirror.database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(0);
+  hidden.clear();
+  await mirror.sync();
+  expect((await changesIn(mirror.database)).map(({ field }) => field)).toEqual(['email']);
+  await expectEqualToService(mirror);
+});
+
+test('a sweep of users that fails between its questions deletes none that was renamed while the list was cut', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { users } = firstInbox(mirror.sandbox);
+  const [plain, renamed, failing] = firstIds(users, 3, 6);
+  hidden.add(plain!).add(renamed!);
+  users.get(renamed!)!.email = 'renamed@example.com';
+  for (let nth = 0; nth < 4; nth += 1) {
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+  }
+  mirror.clock.advance(12 * HOUR);
+  hidden.add(failing!);
+  const { email } = users.get(failing!)!;
+  mirror.sandbox.script(({ path }) =>
+    decodeURIComponent(path).includes(`search?email=${email}`) ? { status: 500 } : undefined,
+  );
+  expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ outcome: 'paused' });
+  expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ outcome: 'complete', deleted: 0, held: 1 });
+  expect(await wrongTombstones(mirror)).toEqual([]);
+});
+
+test('an inbox that its list leaves out is deleted by two sweeps once it is gone', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden, { conversations: [20, 20] });
+  const { sandbox, clock, database } = mirror;
+  const { id } = nthInbox(sandbox, 1);
+  hidden.add(id);
+  await mirror.sync();
+  // A user may have the same id.
+  const unlisted = (): Promise<number> => count(database, `unlisted WHERE list = 'inboxes'`);
+  expect(await unlisted()).toBe(1);
+  sandbox.world.removeInbox(id);
+  clock.advance(13 * HOUR);
+  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 0, suspects: 1 });
+  clock.advance(HOUR);
+  expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 1, suspects: 0 });
+  expect(await unlisted()).toBe(0);
+});

@@ -54,7 +54,8 @@ export async function followClock(tx: Sql, dialect: Dialect, { now, boot }: Ledg
   if (shift !== 0) {
     // If the clock was set back, older rows would lie in the future too.
     await shiftRequests(tx, dialect, shift, { since: Math.min(now - shift, now) - BUDGET_WINDOW_MS });
-    await shiftSweeps(tx, dialect, shift);
+    // A page may be applied between the setting and this moment. Its instants lie ahead of the earlier clock.
+    await shiftSweeps(tx, dialect, shift, shift > 0 ? { until: now - shift + CLOCK_TOLERANCE_MS } : {});
   }
   const off = sameRun ? movedOff(stored, shift) : await ageByRun(tx, dialect, boot, stored);
   const tolerance = boot === null ? SERVER_TOLERANCE_MS : CLOCK_TOLERANCE_MS;

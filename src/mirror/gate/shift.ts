@@ -5,9 +5,19 @@ import { iso } from '../../database/instants.ts';
 import { OPEN_PASS } from '../passes/states.ts';
 import { writeClockSet } from '../settings/clock-set.ts';
 
+interface Instants {
+  readonly table: string;
+  /** The columns of the primary key. */
+  readonly key?: Readonly<Record<string, RecordKind>>;
+  readonly columns: readonly string[];
+  /** A condition on the rows. */
+  readonly where: string;
+  /** Later instants stay, epoch ms: they are of the clock as it is now. */
+  readonly until?: number;
+}
+
 const SWEEP_TIMES = ['started_at', 'heartbeat_at', 'finished_at'];
 const PASS_TIMES = ['requested_at', 'started_at', 'heartbeat_at'];
-const SLOT_TIMES = ['due_since'];
 
 /** The newest sweep of each list and state, and the newest 1,000, whose last heartbeat a new pass reads. */
 const RECENT_SWEEPS = `(id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state)
@@ -28,66 +38,58 @@ export async function shiftRequests(
   await shiftInstants(tx, dialect, shift, { table: 'requests', columns: ['sent_at'], where });
 }
 
-/**
- * Shifts the recent sweeps and every instant that is compared with them: open passes, slots, the outage,
- * another account, the day's limit, suspicions, unlisted rows, readings of pages (in walks and single ones),
- * lost bookmarks, the webhook's next attempt. Instants of `changes` stay, so that it records which of them
- * are older.
- */
-export async function shiftSweeps(tx: Sql, dialect: Dialect, shift: number): Promise<void> {
-  await writeClockSet(tx);
-  await shiftInstants(tx, dialect, shift, {
-    table: 'sweeps',
-    columns: SWEEP_TIMES,
-    where: `${RECENT_SWEEPS} OR ${DELETING_SWEEPS}`,
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'sync_requests',
-    columns: PASS_TIMES,
-    where: OPEN_PASSES,
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'schedules',
-    key: { list: 'text' },
-    columns: SLOT_TIMES,
-    where: 'due_since IS NOT NULL',
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'gate_state',
-    columns: ['outage_since', 'outage_until', 'account_since', 'account_until', 'day_limit_at'],
-    where: 'id = 1',
-  });
-  await shiftSuspicions(tx, shift);
-  // The readings of a walk become those of its bookmarks, and each is compared with the other.
-  await shiftInstants(tx, dialect, shift, {
+/** Instants of the past, which are compared with each other. */
+const PAST: readonly Instants[] = [
+  { table: 'sweeps', columns: SWEEP_TIMES, where: `${RECENT_SWEEPS} OR ${DELETING_SWEEPS}` },
+  { table: 'sync_requests', columns: PASS_TIMES, where: OPEN_PASSES },
+  // The readings of a walk become those of its bookmarks.
+  {
     table: 'sweep_pages',
     key: { sweep_id: 'integer', page_no: 'integer' },
     columns: ['fetched_at'],
     where: 'TRUE',
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'unlisted',
-    columns: ['since', 'returned_at'],
-    where: 'TRUE',
-  });
-  await shiftInstants(tx, dialect, shift, {
+  },
+  {
     table: 'bookmarks',
     key: { inbox_id: 'text', after_id: 'text' },
     columns: ['read_at'],
     where: 'TRUE',
-  });
-  await shiftInstants(tx, dialect, shift, {
+  },
+  { table: 'unlisted', columns: ['since', 'returned_at'], where: 'TRUE' },
+];
+
+/** Instants that may lie ahead, such as the end of an outage, with their beginnings. */
+const WAITS: readonly Instants[] = [
+  { table: 'schedules', key: { list: 'text' }, columns: ['due_since'], where: 'due_since IS NOT NULL' },
+  {
+    table: 'gate_state',
+    columns: ['outage_since', 'outage_until', 'account_since', 'account_until', 'day_limit_at'],
+    where: 'id = 1',
+  },
+  {
     table: 'bookmark_lists',
     key: { inbox_id: 'text' },
     columns: ['lost_at'],
     where: 'lost_at IS NOT NULL',
-  });
-  await shiftInstants(tx, dialect, shift, {
-    table: 'webhooks',
-    key: { target: 'text' },
-    columns: ['retry_at'],
-    where: 'retry_at IS NOT NULL',
-  });
+  },
+  { table: 'webhooks', key: { target: 'text' }, columns: ['retry_at'], where: 'retry_at IS NOT NULL' },
+];
+
+/**
+ * Shifts the recent sweeps and every instant that is compared with them or waits for the clock. Instants of
+ * `changes` stay, so that it records which of them are older.
+ * @param until sweeps, readings and suspicions after this (epoch ms) are of the clock as it is now, and stay
+ */
+export async function shiftSweeps(
+  tx: Sql,
+  dialect: Dialect,
+  shift: number,
+  { until = Number.POSITIVE_INFINITY }: { until?: number } = {},
+): Promise<void> {
+  await writeClockSet(tx);
+  for (const instants of PAST) await shiftInstants(tx, dialect, shift, { ...instants, until });
+  await shiftSuspicions(tx, shift, { until });
+  for (const instants of WAITS) await shiftInstants(tx, dialect, shift, instants);
 }
 
 /** When a sweep or an open pass was last active, epoch ms; 0 if never. */
@@ -100,21 +102,12 @@ export async function lastHeartbeat(tx: Sql): Promise<number> {
   return last?.heartbeat_at.getTime() ?? 0;
 }
 
-interface Instants {
-  readonly table: string;
-  /** The columns of the primary key. */
-  readonly key?: Readonly<Record<string, RecordKind>>;
-  readonly columns: readonly string[];
-  /** A condition on the rows. */
-  readonly where: string;
-}
-
 /** Shifts instants by `shift` ms. Null stays null. */
 async function shiftInstants(
   tx: Sql,
   dialect: Dialect,
   shift: number,
-  { table, key = { id: 'integer' }, columns, where }: Instants,
+  { table, key = { id: 'integer' }, columns, where, until = Number.POSITIVE_INFINITY }: Instants,
 ): Promise<void> {
   const keys = Object.keys(key);
   const found = await tx.query<Record<string, unknown>>(
@@ -125,7 +118,9 @@ async function shiftInstants(
     ...Object.fromEntries(
       columns.map((column) => {
         const at = row[column] as Date | null;
-        return [column, at === null ? null : iso(at.getTime() + shift)];
+        if (at === null) return [column, null];
+        const time = at.getTime();
+        return [column, iso(time > until ? time : time + shift)];
       }),
     ),
   }));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { iso } from '../../../src/database/instants.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { firstIds, nthInbox, removeConversations } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
@@ -54,6 +55,27 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   const after = await Promise.all(held.map((text) => instants(database, text)));
   expect(before.every((times) => times.some((at) => at !== null))).toBe(true);
   expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
+});
+
+test('an instant that was written by the new clock before the ledger follows it moves no other one', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [30] } });
+  const { clock, database, sandbox, writer } = mirror;
+  await mirror.sync();
+  const inbox = nthInbox(sandbox, 0);
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 25));
+  clock.advance(HOUR);
+  await mirror.sync();
+  const since = `SELECT DISTINCT missing_since FROM conversations WHERE missing_since IS NOT NULL`;
+  const [suspected] = await instants(database, since);
+  clock.advance(MINUTE);
+  clock.setWall(-JUMP);
+  const id = `SELECT max(id) FROM sweeps`;
+  await database.execute(`UPDATE sweeps SET heartbeat_at = $1 WHERE id = (${id})`, iso(clock.now()));
+  await writer.ledger.followClock(await clock.ledgerTime());
+  expect(await instants(database, since)).toEqual([suspected! - JUMP]);
+  expect(await instants(database, `SELECT heartbeat_at FROM sweeps WHERE id = (${id})`)).toEqual([
+    clock.now(),
+  ]);
 });
 
 test('suspects get their second witness on time even if the clock is set back', async () => {

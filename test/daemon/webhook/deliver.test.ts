@@ -654,7 +654,7 @@ test('status and metrics report undelivered changes and the cause until they are
     return lines.filter((line) => line.startsWith('inbox_mirror_webhook'));
   };
   const { lastId: _lastId, ...begun } = BEGUN;
-  expect((await status()).webhook).toEqual({ ...begun, pending: 0 });
+  expect((await status()).webhook).toEqual({ ...begun, hasBegun: false, pending: 0 });
   const { stop } = deliver(mirror, url);
   await until(
     mirror,
@@ -665,6 +665,7 @@ test('status and metrics report undelivered changes and the cause until they are
   await stop();
   const { webhook } = JSON.parse(statusAsJson(await status())) as { webhook: unknown };
   expect(webhook).toEqual({
+    has_begun: true,
     pending: length,
     failures: expect.any(Number) as unknown,
     retry_at: expect.stringMatching(/Z$/) as unknown,

@@ -99,6 +99,27 @@ test('a list of users that stays cut deletes none that was renamed meanwhile', a
   await expectEqualToService(mirror);
 });
 
+test('the only user that its list leaves out is not deleted because it was renamed', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { users } = firstInbox(mirror.sandbox);
+  const [id] = firstIds(users, 1, 6);
+  hidden.add(id!);
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  users.get(id!)!.email = 'renamed@example.com';
+  for (let nth = 0; nth < 3; nth += 1) {
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+  }
+  expect(await count(mirror.database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(0);
+  const { lists } = await mirror.writer.status(mirror.clock.now());
+  expect(lists.find(({ list }) => list === 'users')).toMatchObject({ held: 1, suspects: 1 });
+  hidden.clear();
+  await mirror.sync();
+  await expectEqualToService(mirror);
+});
+
 test('a sweep of users that fails between its questions deletes none that was renamed while the list was cut', async () => {
   const hidden = new Set<string>();
   const mirror = await mirrorWith(hidden);

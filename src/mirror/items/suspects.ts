@@ -33,8 +33,8 @@ interface ClosedWalk {
   readonly suspects: readonly Suspect[];
   /** Rows that are no suspects, because the service has returned them although the list left them out. */
   readonly unlisted: readonly UnlistedRow[];
-  /** How many rows the list leaves out, with those that an earlier run of the sweep has asked for. */
-  readonly leftOut: number;
+  /** The list leaves out rows that the service has returned, also if they are suspects by now. */
+  readonly isLacking: boolean;
   /** An earlier run of the sweep has deleted rows with a person's consent. */
   readonly hasAccepted: boolean;
 }
@@ -124,7 +124,7 @@ export class Suspects extends SuspectReader {
    */
   async closeWalk(known: Sweep, now: number): Promise<ClosedWalk> {
     if (known.withoutId > 0)
-      return { sweep: known, suspects: [], unlisted: [], leftOut: 0, hasAccepted: false };
+      return { sweep: known, suspects: [], unlisted: [], isLacking: false, hasAccepted: false };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
@@ -161,8 +161,7 @@ export class Suspects extends SuspectReader {
         const times = isSuspect.has(id) ? undefined : returned.get(id);
         return times === undefined ? [] : { id, askBy: ask_by, missingSince: null, ...times };
       });
-      const leftOut = [...returned.keys()].filter((id) => !isSuspect.has(id)).length;
-      return { sweep, suspects, unlisted, leftOut, hasAccepted };
+      return { sweep, suspects, unlisted, isLacking: returned.size > 0, hasAccepted };
     });
   }
 

@@ -34,7 +34,8 @@ interface Case {
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list. It is an unlisted row from then on: it is no suspect of later sweeps, and refutes none.
- * A list that leaves out rows is no second witness for users and tags, though: these wait for a person.
+ * A list that leaves out rows is no second witness for users and tags, though: these wait for a person, the
+ * unlisted ones too.
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
@@ -50,7 +51,7 @@ export async function settleSuspects(
   tally: Tally,
 ): Promise<number> {
   const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
-  const { sweep, unlisted, leftOut, hasAccepted } = closed;
+  const { sweep, unlisted, isLacking, hasAccepted } = closed;
   const lost = await askUnlisted(deps, sweep, unlisted, options, tally);
   const suspects = [...closed.suspects, ...lost];
   const ids = await acceptedIds(deps, sweep, options);
@@ -60,7 +61,6 @@ export async function settleSuspects(
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
-  const isLacking = leftOut > lost.length;
   const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits, isLacking }, tally);
   return held;
 }

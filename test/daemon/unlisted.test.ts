@@ -22,3 +22,22 @@ test('a block of conversations that the list leaves out costs few walks, and the
   expect(await count(database, 'bookmark_lists WHERE lost_at IS NOT NULL')).toBe(0);
   expect(await wrongTombstones(house)).toEqual([]);
 });
+
+test('a question that always fails takes few requests of a list that is walked whole', async () => {
+  const house = await pagesHouse({ readPages: false, schedules: { conversations: '0 * * * *' } });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(DAY);
+  const inbox = firstInbox(sandbox);
+  const [id] = firstIds(inbox.conversations, 1, 55);
+  sandbox.world.unlistConversation(inbox.id, id!);
+  let questions = 0;
+  sandbox.script(({ path }) => {
+    if (!path.endsWith(`/conversations/${id}`)) return undefined;
+    questions += 1;
+    return { status: 500 };
+  });
+  await clock.sleep(DAY);
+  expect(questions).toBeGreaterThan(0);
+  expect(questions).toBeLessThan(50);
+});

@@ -89,7 +89,14 @@ class Hearing {
     this.#questions = questions;
     this.#tally = tally;
     this.#askedBefore = askedBefore;
-    this.#call = { reason: 'probe', scheduled: reason === 'schedule', signal: deps.signal } as const;
+    // After an earlier run one try is enough: more never ended where the day's budget ends between them.
+    const tries = askedBefore ? 1 : undefined;
+    this.#call = {
+      reason: 'probe',
+      scheduled: reason === 'schedule',
+      signal: deps.signal,
+      tries,
+    } as const;
   }
 
   async hear(): Promise<void> {

@@ -11,7 +11,7 @@ import {
   reportOn,
   tampered,
 } from '../support/rows.ts';
-import { syncedMirror } from '../support/settle.ts';
+import { syncedMirror, syncSettled } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
 describe('conversations that their list leaves out, although the service returns them', () => {
@@ -137,6 +137,20 @@ describe('conversations that their list leaves out, although the service returns
       expect(seen!.getTime()).toBeLessThanOrEqual(returnedBy);
       expect(seen!.getTime()).toBeGreaterThan(returnedBy - HOUR);
     }
+  });
+
+  test('of a deleted inbox do not count', async () => {
+    const mirror = await syncedMirror(20, { sandbox: { conversations: [20, 20] } });
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    for (const one of firstIds(conversations, 3)) mirror.sandbox.world.unlistConversation(id, one);
+    await mirror.sync();
+    expect(await mirror.writer.suspects.countUnlisted()).toBe(3);
+    mirror.sandbox.world.removeInbox(id);
+    await syncSettled(mirror);
+    expect(await mirror.writer.suspects.countUnlisted()).toBe(0);
+    mirror.sandbox.world.restoreInbox(id);
+    await syncSettled(mirror);
+    expect(await mirror.writer.suspects.countUnlisted()).toBe(3);
   });
 
   test('are forgotten when the list shows them again', async () => {

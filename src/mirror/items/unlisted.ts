@@ -83,17 +83,17 @@ export async function forgetUnlisted(
   );
 }
 
-/** True for an unlisted row that has become a suspect. */
-const IS_SUSPECT = LIST_NAMES.map((list) => {
+/** SQL: the row is live and no suspect. Rows of a deleted inbox stay, because it may return. */
+const COUNTS = LIST_NAMES.map((list) => {
   const ofInbox = list === 'inboxes' ? '' : 'AND items.inbox_id = unlisted.inbox_id';
   return `(list = '${list}' AND EXISTS (SELECT 1 FROM ${TABLES[list]} AS items
-    WHERE items.id = item_id ${ofInbox} AND missing_since IS NOT NULL))`;
+    WHERE items.id = item_id ${ofInbox} AND deleted_at IS NULL AND missing_since IS NULL))`;
 }).join(' OR ');
 
-/** Counts the unlisted rows of each list, by its id, without suspects; a list without one is left out. */
+/** Counts the live unlisted rows of each list that has some, by its id. Suspects do not count. */
 export async function countUnlisted(database: Pick<Database, 'query'>): Promise<Map<string, number>> {
   const rows = await database.query<{ list: ListName; inbox_id: string | null; n: number }>(
-    `SELECT list, inbox_id, count(*) AS n FROM unlisted WHERE NOT (${IS_SUSPECT}) GROUP BY list, inbox_id`,
+    `SELECT list, inbox_id, count(*) AS n FROM unlisted WHERE ${COUNTS} GROUP BY list, inbox_id`,
   );
   return new Map(rows.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row.n]));
 }

@@ -151,6 +151,20 @@ test.each(['conversations', 'inboxes'] as const)(
   },
 );
 
+test('when all lists of conversations fail, each one is retried less and less often', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(20 * MINUTE);
+  sandbox.script(({ path }) => (path.includes('/conversations?') ? { status: 503 } : undefined));
+  await clock.sleep(6 * HOUR);
+  const failed = sandbox.arrivals.filter(({ status }) => status === 503).length;
+  expect(failed).toBeGreaterThan(0);
+  expect(failed).toBeLessThan(100);
+  sandbox.script(undefined);
+  expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(61);
+});
+
 test('the daemon tries a list that the service refuses once a slot and keeps the others fresh', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;

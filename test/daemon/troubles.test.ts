@@ -48,7 +48,7 @@ test('a failing list rests twice as long each time, up to an hour; a success res
   expect(rests.begin(key, { now: 0, inOutage: false })).toBe(5 * MINUTE);
 });
 
-test('the end of an outage ends the rests of lists that failed in it, unless only one did', () => {
+test('the end of an outage ends the rests of its lists, unless one alone failed or they fail again', () => {
   const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
   const resting = (rests: Cooldowns) => keys.filter((key) => rests.has(key, 1)).map(({ inboxId }) => inboxId);
   const several = new Cooldowns();
@@ -61,4 +61,14 @@ test('the end of an outage ends the rests of lists that failed in it, unless onl
   single.begin(keys[1]!, { now: 0, inOutage: true });
   single.serviceIsBack();
   expect(resting(single)).toEqual(['1', '2']);
+  const fail = (): void => {
+    for (const key of keys.slice(0, 2)) several.begin(key, { now: 0, inOutage: true });
+    several.serviceIsBack();
+  };
+  several.end(keys[0]!);
+  fail();
+  expect(resting(several)).toEqual(['2']);
+  several.end(keys[1]!);
+  fail();
+  expect(resting(several)).toEqual(['1']);
 });

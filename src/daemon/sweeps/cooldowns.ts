@@ -13,6 +13,8 @@ export class Cooldowns {
   readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
+  /** The lists whose cooldown ended with an outage, and that no answer has come for since. */
+  readonly #released = new Set<string>();
 
   /**
    * Begins a cooldown, or a longer one after another failure.
@@ -42,6 +44,7 @@ export class Cooldowns {
     this.#backoff.end(listId(key));
     this.#refused.end(listId(key));
     this.#inOutage.delete(listId(key));
+    this.#released.delete(listId(key));
   }
 
   has(key: ListKey, now: number): boolean {
@@ -60,13 +63,18 @@ export class Cooldowns {
 
   /**
    * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
-   * may be broken by itself, and keeps its cooldown, but not the longer wait for which the service has asked:
-   * a person may have ended that wait.
+   * may be broken by itself, and so may lists that fail again after the outage: they keep their cooldowns, but
+   * not the longer wait for which the service has asked, because a person may have ended that wait.
    */
   serviceIsBack(): void {
-    for (const id of this.#inOutage)
-      if (this.#inOutage.size > 1) this.#backoff.end(id);
-      else this.#backoff.shorten(id);
+    for (const id of this.#inOutage) {
+      if (this.#inOutage.size === 1 || this.#released.has(id)) {
+        this.#backoff.shorten(id);
+        continue;
+      }
+      this.#backoff.end(id);
+      this.#released.add(id);
+    }
     this.#inOutage.clear();
   }
 }

@@ -28,7 +28,7 @@ import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { Feed } from './history/feed.ts';
 import { Names } from './items/names.ts';
 import { applyPage, type PageToApply } from './items/page.ts';
-import { SuspectReader, Suspects } from './items/suspects.ts';
+import { SuspectReader, Suspects } from './items/suspects/suspects.ts';
 import type { AppliedItems } from './items/upsert.ts';
 import { acquireLease, type Claimant, fencedBy, type Lease, type LeaseHolder, readLease } from './lease.ts';
 import { Orders } from './passes/orders.ts';

@@ -139,6 +139,25 @@ describe('conversations that their list leaves out, although the service returns
     }
   });
 
+  test('are asked for as seldom while the service refuses the question', async () => {
+    const { mirror, lacked } = await mirrorThatLacks30();
+    for (let hour = 0; hour < 24; hour += 1) {
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+    const before = questionsIn(mirror);
+    mirror.sandbox.script(({ path }) =>
+      lacked.some((id) => path.endsWith(`/conversations/${id}`)) ? { status: 403 } : undefined,
+    );
+    for (let hour = 0; hour < 48; hour += 1) {
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+    expect(questionsIn(mirror) - before).toBeGreaterThan(30 * 3);
+    expect(questionsIn(mirror) - before).toBeLessThanOrEqual(30 * 5);
+    expect(await deleted(mirror)).toHaveLength(3);
+  });
+
   test('of a deleted inbox do not count', async () => {
     const mirror = await syncedMirror(20, { sandbox: { conversations: [20, 20] } });
     const { id, conversations } = firstInbox(mirror.sandbox);

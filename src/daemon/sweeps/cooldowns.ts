@@ -63,8 +63,8 @@ export class Cooldowns {
 
   /**
    * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
-   * may be broken by itself, and so may lists that fail again after the outage: they keep their cooldowns, but
-   * not the longer wait for which the service has asked, because a person may have ended that wait.
+   * may be broken by itself, and so may lists that fail again afterwards: they keep their cooldowns, but not
+   * the longer wait for which the service has asked, because a person may have ended that wait.
    */
   serviceIsBack(): void {
     for (const id of this.#inOutage) {

@@ -55,7 +55,7 @@ const PAST: readonly Instants[] = [
     columns: ['read_at'],
     where: 'TRUE',
   },
-  { table: 'unlisted', columns: ['since', 'returned_at'], where: 'TRUE' },
+  { table: 'unlisted', columns: ['since', 'returned_at', 'asked_at'], where: 'TRUE' },
 ];
 
 /** Instants that may lie ahead, such as the end of an outage, with their beginnings. */

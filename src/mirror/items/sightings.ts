@@ -6,7 +6,7 @@ import { iso } from '../../database/instants.ts';
 import { compareIds, sqlOrder } from '../bookmarks/order.ts';
 import { sinceComplete } from '../sweeps/sweeps.ts';
 import { itemSql } from './statements.ts';
-import { readUnlisted } from './unlisted.ts';
+import { readUnlisted } from './suspects/unlisted.ts';
 
 /**
  * A list keeps its order from sweep to sweep, so most items are near their last page. The first search

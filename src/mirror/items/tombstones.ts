@@ -11,7 +11,7 @@ import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { lastSightings, sightingsBeforeSuspicion } from './sightings.ts';
 import { itemSql, type KnownRow } from './statements.ts';
-import { forgetUnlisted } from './unlisted.ts';
+import { forgetUnlisted } from './suspects/unlisted.ts';
 
 /** At most this many rows get a tombstone in one statement: a whole mailbox must not fill the memory. */
 const BATCH = 20_000;

@@ -3,7 +3,7 @@ import { plural } from '../../core/humanize.ts';
 import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
 import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { LossCause } from '../../mirror/bookmarks/lay.ts';
-import type { Suspect } from '../../mirror/items/suspects.ts';
+import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';

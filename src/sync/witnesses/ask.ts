@@ -1,6 +1,6 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import type { Item, ListKey } from '../../core/lists.ts';
-import type { Suspect } from '../../mirror/items/suspects.ts';
+import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions, Client, Found } from '../../service/client.ts';
 
 /** The service's answer for one suspect. `open`: it proves neither presence nor absence. */

@@ -1,7 +1,7 @@
 import { MINUTE } from '../../core/clock.ts';
 import { isMirrorError } from '../../core/errors.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
-import type { Side } from '../../mirror/items/suspects.ts';
+import type { Side } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
 

@@ -1,5 +1,5 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
-import type { Side, Suspect } from '../../mirror/items/suspects.ts';
+import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
 import { type Control, control } from './control.ts';

@@ -1,5 +1,5 @@
 import { SEARCHED_BY } from '../../core/lists.ts';
-import type { Suspect } from '../../mirror/items/suspects.ts';
+import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling, type Testimony } from './hearing.ts';

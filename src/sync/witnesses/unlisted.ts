@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../core/clock.ts';
-import type { Suspect, UnlistedRow } from '../../mirror/items/suspects.ts';
+import type { Suspect, UnlistedRow } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
@@ -48,8 +48,8 @@ export async function askUnlisted(
   return lost;
 }
 
-function isDue({ since, returnedAt }: UnlistedRow, lastMs: number, now: number): boolean {
-  const known = returnedAt.getTime() - since.getTime();
+function isDue({ since, askedAt }: UnlistedRow, lastMs: number, now: number): boolean {
+  const known = askedAt.getTime() - since.getTime();
   const interval = Math.max(INTERVALS.firstMs, INTERVALS.growth * known);
-  return now - returnedAt.getTime() >= Math.min(interval, lastMs);
+  return now - askedAt.getTime() >= Math.min(interval, lastMs);
 }

@@ -1,13 +1,14 @@
-import { LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../../core/lists.ts';
-import type { Database, Sql } from '../../database/database.ts';
-import type { Dialect } from '../../database/dialect.ts';
+import { LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../../../core/lists.ts';
+import type { Database, Sql } from '../../../database/database.ts';
+import type { Dialect } from '../../../database/dialect.ts';
 
 const OF_LIST = `list = $1 AND COALESCE(inbox_id, '') = COALESCE($2, '')`;
 
-/** Since when a row is unlisted, and when the service last returned it. */
+/** Since when a row is unlisted, when the service last returned it, and when it was last asked for. */
 export interface UnlistedTimes {
   readonly since: Date;
   readonly returnedAt: Date;
+  readonly askedAt: Date;
 }
 
 /**
@@ -18,12 +19,17 @@ export async function readUnlisted(
   sql: Pick<Sql, 'query'>,
   { list, inboxId }: ListKey,
 ): Promise<Map<string, UnlistedTimes>> {
-  const rows = await sql.query<{ item_id: string; since: Date; returned_at: Date }>(
-    `SELECT item_id, since, returned_at FROM unlisted WHERE ${OF_LIST}`,
+  const rows = await sql.query<{ item_id: string; since: Date; returned_at: Date; asked_at: Date | null }>(
+    `SELECT item_id, since, returned_at, asked_at FROM unlisted WHERE ${OF_LIST}`,
     list,
     inboxId,
   );
-  return new Map(rows.map(({ item_id, since, returned_at: returnedAt }) => [item_id, { since, returnedAt }]));
+  return new Map(
+    rows.map(({ item_id, since, returned_at: returnedAt, asked_at: askedAt }) => [
+      item_id,
+      { since, returnedAt, askedAt: askedAt ?? returnedAt },
+    ]),
+  );
 }
 
 /**
@@ -37,7 +43,7 @@ export async function recordUnlisted(
   at: string,
 ): Promise<void> {
   const known = await tx.execute(
-    `UPDATE unlisted SET returned_at = $4 WHERE ${OF_LIST} AND item_id = $3`,
+    `UPDATE unlisted SET returned_at = $4, asked_at = NULL WHERE ${OF_LIST} AND item_id = $3`,
     list,
     inboxId,
     id,
@@ -46,6 +52,22 @@ export async function recordUnlisted(
   if (known > 0) return;
   await tx.execute(
     `INSERT INTO unlisted (list, inbox_id, item_id, since, returned_at) VALUES ($1, $2, $3, $4, $4)`,
+    list,
+    inboxId,
+    id,
+    at,
+  );
+}
+
+/** Records that an answer for a row, if it is an unlisted one, has decided nothing. @param at as above */
+export async function recordUndecided(
+  tx: Sql,
+  { list, inboxId }: ListKey,
+  id: string,
+  at: string,
+): Promise<void> {
+  await tx.execute(
+    `UPDATE unlisted SET asked_at = $4 WHERE ${OF_LIST} AND item_id = $3`,
     list,
     inboxId,
     id,

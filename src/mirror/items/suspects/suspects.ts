@@ -1,15 +1,15 @@
-import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
-import type { Database } from '../../database/database.ts';
-import { iso } from '../../database/instants.ts';
-import type { FencedDatabase, FencedSql } from '../lease.ts';
-import { refuseEnded } from '../sweeps/ended.ts';
-import type { Sweep } from '../sweeps/sweeps.ts';
+import { type ListKey, SEARCHED_BY } from '../../../core/lists.ts';
+import type { Database } from '../../../database/database.ts';
+import { iso } from '../../../database/instants.ts';
+import type { FencedDatabase, FencedSql } from '../../lease.ts';
+import { refuseEnded } from '../../sweeps/ended.ts';
+import type { Sweep } from '../../sweeps/sweeps.ts';
+import { type SuspectAnswer, writeAnswer } from './answers.ts';
 import { exceedsBrake } from './brake.ts';
-import { listedByLast, storeSighting } from './sightings.ts';
-import { itemSql } from './statements.ts';
-import { tombstone } from './tombstones.ts';
-import { countUnlisted, forgetListed, recordUnlisted, type UnlistedTimes } from './unlisted.ts';
-import { applyItems } from './upsert.ts';
+import { listedByLast } from '../sightings.ts';
+import { itemSql } from '../statements.ts';
+import { tombstone } from '../tombstones.ts';
+import { countUnlisted, forgetListed, type UnlistedTimes } from './unlisted.ts';
 
 /** A condition on the rows of any list. */
 export const IS_SUSPECT = `missing_since IS NOT NULL AND deleted_at IS NULL`;
@@ -186,21 +186,11 @@ export class Suspects extends SuspectReader {
    * Writes the service's answer for one suspect: the item that it found, or a tombstone if `isGone`.
    * @returns how many rows changed, 0 or 1; a tombstone does not count
    */
-  async settle(
-    sweep: Sweep,
-    suspect: Pick<Suspect, 'id'>,
-    { found, isGone, now }: { found: Item | null; isGone: boolean; now: number },
-  ): Promise<number> {
+  async settle(sweep: Sweep, { id }: Pick<Suspect, 'id'>, answer: SuspectAnswer): Promise<number> {
     const { database, write } = this.#fenced;
     return await write(async (tx) => {
       await refuseEnded(tx, sweep);
-      await tx.execute(
-        `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
-        sweep.id,
-        iso(now),
-      );
-      if (isGone) await tombstone(tx, database, sweep, [suspect.id], now);
-      return found === null ? 0 : await applySighting(tx, database, sweep, found, now);
+      return await writeAnswer(tx, database, sweep, id, answer);
     });
   }
 
@@ -267,28 +257,4 @@ async function readStored(
     id,
   );
   return { startedAt: row?.started_at ?? startedAt, hasAccepted: Boolean(row?.accepted) };
-}
-
-/** Writes an item that the service returned for a suspect. @returns how many rows changed, 0 or 1 */
-async function applySighting(
-  tx: FencedSql,
-  { dialect }: Database,
-  sweep: Sweep,
-  found: Item,
-  now: number,
-): Promise<number> {
-  const context = {
-    list: sweep.list,
-    inboxId: sweep.inboxId,
-    sweepId: sweep.id,
-    baseline: sweep.baseline,
-    observedAt: iso(now),
-    pageNo: null,
-  };
-  const { changed } = await applyItems(tx, dialect, context, [found]);
-  await tx.execute(`UPDATE sweeps SET changed = changed + $2 WHERE id = $1`, sweep.id, changed);
-  // After a crash this suspect is not requested again.
-  await storeSighting(tx, sweep.id, [found.id], iso(now));
-  await recordUnlisted(tx, sweep, found.id, iso(now));
-  return changed;
 }

@@ -1,10 +1,10 @@
-import { DAY } from '../../core/clock.ts';
-import { MISSING, PRESENCE } from '../../core/diff.ts';
-import { type ListKey, type ListName, TABLES } from '../../core/lists.ts';
-import type { Database } from '../../database/database.ts';
-import { iso } from '../../database/instants.ts';
-import { readClockSetAfter } from '../settings/clock-set.ts';
-import { COVERED_LISTS } from './tombstones.ts';
+import { DAY } from '../../../core/clock.ts';
+import { MISSING, PRESENCE } from '../../../core/diff.ts';
+import { type ListKey, type ListName, TABLES } from '../../../core/lists.ts';
+import type { Database } from '../../../database/database.ts';
+import { iso } from '../../../database/instants.ts';
+import { readClockSetAfter } from '../../settings/clock-set.ts';
+import { COVERED_LISTS } from '../tombstones.ts';
 
 /** Up to 20 rows of a kind are deleted in a day whatever their share. */
 const ALWAYS_ALLOWED = 20;

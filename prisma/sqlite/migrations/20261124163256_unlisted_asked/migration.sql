@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "unlisted" ADD COLUMN "asked_at" DATETIME;

@@ -46,7 +46,7 @@ const MEANINGS: readonly StatusMeanings[] = [
   { final: ['pending'], waiting: ['snoozed'] },
 ];
 
-const HISTORIES = histories(25, 500);
+const HISTORIES = histories(15, 500);
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',

@@ -69,6 +69,8 @@ interface Learned {
   alone: { readonly id: number; readonly times: number; readonly refusedTo: number } | null;
   /** A change that was accepted although an earlier one is refused. */
   ahead: number;
+  /** True if the log's last word is that deliveries fail. */
+  isFailing: boolean | null;
 }
 
 /**
@@ -78,7 +80,7 @@ interface Learned {
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null, ahead: 0 };
+  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null, ahead: 0, isFailing: null };
   while (!signal.aborted) {
     let wait: number;
     try {
@@ -116,6 +118,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const answer = changes.length > 1 ? await send(deps, changes) : await sendAlone(deps, changes);
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
+  learned.isFailing ??= before.failures > 0;
   let after = afterAnswer(before, answer, last.id, clock.now());
   if (changes.length > 1 && TOO_MUCH.has(answer.status)) {
     setSize(learned, Math.ceil(changes.length / 2));
@@ -127,7 +130,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
     after = aside ?? afterAnswer({ ...before, failures }, answer, last.id, clock.now());
   } else if (isAccepted(answer.status) && changes.length === learned.size) grow(learned);
   await mirror.deliveries.write(target, after, clock.now());
-  logOutcome(log, before, after, clock.now());
+  logOutcome(log, learned, { before, after }, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
 }
 
@@ -271,15 +274,26 @@ function causeOf({ status, problem }: Answer): string {
   return problem ?? `HTTP ${status}`;
 }
 
-/** Logs the first failure and the success that ends the failures; those between at debug only. */
+/**
+ * Logs the first failure that is waited for, and the success that ends the failures; those between at debug
+ * only. A change that is set aside has had its own line.
+ */
 function logOutcome(
   log: Log,
-  before: Delivery,
-  { failures, retryAt, cause, lastId }: Delivery,
+  learned: Learned,
+  { before, after }: { before: Delivery; after: Delivery },
   now: number,
 ): void {
-  const failed = `webhook delivery failed; retrying ${fromNow(retryAt, now)}`;
-  if (failures > 0 && before.failures === 0) log.warn({ cause }, `${failed}, then less often`);
-  else if (failures > 0) log.debug({ cause, failure: failures }, failed);
-  else if (before.failures > 0) log.info({ change: lastId }, 'the webhook accepts deliveries again');
+  const { failures, retryAt, cause, lastId: change } = after;
+  if (failures > 0) {
+    const failed = `webhook delivery failed; retrying ${fromNow(retryAt, now)}`;
+    const isFirst = !learned.isFailing && (retryAt?.getTime() ?? 0) > now;
+    if (isFirst) log.warn({ cause }, `${failed}, then less often`);
+    else log.debug({ cause, failure: failures }, failed);
+    learned.isFailing ||= isFirst;
+    return;
+  }
+  if (learned.isFailing && after.setAside === before.setAside)
+    log.info({ change }, 'the webhook accepts deliveries again');
+  learned.isFailing = false;
 }

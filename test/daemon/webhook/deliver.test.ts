@@ -301,7 +301,8 @@ describe('a change that the receiver refuses alone', () => {
     expect(taken.flatMap(({ changes }) => changes)).toEqual(all.filter((id) => id !== poison));
     expect(mirror.clock.now() - from).toBeLessThan(3_600_000);
     const said = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(said.filter(({ level }) => Number(level) >= 50)).toEqual([
+    expect(said.filter(({ level }) => Number(level) >= 30)).toEqual([
+      expect.objectContaining({ cause: `HTTP ${refusal}`, msg: expect.stringContaining('delivery failed') }),
       expect.objectContaining({
         change: poison,
         cause: `HTTP ${refusal}`,

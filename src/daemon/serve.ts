@@ -15,7 +15,8 @@ import { FirstCopyWatch } from './watches/first-copy.ts';
 import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
-import { deliverChanges, type Post } from './webhook/deliver.ts';
+import { deliverChanges } from './webhook/deliver.ts';
+import type { Post } from './webhook/send.ts';
 import { postByHttp } from './webhook/post.ts';
 
 export interface ServeOptions {

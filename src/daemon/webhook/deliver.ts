@@ -1,39 +1,31 @@
-import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
+import { MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { fromNow, duration } from '../../core/humanize.ts';
 import { LONGEST_HINT_MS, pauseAfterStrike, retryAfter } from '../../core/retry-timing.ts';
 import type { Deliveries, Delivery } from '../../mirror/history/deliveries.ts';
 import type { Feed } from '../../mirror/history/feed.ts';
 import type { History } from '../../mirror/history/read.ts';
-import { namedChangeAsJson, targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
+import { targetOf, wholeTargetOf } from '../../mirror/mirror.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
-import type { Receiver } from '../../session/config/parsers.ts';
 import type { Log } from '../../session/log.ts';
-import { signedHeaders } from './sign.ts';
+import {
+  type Answer,
+  causeOf,
+  CONTENT_REFUSED,
+  isAccepted,
+  send,
+  sendAlone,
+  type Sending,
+  TOO_MUCH,
+} from './send.ts';
 
-/**
- * If no answer arrived, `problem` names the reason. `status` is then null, or 413 or 504 if fewer changes may
- * be accepted.
- */
-interface Answer {
-  readonly status: number | null;
-  readonly retryAfter: string | undefined;
-  readonly problem: string | null;
-}
-
-/** Posts a body. Never rejects. */
-export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Answer>;
-
-export interface WebhookDeps {
+export interface WebhookDeps extends Sending {
   readonly mirror: {
     readonly deliveries: Pick<Deliveries, 'read' | 'write'>;
     readonly history: Pick<History, 'newestCursor'>;
     readonly feed: Pick<Feed, 'after'>;
   };
-  readonly clock: Clock;
   readonly log: Log;
-  readonly post: Post;
-  readonly webhook: Receiver;
   readonly signal: AbortSignal;
 }
 
@@ -42,12 +34,6 @@ const MAX_CHANGES = 100;
 
 /** After this many full deliveries in a row that were accepted, a delivery may have twice as many changes. */
 const ACCEPTED_TO_GROW = 100;
-
-/** The HTTP statuses with which a receiver refuses the content of a body: it is bad, or too large. */
-const CONTENT_REFUSED: ReadonlySet<number | null> = new Set([400, 413]);
-
-/** The HTTP statuses after which fewer changes may be accepted: also those of a receiver that is too slow. */
-const TOO_MUCH: ReadonlySet<number | null> = new Set([...CONTENT_REFUSED, 408, 504]);
 
 /** A change that is refused alone this many times may be set aside. */
 const ATTEMPTS_ALONE = 3;
@@ -132,39 +118,6 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   await mirror.deliveries.write(target, after, clock.now());
   logOutcome(log, learned, { before, after }, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
-}
-
-/**
- * Posts one change. If the receiver refuses its content, the change is sent again at once without the values
- * of its item, which can be long: the receiver then gets what versions without these values sent.
- */
-async function sendAlone(deps: WebhookDeps, changes: readonly NamedChange[]): Promise<Answer> {
-  const answer = await send(deps, changes);
-  const hasValues = changes.some(({ itemValues }) => itemValues !== null);
-  if (!hasValues || !CONTENT_REFUSED.has(answer.status)) return answer;
-  return await send(
-    deps,
-    changes.map((change) => ({ ...change, itemValues: null, itemNames: null })),
-  );
-}
-
-/** Posts changes in one signed delivery. A text that is too long to be made is refused as too large. */
-async function send({ clock, post, webhook }: WebhookDeps, changes: readonly NamedChange[]): Promise<Answer> {
-  const now = new Date(clock.now());
-  let body: string;
-  try {
-    body = JSON.stringify({
-      type: 'changes.observed',
-      timestamp: now.toISOString(),
-      data: { changes: changes.map(namedChangeAsJson) },
-    });
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return { status: 413, retryAfter: undefined, problem: `the delivery is too long: ${error.message}` };
-  }
-  // The epoch tells ids apart that a restored backup uses again.
-  const id = `changes_${changes[0]?.id}_${changes.at(-1)?.cursor}`;
-  return await post(webhook.url, signedHeaders(webhook.secret, { id, at: now, body }), body);
 }
 
 function setSize(learned: Learned, size: number): void {
@@ -264,14 +217,6 @@ function afterAnswer(before: Delivery, answer: Answer, lastId: number, now: numb
 
 function accepted(before: Delivery, lastId: number): Delivery {
   return { ...before, lastId, failures: 0, retryAt: null, cause: null };
-}
-
-function isAccepted(status: number | null): boolean {
-  return status !== null && status >= 200 && status < 300;
-}
-
-function causeOf({ status, problem }: Answer): string {
-  return problem ?? `HTTP ${status}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import got, { type Request, type Response } from 'got';
 import { limitInterim } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf, rejectsCertificate } from '../../core/errors.ts';
-import type { Post } from './deliver.ts';
+import type { Post } from './send.ts';
 
 const TIME_OUT_MS = 15 * SECOND;
 

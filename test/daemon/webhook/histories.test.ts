@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deliverChanges, type Post } from '../../../src/daemon/webhook/deliver.ts';
+import { deliverChanges } from '../../../src/daemon/webhook/deliver.ts';
+import type { Post } from '../../../src/daemon/webhook/send.ts';
 import { targetOf } from '../../../src/mirror/mirror.ts';
 import { histories } from '../../support/histories.ts';
 import { testLog } from '../../support/log.ts';

@@ -41,10 +41,10 @@ export async function syncAccepted(mirror: TestMirror): Promise<PassReport> {
  * that nothing can confirm because the service lists no other row of their kind.
  */
 export async function syncSettled(mirror: TestMirror): Promise<PassReport> {
+  const before = mirror.events.length;
   const first = await mirror.sync({ acceptAccount: true });
   if (first.stopped !== null || first.lists.every(({ suspects }) => suspects === 0)) return first;
   mirror.clock.advance(GONE_AFTER_MS);
-  const before = mirror.events.length;
   const report = await mirror.sync({ acceptAccount: true });
   const isAlone = mirror.events
     .slice(before)

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
@@ -105,6 +105,8 @@ describe('an outage in which the service knows no id', () => {
       mirror.sandbox.script(undefined);
       mirror.clock.advance(HOUR);
     }
+    // The first one has waited for hours, and is asked for seldom.
+    mirror.clock.advance(DAY);
     await mirror.sync();
     await expectEqualToService(mirror);
   });

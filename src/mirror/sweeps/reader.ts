@@ -31,6 +31,14 @@ export interface FailedWalks {
   readonly lastCode: ErrorCode | null;
 }
 
+/** A complete sweep of a list. */
+interface CompleteSweep {
+  readonly startedAt: Date;
+  readonly finishedAt: Date;
+  readonly items: number;
+  readonly pages: number;
+}
+
 interface Columns {
   inbox_id: string | null;
   without_id: number;
@@ -146,18 +154,22 @@ export class SweepReader {
     return found.length > 0;
   }
 
-  /** When the list was last complete, and its rows and pages in that sweep; null if never. */
-  async lastComplete({
-    list,
-    inboxId,
-  }: ListKey): Promise<{ finishedAt: Date; items: number; pages: number } | null> {
-    const [row] = await this.#sql.query<{ finished_at: Date; items: number; pages: number }>(
-      `SELECT finished_at, items, pages FROM sweeps
+  /** The last complete sweep of the list; null if there is none. */
+  async lastComplete({ list, inboxId }: ListKey): Promise<CompleteSweep | null> {
+    const [row] = await this.#sql.query<{
+      started_at: Date;
+      finished_at: Date;
+      items: number;
+      pages: number;
+    }>(
+      `SELECT started_at, finished_at, items, pages FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' ORDER BY id DESC LIMIT 1`,
       list,
       inboxId,
     );
-    return row === undefined ? null : { finishedAt: row.finished_at, items: row.items, pages: row.pages };
+    if (row === undefined) return null;
+    const { started_at: startedAt, finished_at: finishedAt, items, pages } = row;
+    return { startedAt, finishedAt, items, pages };
   }
 }
 

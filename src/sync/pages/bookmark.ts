@@ -87,10 +87,11 @@ async function judgePage(
       ? await mistake()
       : { lost: 'doubt' };
   const settling = { ...SCHEDULED, askedBefore: true };
+  const { readAt: readBefore } = bookmark;
   const lost = await askUnlisted(deps, round, unlisted, settling, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
-    const verdict = await judgeSuspects(deps, round, some, settling, tally);
+    const verdict = await judgeSuspects(deps, round, some, { ...settling, readBefore }, tally);
     return verdict.refuted;
   };
   const end = suspects.find(({ side }) => side === 'end');

@@ -5,6 +5,7 @@ import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling, type Testimony } from './hearing.ts';
 import { spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
+import { takeTurns } from './waiting.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
@@ -61,8 +62,20 @@ export async function settleSuspects(
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
-  const { held } = await judgeSuspects(deps, sweep, others, { ...options, onlyAcquits, isLacking }, tally);
+  const readBefore = await lastRead(deps, sweep, options);
+  const judging = { ...options, onlyAcquits, isLacking, readBefore };
+  const { held } = await judgeSuspects(deps, sweep, others, judging, tally);
   return held;
+}
+
+/** When the last complete sweep of the list began, epoch ms; null before a resync, which asks for all. */
+async function lastRead(
+  { mirror }: Pick<SweepDeps, 'mirror'>,
+  sweep: Sweep,
+  { reason }: Settling,
+): Promise<number | null> {
+  if (reason === 'resync') return null;
+  return (await mirror.sweeps.lastComplete(sweep))?.startedAt.getTime() ?? null;
 }
 
 async function acceptedIds(
@@ -84,22 +97,25 @@ interface Verdict {
 interface Judging extends Settling {
   readonly onlyAcquits?: boolean;
   readonly isLacking?: boolean;
+  readonly readBefore?: number | null;
 }
 
 /**
  * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
  * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted.
- *   `isLacking`: the list leaves out rows that the service has
+ *   `isLacking`: the list leaves out rows that the service has. `readBefore`: as for {@link takeTurns}
  */
 export async function judgeSuspects(
   deps: SweepDeps,
   sweep: Sweep,
-  suspects: readonly Suspect[],
+  all: readonly Suspect[],
   options: Judging,
   tally: Tally,
 ): Promise<Verdict> {
   const { mirror, onEvent, goneAfterMs } = deps;
-  const { onlyAcquits = false, isLacking = false } = options;
+  const { onlyAcquits = false, isLacking = false, readBefore = null } = options;
+  const suspects = await takeTurns(deps, sweep, all, readBefore);
+  if (suspects.length === 0) return { held: 0, refuted: [] };
   const isBatch = suspects.length > MOST_ASKED;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
@@ -110,7 +126,9 @@ export async function judgeSuspects(
   if ((isBatch || !byIdentity(sweep)) && refuted.length > 0) {
     const others = suspects.filter(({ id }) => !refuted.includes(id));
     const doubted = await missedAgain(deps, sweep, others);
-    await mirror.suspects.acquit(sweep, doubted);
+    const inTurn = new Set(suspects);
+    const waiting = all.filter((suspect) => !inTurn.has(suspect));
+    await mirror.suspects.acquit(sweep, [...waiting, ...doubted]);
     onEvent({ kind: 'acquitted', key: sweep, suspects: suspects.length - doubted.length });
     if (doubted.length === 0) return { held: 0, refuted };
     const verdict = await judgeSuspects(deps, sweep, doubted, options, tally);

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { count, firstIds, firstInbox, removeConversations } from '../support/rows.ts';
+import { syncedMirror } from '../support/settle.ts';
+
+/** Answers that show neither that a conversation is there nor that it is gone. */
+const UNDECIDED = {
+  '403': { status: 403 },
+  '400': { status: 400 },
+  'another conversation': {
+    status: 200,
+    body: '{"data":{"id":"1","status":"open","assignee":null,"tag_ids":[]}}',
+  },
+} as const;
+const KINDS = Object.keys(UNDECIDED) as (keyof typeof UNDECIDED)[];
+
+/** Leaves conversations out of their list, and answers questions for them so. @returns counts the questions */
+function hide(mirror: TestMirror, ids: readonly string[], kind: keyof typeof UNDECIDED): () => number {
+  const { sandbox } = mirror;
+  const inbox = firstInbox(sandbox);
+  for (const id of ids) sandbox.world.unlistConversation(inbox.id, id);
+  let asked = 0;
+  sandbox.script(({ path }) => {
+    if (!ids.some((id) => path.endsWith(`/conversations/${id}`))) return undefined;
+    asked += 1;
+    return UNDECIDED[kind];
+  });
+  return () => asked;
+}
+
+const deleted = async ({ database }: TestMirror): Promise<number> =>
+  await count(database, 'conversations WHERE deleted_at IS NOT NULL');
+
+describe('conversations that wait for an answer that decides', () => {
+  test('are asked for ever more seldom, and at last once a day', async () => {
+    const mirror = await syncedMirror(20);
+    const questions = hide(mirror, firstIds(firstInbox(mirror.sandbox).conversations, 1, 5), '403');
+    const perDay: number[] = [];
+    for (let day = 0; day < 4; day += 1) {
+      const before = questions();
+      for (let hour = 0; hour < 24; hour += 1) {
+        await mirror.sync({ lists: ['conversations'] });
+        mirror.clock.advance(HOUR);
+      }
+      perDay.push(questions() - before);
+    }
+    // At once, and in the first reading after 10, 80, 160, 320, 640 and 1,280 minutes.
+    expect(perDay).toEqual([7, 1, 1, 1]);
+    await mirror.sync({ kind: 'resync' });
+    expect(questions(), 'a resync asks at once').toBe(11);
+    expect(await deleted(mirror)).toBe(0);
+  });
+
+  test.each(KINDS)('hold up no other deletion, however many they are: %s', async (kind) => {
+    const mirror = await syncedMirror(400);
+    const inbox = firstInbox(mirror.sandbox);
+    hide(mirror, firstIds(inbox.conversations, 25, 100), kind);
+    await mirror.sync();
+    mirror.clock.advance(HOUR);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 3, 200));
+    for (let hour = 0; hour < 4; hour += 1) {
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+    expect(await deleted(mirror)).toBe(3);
+  });
+
+  test('are not asked for at each reading of their page', async () => {
+    const mirror = await syncedMirror(100);
+    const ids = firstIds(firstInbox(mirror.sandbox).conversations, 5, 50);
+    const questions = hide(mirror, ids, 'another conversation');
+    for (let minute = 0; minute < 180; minute += 1) {
+      const [bookmarks] = [...(await mirror.writer.bookmarks.all()).values()];
+      await mirror.readPage(bookmarks![0]!);
+      mirror.clock.advance(MINUTE);
+    }
+    expect(questions()).toBeLessThanOrEqual(ids.length * 6);
+    expect(questions()).toBeGreaterThanOrEqual(ids.length * 5);
+  });
+
+  test('are deleted on the next day if the service no longer knows them', async () => {
+    const mirror = await syncedMirror(100);
+    const inbox = firstInbox(mirror.sandbox);
+    const ids = firstIds(inbox.conversations, 2, 50);
+    hide(mirror, ids, '403');
+    for (let half = 0; half < 5; half += 1) {
+      await mirror.sync();
+      mirror.clock.advance(DAY / 2);
+    }
+    removeConversations(mirror, inbox.id, ids);
+    mirror.sandbox.script(undefined);
+    mirror.clock.advance(DAY);
+    await mirror.sync();
+    expect(await deleted(mirror)).toBe(2);
+  });
+});

@@ -107,9 +107,32 @@ describe('conversations that their list leaves out, although the service returns
     mirror.sandbox.world.unlistConversation(inbox.id, id!);
     await mirror.sync();
     removeConversations(mirror, inbox.id, [id!]);
-    mirror.clock.advance(11 * MINUTE);
+    for (const expected of [[], [id]]) {
+      mirror.clock.advance(11 * MINUTE);
+      await mirror.sync();
+      expect(await deleted(mirror)).toEqual(expected);
+    }
+  });
+
+  test('are not deleted because the service does not know them for a moment', async () => {
+    const mirror = await syncedMirror(40);
+    const { clock, database, sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    const ids = firstIds(inbox.conversations, 3, 10);
+    for (const id of ids) sandbox.world.unlistConversation(inbox.id, id);
     await mirror.sync();
-    expect(await deleted(mirror)).toEqual([id]);
+    clock.advance(HOUR);
+    sandbox.script(({ path }) =>
+      ids.some((id) => path.endsWith(`/conversations/${id}`)) ? { status: 404 } : undefined,
+    );
+    await mirror.sync();
+    expect(await count(database, 'conversations WHERE missing_since IS NOT NULL')).toBe(3);
+    sandbox.script(undefined);
+    clock.advance(HOUR);
+    await mirror.sync();
+    expect(await deleted(mirror)).toEqual([]);
+    expect(await count(database, 'conversations WHERE missing_since IS NOT NULL')).toBe(0);
+    expect(await count(database, 'unlisted')).toBe(3);
   });
 
   test('were last seen when the service last returned them, however many sweeps ago', async () => {

@@ -88,7 +88,7 @@ async function judgePage(
       : { lost: 'doubt' };
   const settling = { ...SCHEDULED, askedBefore: true };
   const { readAt: readBefore } = bookmark;
-  const lost = await askUnlisted(deps, round, unlisted, settling, tally);
+  await askUnlisted(deps, round, unlisted, settling, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
     const verdict = await judgeSuspects(deps, round, some, { ...settling, readBefore }, tally);
@@ -99,7 +99,7 @@ async function judgePage(
     return await mistake();
   if (end !== undefined && (await judge([end])).length > 0) return { cut: cutWords(suspects.length) };
   const others = suspects.filter((suspect) => suspect !== start && suspect !== end);
-  const refuted = await judge([...others, ...lost]);
+  const refuted = await judge(others);
   const late = others.find(({ id, side }) => side === 'start' && refuted.includes(id));
   return late !== undefined && (await hasSlid(deps, applied, late)) ? await mistake() : {};
 }

@@ -52,9 +52,8 @@ export async function settleSuspects(
   tally: Tally,
 ): Promise<number> {
   const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
-  const { sweep, unlisted, isLacking, hasAccepted } = closed;
-  const lost = await askUnlisted(deps, sweep, unlisted, options, tally);
-  const suspects = [...closed.suspects, ...lost];
+  const { sweep, suspects, unlisted, isLacking, hasAccepted } = closed;
+  await askUnlisted(deps, sweep, unlisted, options, tally);
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);

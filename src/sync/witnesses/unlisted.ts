@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../core/clock.ts';
-import type { Suspect, UnlistedRow } from '../../mirror/items/suspects/suspects.ts';
+import type { UnlistedRow } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
@@ -22,9 +22,9 @@ const ONLY_FINDS = { isBatch: false, counts: () => false, mayCondemn: () => fals
 
 /**
  * Asks for unlisted rows that were not asked for lately. One that the service no longer returns becomes a
- * suspect like any other.
+ * suspect like any other. The next sweep or reading of its page decides: its list is no witness, so that a
+ * moment in which the service does not know it would delete it for good.
  * @param sweep a sweep that has every page, or a round (`AppliedPage.round`)
- * @returns the new suspects
  * @throws MirrorError
  */
 export async function askUnlisted(
@@ -33,19 +33,17 @@ export async function askUnlisted(
   unlisted: readonly UnlistedRow[],
   options: Settling,
   tally: Tally,
-): Promise<Suspect[]> {
+): Promise<void> {
   const { mirror, clock } = deps;
   const dueAt = (lastMs: number) => unlisted.filter((row) => isDue(row, lastMs, clock.now()));
-  if (dueAt(INTERVALS.lastMs).length === 0) return [];
+  if (dueAt(INTERVALS.lastMs).length === 0) return;
   const share = (await mirror.suspects.countUnlisted()) / MOST_OFTEN_ASKED;
   const due = dueAt(INTERVALS.lastMs * Math.max(1, share));
-  if (due.length === 0) return [];
+  if (due.length === 0) return;
   const asked = spread(due, MOST_ASKED, sweep.id);
   const { answers } = await hearSuspects(deps, sweep, { asked, ...ONLY_FINDS }, options, tally);
-  const lost = asked.filter(({ id }) => answers.get(id) === 'open');
-  const ids = lost.map(({ id }) => id);
-  await mirror.suspects.suspectUnlisted(sweep, ids, clock.now());
-  return lost;
+  const lost = asked.map(({ id }) => id).filter((id) => answers.get(id) === 'open');
+  await mirror.suspects.suspectUnlisted(sweep, lost, clock.now());
 }
 
 function isDue({ since, askedAt }: UnlistedRow, lastMs: number, now: number): boolean {

@@ -13,6 +13,12 @@ const MOST_ASKED = 20;
 /** Suspects in the sample of a batch. */
 const SAMPLE = 5;
 
+/**
+ * Up to 100 conversations of a batch are each asked for after its sample: a list may leave out a few rows at
+ * the time at which many are deleted. More would take too large a part of a day's budget.
+ */
+const MOST_ASKED_AFTER_SAMPLE = 100;
+
 /** The suspects of one sweep. */
 interface Case {
   readonly suspects: readonly Suspect[];
@@ -31,7 +37,8 @@ interface Case {
  * - a user or a tag is gone if two independent sweeps lack it and list others: its name may have changed, so
  *   that a search can only show that it is still there;
  * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
- *   of a sample. If it knows one, those that the last sweep lacked too are each judged by their own answer.
+ *   of a sample; up to 100 others are each judged by their own answers then. If it knows one of the sample,
+ *   those that the last sweep lacked too are each judged by their own answers.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list. It is an unlisted row from then on: it is no suspect of later sweeps, and refutes none.
@@ -97,12 +104,14 @@ interface Judging extends Settling {
   readonly onlyAcquits?: boolean;
   readonly isLacking?: boolean;
   readonly readBefore?: number | null;
+  readonly singly?: boolean;
 }
 
 /**
  * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
  * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted.
- *   `isLacking`: the list leaves out rows that the service has. `readBefore`: as for {@link takeTurns}
+ *   `isLacking`: the list leaves out rows that the service has. `readBefore`: as for {@link takeTurns}.
+ *   `singly`: they are no batch, however many they are
  */
 export async function judgeSuspects(
   deps: SweepDeps,
@@ -112,10 +121,10 @@ export async function judgeSuspects(
   tally: Tally,
 ): Promise<Verdict> {
   const { mirror, onEvent, goneAfterMs } = deps;
-  const { onlyAcquits = false, isLacking = false, readBefore = null } = options;
+  const { onlyAcquits = false, isLacking = false, readBefore = null, singly = false } = options;
   const suspects = await takeTurns(deps, sweep, all, readBefore);
   if (suspects.length === 0) return { held: 0, refuted: [] };
-  const isBatch = suspects.length > MOST_ASKED;
+  const isBatch = !singly && suspects.length > MOST_ASKED;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
@@ -133,8 +142,10 @@ export async function judgeSuspects(
     const verdict = await judgeSuspects(deps, sweep, doubted, options, tally);
     return { held: verdict.held, refuted: [...refuted, ...verdict.refuted] };
   }
-  const left = due.filter(({ id }) => testimony.answers.get(id) !== 'there');
+  const left = due.filter(({ id }) => !['there', 'gone'].includes(testimony.answers.get(id) ?? ''));
   if (isHeld) return { held: await hold(deps, sweep, left, isLacking), refuted };
+  if (isBatch && mayAskEach(testimony, sweep, left))
+    return await judgeSuspects(deps, sweep, left, { ...options, readBefore: null, singly: true }, tally);
   if (provesAbsence(testimony, sweep, isBatch))
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
   return { held: 0, refuted };
@@ -163,6 +174,12 @@ function byIdentity({ list }: Sweep): boolean {
 
 function hasRefuted({ answers }: Testimony): boolean {
   return [...answers.values()].includes('there');
+}
+
+/** True if some of a batch's sample are gone, and the other conversations of the batch are not too many. */
+function mayAskEach({ answers, isWhole }: Testimony, { list }: Sweep, left: readonly Suspect[]): boolean {
+  const isSomeGone = isWhole && [...answers.values()].includes('gone');
+  return list === 'conversations' && isSomeGone && left.length <= MOST_ASKED_AFTER_SAMPLE;
 }
 
 /** True if all suspects that are due are gone. Otherwise each one is marked by its own answer, or waits. */
@@ -219,8 +236,7 @@ async function hear(
   const isNew = suspects.some(({ missingSince: since }) => since === null || since >= sweep.startedAt);
   const mayDecide = due.length > 0 && !isHeld;
   if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
-  const byAnswer = sweep.list === 'inboxes' || (sweep.list === 'conversations' && !isBatch);
-  const mayCondemn = (suspect: Suspect): boolean => byAnswer && !isHeld && due.includes(suspect);
+  const mayCondemn = (suspect: Suspect): boolean => byIdentity(sweep) && !isHeld && due.includes(suspect);
   const counts = (suspect: Suspect): boolean => mayDecide && (isBatch || due.includes(suspect));
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
     await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);

@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
+import { type Clock, DAY, FOLLOW_CLOCK_MS, MINUTE, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, isPassingFailure, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access, OtherAccount } from '../mirror/gate/account.ts';
@@ -60,6 +60,9 @@ const READ_BY_TICK: readonly ErrorCode[] = [
 const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
+/** For how long a failed sweep or order counts if no page is written since: a full disk can still be read. */
+const WRITE_FAILURE_MS = 10 * MINUTE;
+
 /**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
  * and have a place, and waits while the service or the budget requires it. Everything that must survive a
@@ -75,6 +78,7 @@ export class Daemon {
   #written = Promise.resolve();
   #otherAccount: OtherAccount | null = null;
   #databaseBackoff = { ms: 0, until: 0 };
+  #writeFailure: { readonly message: string; readonly until: number } | null = null;
   #nextSlotAt = 0;
   /** When the ledger followed the clock (monotonic ms), and the boot's time as the clock showed it then. */
   #followed: { readonly monotonic: number; readonly at: number } | null = null;
@@ -95,7 +99,7 @@ export class Daemon {
       isOrdered: (key) => this.#orders.covers(key),
       isOutage: () => this.#outage !== null,
       isOtherAccount: () => this.#otherAccount !== null,
-      onError: (error) => this.#handleError(error),
+      onError: (error) => this.#handleWorkError(error),
       onEnd: () => this.#wakeUp(),
       onRead: () => this.#wake.abort(),
     });
@@ -105,7 +109,7 @@ export class Daemon {
       onEvent,
       stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
-        if (error !== null) this.#handleError(error);
+        if (error !== null) this.#handleWorkError(error);
         this.#sweeps.orderEnded();
         this.#wake.abort();
       },
@@ -160,7 +164,7 @@ export class Daemon {
       if (ordered || this.#orders.isBusy)
         await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
       if (trouble === null) await this.#sweeps.beginDue();
-      onFailure(null);
+      onFailure(this.#failureOfWrites());
     } catch (error) {
       if (isPassingFailure(error)) onFailure(error.message);
       this.#handleError(error);
@@ -203,6 +207,7 @@ export class Daemon {
     if (event.kind !== 'page' && event.kind !== 'page-read') return;
     // Only a write proves that the database works: a full disk can still be read.
     this.#troubles.databaseWorks();
+    this.#writeFailure = null;
     // A wait under way is kept: the write of another list may have failed only a moment ago.
     this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
     if (this.#outage === null) return;
@@ -210,6 +215,21 @@ export class Daemon {
     this.#outage = null;
     this.#sweeps.serviceIsBack();
     this.#written = this.#writeOutage();
+  }
+
+  /** Handles an error of a sweep or an order. What the tick reads does not tell that it is over. */
+  #handleWorkError(error: unknown): void {
+    if (isPassingFailure(error) && error.code === 'DATABASE')
+      this.#writeFailure = {
+        message: error.message,
+        until: this.#deps.clock.monotonic() + WRITE_FAILURE_MS,
+      };
+    this.#handleError(error);
+  }
+
+  #failureOfWrites(): string | null {
+    const failure = this.#writeFailure;
+    return failure !== null && this.#deps.clock.monotonic() < failure.until ? failure.message : null;
   }
 
   /** Decides what an error means for the whole daemon: a wait, or its end. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import { MirrorError } from '../../src/core/errors.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { firstInbox } from '../support/rows.ts';
@@ -37,6 +38,32 @@ test('an unknown error of one list is logged with its stack and rests that list 
   expect(await house.late()).toEqual([]);
   await running.stop();
   expect(await running.ended).toBeUndefined();
+});
+
+test('a database that takes no page, as on a full disk, is a failure until it takes one', async () => {
+  const house = await daemonHouse({ sandbox: { conversations: [5] } });
+  const running = await house.start();
+  await house.clock.sleep(20 * MINUTE);
+  const { applyPage } = running.writer;
+  let isFull = true;
+  Object.assign(running.writer, {
+    applyPage: async (...page: Parameters<typeof applyPage>) => {
+      if (isFull) throw new MirrorError('DATABASE', 'the disk is full');
+      return await applyPage(...page);
+    },
+  });
+  await house.clock.sleep(15 * MINUTE);
+  const failures = new Set<string | null>();
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    await house.clock.sleep(SECOND);
+    failures.add(running.failure());
+  }
+  expect([...failures]).toEqual(['the disk is full']);
+  isFull = false;
+  await house.clock.sleep(5 * MINUTE);
+  expect(running.failure()).toBeNull();
+  expect(await house.late()).toEqual([]);
+  await running.stop();
 });
 
 describe('another program’s trigger that refuses', () => {

@@ -2,8 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderTable } from '../../src/cli/output/table.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
 import { TABLE_SENTENCES, VIEW_NAMES, VIEW_SENTENCES } from '../../src/database/catalogue.ts';
 import { readCatalogue } from '../../src/database/columns.ts';
+import { iso } from '../../src/database/instants.ts';
 import { readExamples } from '../../src/query/figures/examples.ts';
 import {
   columnsTable,
@@ -14,6 +16,7 @@ import {
 } from '../support/catalogue-docs.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { firstIds, nthInbox } from '../support/rows.ts';
+import { syncTwice } from '../support/settle.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { AGENT } from './cookbook/agent.ts';
 import { type History, readHistory, type Row } from './cookbook/history.ts';
@@ -210,5 +213,29 @@ test('the questions about people count a person once, whose name differs between
   await mirror.sync();
   expect(await asked('Which assignees closed the most conversations?')).toEqual([
     { assignee: 'Bob Name 1', closed: 2 },
+  ]);
+});
+
+test('the question about changed rows has those of an inbox that was lost and returned', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [3, 2] } });
+  const { sandbox, clock } = mirror;
+  const { id } = nthInbox(sandbox, 1);
+  const sql = readExamples(0)
+    .flatMap((group) => group.examples)
+    .find(({ question }) => question === 'What has changed since my last run?')!.sql;
+  const changedSince = async (at: number): Promise<unknown[]> =>
+    await ask(mirror, sql.replaceAll(/'\d{4}-[^']*'/g, `'${iso(at)}'`));
+  await mirror.sync();
+  clock.advance(DAY);
+  sandbox.world.removeInbox(id);
+  await syncTwice(mirror);
+  expect(await changedSince(clock.now() - HOUR)).toHaveLength(2);
+  clock.advance(DAY);
+  expect(await changedSince(clock.now() - HOUR)).toEqual([]);
+  sandbox.world.restoreInbox(id);
+  await mirror.sync();
+  expect(await changedSince(clock.now() - HOUR)).toEqual([
+    expect.objectContaining({ inbox_id: id }),
+    expect.objectContaining({ inbox_id: id }),
   ]);
 });

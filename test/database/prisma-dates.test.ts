@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { DAY } from '../../src/core/clock.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import type { Sql } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
@@ -195,13 +195,18 @@ async function usedMirror(place: string): Promise<TestMirror> {
     Object.assign(world.conversation(inbox.id, id), { status: 'open', assignee: null });
   for (const id of firstIds(inbox.users, 1)) world.removeUser(inbox.id, id);
   for (const id of firstIds(inbox.tags, 1)) world.removeTag(inbox.id, id);
-  for (const id of firstIds(inbox.conversations, 1, 4)) world.unlistConversation(inbox.id, id);
+  const [unlisted = ''] = firstIds(inbox.conversations, 1, 4);
+  world.unlistConversation(inbox.id, unlisted);
   world.removeInbox(gone);
   // The first pass suspects, the next one has the second witness.
   for (let pass = 0; pass < 2; pass++) {
     await mirror.sync();
     clock.advance(3_600_001);
   }
+  // An answer for an unlisted row that decides nothing.
+  sandbox.script(({ path }) => (path.endsWith(`/${unlisted}`) ? { status: 403 } : undefined));
+  clock.advance(13 * HOUR);
+  await mirror.sync();
   const [now, soon] = [new Date(clock.now()), new Date(clock.now() + 60_001)];
   await keepViewSettings(
     database,

@@ -65,8 +65,7 @@ export class AccountCheck {
       const access = this.#deps.access();
       if (this.#proven === accessId(access)) return;
       const known = await this.#deps.mirror.account();
-      const isKnown = known.fingerprint === access.fingerprint && known.address === access.address;
-      if (isKnown) this.#proven = accessId(access);
+      if (isProvenBy(known, access)) this.#proven = accessId(access);
       else if (!known.inboxes.some(isLive)) await this.#record(access, known);
       else {
         // Lists that are swept side by side share the request, which may test an earlier access than theirs.
@@ -127,7 +126,7 @@ export class AccountCheck {
       characters < MOST_AHEAD_CHARACTERS
     );
     const isComplete = token === null && [...pages.values()].every(hasAllIds);
-    if (!accepts && isOther(known.inboxes, listed, isComplete)) {
+    if (!accepts && isOther(marksOf(known, access), listed, isComplete)) {
       const error = otherAccount(known, { listed, address: access.address });
       const now = clock.now();
       this.#proven = null;
@@ -141,10 +140,22 @@ export class AccountCheck {
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {
-    if (known.fingerprint !== access.fingerprint || known.address !== access.address)
-      await this.#deps.mirror.proveAccount(access);
+    if (!isProvenBy(known, access)) await this.#deps.mirror.proveAccount(access);
     this.#proven = accessId(access);
   }
+}
+
+/** True if this access has last led to the mirror's account. */
+function isProvenBy({ fingerprint, address }: KnownAccount, access: Access): boolean {
+  return fingerprint === access.fingerprint && address === access.address;
+}
+
+/**
+ * The inboxes by which {@link isOther} knows the mirror's account. Behind another access than before, those
+ * that are suspects or deleted may be of an account that was replaced.
+ */
+export function marksOf(known: KnownAccount, access: Access): readonly KnownInbox[] {
+  return isProvenBy(known, access) ? known.inboxes : expectedOf(known.inboxes);
 }
 
 function isLive({ deleted }: KnownInbox): boolean {
@@ -233,7 +244,7 @@ export function otherAccount(
 
 /** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
 function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
-  return compare(known, listed).unknown === 0
+  return compare(expectedOf(known), listed).unknown === 0
     ? 'the same inboxes have new addresses, which keeps their rows'
     : 'it shall replace the content of this mirror';
 }

@@ -266,6 +266,30 @@ describe('another account behind the mirror', () => {
     await other.sync({ kind: 'resync', acceptDeletes: true });
     await expectEqualToService(other);
   });
+
+  test.each([0, 2])(
+    'is not accepted because the mirror had it before another one replaced it, %i passes ago',
+    async (passes) => {
+      const on = { now: true };
+      const address = (): string => `http://${on.now ? 'first' : 'second'}.example/v1`;
+      const mirror = await synced({ address, wrapHttp: withIds((id) => `9${id}`, on) });
+      on.now = false;
+      expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+      for (let nth = 0; nth < passes; nth++) {
+        mirror.clock.advance(HOUR);
+        await mirror.sync({ lists: ['inboxes'] });
+        await mirror.sync({ kind: 'resync', lists: ['inboxes'], acceptDeletes: true });
+      }
+      const deleted = 'inboxes WHERE deleted_at IS NOT NULL';
+      expect(await count(mirror.database, deleted)).toBe(passes === 0 ? 0 : 4);
+      const before = await contents(mirror);
+      on.now = true;
+      const { stopped } = await mirror.sync();
+      expect(stopped).toEqual(OTHER_ACCOUNT);
+      expect((stopped as Error).message).toContain('If it shall replace the content of this mirror');
+      expect(await contents(mirror)).toEqual(before);
+    },
+  );
 });
 
 describe('the same account', () => {
@@ -306,6 +330,17 @@ describe('the same account', () => {
     for (const id of [back!, ...others]) world.removeInbox(id);
     expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ outcome: 'complete', suspects: 4 });
     world.restoreInbox(back!);
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('may list now these inboxes and now the others', async () => {
+    const mirror = await synced({ sandbox: { conversations: [3, 3] } });
+    const { world } = mirror.sandbox;
+    const [one, other] = [...world.inboxes.keys()];
+    world.removeInbox(one!);
+    expect((await mirror.sync()).stopped).toBeNull();
+    world.removeInbox(other!);
+    world.restoreInbox(one!);
     expect((await mirror.sync()).stopped).toBeNull();
   });
 

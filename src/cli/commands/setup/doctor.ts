@@ -235,13 +235,13 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access }: Session, { rows, next }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, otherAccount } = await import('../../../sync/account.ts');
+  const { hasAllIds, inboxesOf, isOther, marksOf, otherAccount } = await import('../../../sync/account.ts');
   const name = 'account';
   const known = await mirror.account();
   if (known.inboxes.length === 0)
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
-  if (isOther(known.inboxes, listed, next === null && hasAllIds(rows)))
+  if (isOther(marksOf(known, access()), listed, next === null && hasAllIds(rows)))
     throw otherAccount(known, { listed, address: access().address });
   return { name, verdict: 'ok', message: "is the mirror's" };
 }

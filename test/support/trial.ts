@@ -195,9 +195,14 @@ export class Trial {
     const before = await this.#contents();
     this.#around.answers = { service: this.#around.others, moved };
     const { stopped } = await this.mirror.sync();
-    if (!isMirrorError(stopped, 'BUDGET_SPENT')) expect(stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
+    const isShort = isMirrorError(stopped, 'BUDGET_SPENT');
+    if (!isShort) expect(stopped).toMatchObject({ code: 'OTHER_ACCOUNT' });
     if (moved) await this.#readPage(nth);
-    expect(await this.#contents()).toEqual(before);
+    // A sweep that had every page suspects the rows that it lacks, before its first request.
+    const left = isShort ? 'missing_since' : null;
+    const shown = (contents: unknown): string =>
+      JSON.stringify(contents, (name, value: unknown) => (name === left ? undefined : value), 1);
+    expect(shown(await this.#contents())).toBe(shown(before));
     this.#around.answers = { service: this.#ours, moved: false };
     await this.#sync();
   }

@@ -60,7 +60,10 @@ const READ_BY_TICK: readonly ErrorCode[] = [
 const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
-/** For how long a failed sweep or order counts if no page is written since: a full disk can still be read. */
+/**
+ * For how long a failed sweep or order counts if no page is written and no list is complete since: a full
+ * disk can still be read.
+ */
 const WRITE_FAILURE_MS = 10 * MINUTE;
 
 /**
@@ -204,17 +207,22 @@ export class Daemon {
   #onEvent(event: PassEvent): void {
     this.#deps.onEvent(event);
     if (event.kind === 'unknown-ids') this.#sweeps.want(event.key, event.ids);
-    if (event.kind !== 'page' && event.kind !== 'page-read') return;
-    // Only a write proves that the database works: a full disk can still be read.
-    this.#troubles.databaseWorks();
-    this.#writeFailure = null;
-    // A wait under way is kept: the write of another list may have failed only a moment ago.
-    this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
-    if (this.#outage === null) return;
+    const isPage = event.kind === 'page' || event.kind === 'page-read';
+    // Only a write proves that the database works: a full disk can still be read. A sweep that had every page
+    // before the database failed shows no further one.
+    if (isPage || (event.kind === 'list-done' && event.report.outcome === 'complete')) this.#databaseWorks();
+    if (!isPage || this.#outage === null) return;
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());
     this.#outage = null;
     this.#sweeps.serviceIsBack();
     this.#written = this.#writeOutage();
+  }
+
+  #databaseWorks(): void {
+    this.#troubles.databaseWorks();
+    this.#writeFailure = null;
+    // A wait under way is kept: the write of another list may have failed only a moment ago.
+    this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
   }
 
   /** Handles an error of a sweep or an order. What the tick reads does not tell that it is over. */

@@ -66,6 +66,30 @@ test('a database that takes no page, as on a full disk, is a failure until it ta
   await running.stop();
 });
 
+test('a database that fails for seconds at the end of a list is a failure until that list is complete', async () => {
+  const house = await daemonHouse({ pollMs: SECOND, sandbox: { conversations: [5] } });
+  const running = await house.start();
+  await house.clock.sleep(20 * MINUTE);
+  const { complete } = running.writer.sweeps;
+  let failures = 0;
+  Object.assign(running.writer.sweeps, {
+    complete: async (...sweep: Parameters<typeof complete>) => {
+      failures += 1;
+      if (failures <= 3) throw new MirrorError('DATABASE', 'the server restarts');
+      await complete.apply(running.writer.sweeps, sweep);
+    },
+  });
+  const seen: boolean[] = [];
+  for (let seconds = 0; seconds < 15 * 60; seconds += 1) {
+    await house.clock.sleep(SECOND);
+    seen.push(running.failure() !== null);
+  }
+  expect(seen).toContain(true);
+  // A probe of Kubernetes restarts the process after two minutes.
+  expect(seen.filter(Boolean).length).toBeLessThanOrEqual(30);
+  await running.stop();
+});
+
 describe('another program’s trigger that refuses', () => {
   const refusing = (table: string, verb: Trigger['verb']): Trigger => {
     return { name: 'refuse', when: 'BEFORE', verb, table, refuses: '1 = 1' };

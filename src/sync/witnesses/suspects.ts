@@ -240,13 +240,18 @@ async function hear(
   const counts = (suspect: Suspect): boolean => mayDecide && (isBatch || due.includes(suspect));
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
     await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);
-  if (!isBatch) return await ask(suspects);
+  if (!isBatch) return await ask(suspects.toSorted(byNewest));
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
   const isOpen = heard.isWhole && !hasRefuted(heard) && mayDecide;
   if (sweep.list !== 'inboxes' || !isOpen) return heard;
   // An inbox takes all its rows with it, so that each one is asked for.
   return await ask(due.filter((suspect) => !sample.includes(suspect)));
+}
+
+/** The newest suspicion first: rows whose questions always fail must not end those for the others. */
+function byNewest({ missingSince: a }: Suspect, { missingSince: b }: Suspect): number {
+  return (b?.getTime() ?? Infinity) - (a?.getTime() ?? Infinity) || 0;
 }
 
 /**

@@ -80,7 +80,7 @@ export interface ErrorDetails {
   readonly resumeAt?: Date | undefined;
   /** The HTTP status, if the service answered. */
   readonly status?: number | undefined;
-  /** The database's file is damaged, or a table of it is missing: no retry helps. */
+  /** The database's file is damaged or was replaced, or a table of it is missing: no retry helps. */
   readonly isDamage?: boolean;
   /** A newer program has migrated the database: this process cannot go on. */
   readonly isNewer?: boolean;

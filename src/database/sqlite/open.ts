@@ -85,6 +85,7 @@ function replacedFile(path: string): MirrorError {
     'DATABASE',
     `The file ${path} was deleted, or replaced by another one, after it was opened. Open it again: run the ` +
       'command again, and give it the last cursor if it followed changes.',
+    { isDamage: true },
   );
 }
 

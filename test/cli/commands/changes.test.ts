@@ -4,6 +4,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { mirrorFile, newProgram, type TestProgram, testProgram } from '../../support/program.ts';
@@ -361,4 +362,23 @@ test('a followed table begins with its titles, and later changes keep to the col
   const fields = new Set((await linesOf(program)).map(({ field }) => field));
   expect(rows.length).toBeGreaterThan(20);
   for (const row of rows) expect(fields).toContain(row.slice(column).split(' ')[0]);
+});
+
+test('changes --follow ends with 1 when the file of the mirror is replaced, as by a restored backup', async () => {
+  const program = await withHistory();
+  const file = mirrorFile(program);
+  copyFileSync(file, `${file}.backup`);
+  const errors: string[] = [];
+  const io = {
+    env: program.env,
+    cwd: program.folder,
+    stdout: { write: () => undefined },
+    stderr: { write: (text: string) => errors.push(text) },
+    signal: AbortSignal.timeout(8000),
+  };
+  const following = runProgram(['changes', '--follow', '--since-id', '0'], io, '0.0.0-test');
+  await setTimeout(1000);
+  renameSync(`${file}.backup`, file);
+  expect(await following).toBe(1);
+  expect(errors.join('')).toMatch(/was deleted, or replaced by another one.*give it the last cursor/);
 });

@@ -255,13 +255,20 @@ function byNewest({ missingSince: a }: Suspect, { missingSince: b }: Suspect): n
 }
 
 /**
- * Chooses the sample of a batch: suspects that may be condemned now, then others, spread over the ids. The
- * sweep's id moves it, so that each sweep asks for other rows.
+ * Chooses the sample of a batch, spread over the ids: suspects that may be condemned now, then others. The
+ * sweep's id moves it, so that each sweep asks for other rows. Where the sample does not decide for the
+ * others, the newest suspicions go first: older ones may wait for an answer that never comes.
  */
 function sampleOf(due: readonly Suspect[], suspects: readonly Suspect[], sweepId: number): Suspect[] {
-  const first = spread(due, SAMPLE, sweepId);
-  const others = suspects.filter((suspect) => !due.includes(suspect));
-  return [...first, ...spread(others, SAMPLE - first.length, sweepId)];
+  const decides = due.length > SAMPLE + MOST_ASKED_AFTER_SAMPLE;
+  const [newest] = due.toSorted(byNewest);
+  const first = decides ? due : due.filter((suspect) => newest && byNewest(suspect, newest) === 0);
+  const sample: Suspect[] = [];
+  for (const group of [first, due, suspects]) {
+    const others = group.filter((suspect) => !sample.includes(suspect));
+    sample.push(...spread(others, SAMPLE - sample.length, sweepId));
+  }
+  return sample;
 }
 
 async function condemn(

@@ -55,7 +55,10 @@ interface Learned {
   alone: { readonly id: number; readonly times: number; readonly refusedTo: number } | null;
   /** A change that was accepted although an earlier one is refused. */
   ahead: number;
-  /** True if the log's last word is that deliveries fail. */
+  /**
+   * True if the log last reported that deliveries fail. Null before the first answer: the stored failures of
+   * an earlier process then decide.
+   */
   isFailing: boolean | null;
 }
 
@@ -101,7 +104,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const last = changes.at(-1);
   if (last === undefined) return POLL_MS;
 
-  const answer = changes.length > 1 ? await send(deps, changes) : await sendAlone(deps, changes);
+  const answer = changes.length > 1 ? await send(deps, changes) : await sendAlone(deps, last);
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   learned.isFailing ??= before.failures > 0;
@@ -164,7 +167,7 @@ async function setAside(
   const acceptedId = await findAccepted(deps, learned, learned.alone);
   if (acceptedId === null) return null;
   // The receiver may have begun to accept all of them meanwhile.
-  if (isAccepted((await sendAlone(deps, [change])).status)) return accepted(before, id);
+  if (isAccepted((await sendAlone(deps, change)).status)) return accepted(before, id);
   deps.log.error(
     { change: id, cause: causeOf(answer) },
     'the webhook refuses this change alone and accepts a later one: it is set aside',
@@ -192,7 +195,7 @@ async function findAccepted(
   const read = async (after: number, many: number) => await feed.after({ id: after, epoch: null }, {}, many);
   const again = learned.ahead > refused.id ? await read(learned.ahead - 1, 1) : [];
   for (const change of [...again, ...(await read(refused.refusedTo, MOST_TRIED))]) {
-    const { status } = await sendAlone(deps, [change]);
+    const { status } = await sendAlone(deps, change);
     if (isAccepted(status)) return change.id;
     if (!CONTENT_REFUSED.has(status)) return null;
     if (change.id > refused.refusedTo) learned.alone = { ...refused, refusedTo: change.id };

@@ -17,7 +17,7 @@ export interface Answer {
 /** Posts a body. Never rejects. */
 export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Answer>;
 
-/** What a delivery is sent with. */
+/** The means to send a delivery, and its receiver. */
 export interface Sending {
   readonly clock: Clock;
   readonly post: Post;
@@ -34,14 +34,10 @@ export const TOO_MUCH: ReadonlySet<number | null> = new Set([...CONTENT_REFUSED,
  * Posts one change. If the receiver refuses its content, the change is sent again at once without the values
  * of its item, which can be long: the receiver then gets what versions without these values sent.
  */
-export async function sendAlone(deps: Sending, changes: readonly NamedChange[]): Promise<Answer> {
-  const answer = await send(deps, changes);
-  const hasValues = changes.some(({ itemValues }) => itemValues !== null);
-  if (!hasValues || !CONTENT_REFUSED.has(answer.status)) return answer;
-  return await send(
-    deps,
-    changes.map((change) => ({ ...change, itemValues: null, itemNames: null })),
-  );
+export async function sendAlone(deps: Sending, change: NamedChange): Promise<Answer> {
+  const answer = await send(deps, [change]);
+  if (change.itemValues === null || !CONTENT_REFUSED.has(answer.status)) return answer;
+  return await send(deps, [{ ...change, itemValues: null, itemNames: null }]);
 }
 
 /** Posts changes in one signed delivery. A text that is too long to be made is refused as too large. */

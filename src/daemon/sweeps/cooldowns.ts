@@ -13,7 +13,7 @@ export class Cooldowns {
   readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
-  /** The lists whose cooldown ended with an outage, and that no answer has come for since. */
+  /** The lists whose cooldown ended with an outage, and that have had no good answer since. */
   readonly #released = new Set<string>();
 
   /**
@@ -63,17 +63,17 @@ export class Cooldowns {
 
   /**
    * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
-   * may be broken by itself, and so may lists that fail again afterwards: they keep their cooldowns, but not
-   * the longer wait for which the service has asked, because a person may have ended that wait.
+   * may be broken by itself, and so may lists that fail again after their release. Such lists keep their
+   * cooldowns, but not the longer wait for which the service has asked: a person may have ended that wait.
    */
   serviceIsBack(): void {
+    const isSingle = this.#inOutage.size === 1;
     for (const id of this.#inOutage) {
-      if (this.#inOutage.size === 1 || this.#released.has(id)) {
-        this.#backoff.shorten(id);
-        continue;
+      if (isSingle || this.#released.has(id)) this.#backoff.shorten(id);
+      else {
+        this.#backoff.end(id);
+        this.#released.add(id);
       }
-      this.#backoff.end(id);
-      this.#released.add(id);
     }
     this.#inOutage.clear();
   }

@@ -34,7 +34,7 @@ export interface DaemonDeps {
   /** The address and the key in use. */
   readonly access: () => Access;
   readonly onEvent: (event: PassEvent) => void;
-  /** Receives after each tick why the database has let it fail; null if it has not. */
+  /** Receives after each tick why the database has let it, a sweep or an order fail; null if it has not. */
   readonly onFailure: (why: string | null) => void;
   /** Milliseconds between two ticks; default `POLL_MS`. */
   readonly pollMs?: number;
@@ -61,8 +61,8 @@ const FIRST_BACKOFF_MS = SECOND;
 const LONGEST_BACKOFF_MS = 30 * SECOND;
 
 /**
- * For how long a failed sweep or order counts if no page is written and no list is complete since: a full
- * disk can still be read.
+ * A sweep or an order that the database has let fail counts as a failure for at most 10 minutes. A written
+ * page or a complete list ends it earlier, a tick does not: a full disk can still be read.
  */
 const WRITE_FAILURE_MS = 10 * MINUTE;
 
@@ -209,7 +209,7 @@ export class Daemon {
     if (event.kind === 'unknown-ids') this.#sweeps.want(event.key, event.ids);
     const isPage = event.kind === 'page' || event.kind === 'page-read';
     // Only a write proves that the database works: a full disk can still be read. A sweep that had every page
-    // before the database failed shows no further one.
+    // when the database failed writes no further page: its end counts.
     if (isPage || (event.kind === 'list-done' && event.report.outcome === 'complete')) this.#databaseWorks();
     if (!isPage || this.#outage === null) return;
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());
@@ -225,7 +225,7 @@ export class Daemon {
     this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
   }
 
-  /** Handles an error of a sweep or an order. What the tick reads does not tell that it is over. */
+  /** Handles an error of a sweep or an order. A tick that can read does not end a failed write. */
   #handleWorkError(error: unknown): void {
     if (isPassingFailure(error) && error.code === 'DATABASE')
       this.#writeFailure = {

@@ -14,8 +14,8 @@ const MOST_ASKED = 20;
 const SAMPLE = 5;
 
 /**
- * Up to 100 conversations of a batch are each asked for after its sample: a list may leave out a few rows at
- * the time at which many are deleted. More would take too large a part of a day's budget.
+ * Up to 100 conversations of a batch are each asked for after its sample: a list may leave out a few rows
+ * while many others are deleted. More would take too large a part of a day's budget.
  */
 const MOST_ASKED_AFTER_SAMPLE = 100;
 
@@ -36,12 +36,12 @@ interface Case {
  * - an inbox is gone if two independent sweeps lack it and the service does not know its id;
  * - a user or a tag is gone if two independent sweeps lack it and list others: its name may have changed, so
  *   that a search can only show that it is still there;
- * - of a batch of conversations those are gone that two independent sweeps lack, if the service knows none
- *   of a sample; up to 100 others are each judged by their own answers then. If it knows one of the sample,
+ * - of a batch of conversations a sample is asked for. If the service knows none of it, those are gone that
+ *   two independent sweeps lack; up to 100 others are each asked for first. If it knows one of the sample,
  *   those that the last sweep lacked too are each judged by their own answers.
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
- * batch of any list. It is an unlisted row from then on: it is no suspect of later sweeps, and refutes none.
+ * batch of any list. It is an unlisted row from then on: later sweeps do not suspect it, and it refutes none.
  * A list that leaves out rows is no second witness for users and tags, though: these wait for a person, the
  * unlisted ones too.
  *
@@ -74,7 +74,7 @@ export async function settleSuspects(
   return held;
 }
 
-/** When the last complete sweep of the list began, epoch ms; null before a resync, which asks for all. */
+/** When the list's last complete sweep began, epoch ms; null if none has, and for a resync to ask for all. */
 async function lastRead(
   { mirror }: Pick<SweepDeps, 'mirror'>,
   sweep: Sweep,
@@ -111,7 +111,7 @@ interface Judging extends Settling {
  * Decides on suspects as {@link settleSuspects} does. `sweep` may be a round (`AppliedPage.round`).
  * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted.
  *   `isLacking`: the list leaves out rows that the service has. `readBefore`: as for {@link takeTurns}.
- *   `singly`: they are no batch, however many they are
+ *   `singly`: each one is asked for, however many they are
  */
 export async function judgeSuspects(
   deps: SweepDeps,
@@ -249,9 +249,9 @@ async function hear(
   return await ask(due.filter((suspect) => !sample.includes(suspect)));
 }
 
-/** The newest suspicion first: rows whose questions always fail must not end those for the others. */
+/** The newest suspicion first: rows whose questions always fail must not end the questions for others. */
 function byNewest({ missingSince: a }: Suspect, { missingSince: b }: Suspect): number {
-  return (b?.getTime() ?? Infinity) - (a?.getTime() ?? Infinity) || 0;
+  return (b?.getTime() ?? Number.MAX_SAFE_INTEGER) - (a?.getTime() ?? Number.MAX_SAFE_INTEGER);
 }
 
 /**

@@ -22,8 +22,8 @@ const ONLY_FINDS = { isBatch: false, counts: () => false, mayCondemn: () => fals
 
 /**
  * Asks for unlisted rows that were not asked for lately. One that the service no longer returns becomes a
- * suspect like any other. The next sweep or reading of its page decides: its list is no witness, so that a
- * moment in which the service does not know it would delete it for good.
+ * suspect like any other, on which the next sweep or reading of its page decides. Its list is no witness: if
+ * this answer decided, a moment in which the service does not know the row would delete it for good.
  * @param sweep a sweep that has every page, or a round (`AppliedPage.round`)
  * @throws MirrorError
  */

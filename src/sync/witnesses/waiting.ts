@@ -4,17 +4,17 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps } from '../deps.ts';
 
 /**
- * A conversation whose question decides nothing is asked for again when it has waited for 10 minutes, for
- * twice as long, and so on, at last once a day.
+ * A conversation on which no answer decides is asked for again once it has waited for 10 minutes, then each
+ * time its wait has doubled, and at last once a day.
  */
 const FIRST_MS = 10 * MINUTE;
 const LAST_MS = DAY;
 
 /**
- * The suspects whose turn it is: new ones, and those that have waited for one more of these times since their
- * list or page was last read. Otherwise each reading of a page would ask for all its rows whose questions
- * never decide anything, and more than 20 of them in a list would be a batch that holds up all others.
- * Only conversations wait for their turn, and held ones do not: they are counted, and not asked for.
+ * Chooses the suspects whose turn it is: new ones, and those that have reached one more of these times since
+ * their list or page was last read. Without turns, each reading of a page would ask for all its rows on which
+ * no answer decides. More than 20 such rows in a list would be a batch that holds up all others. Only
+ * conversations take turns. If the brake holds them, all are returned: they are counted, and not asked for.
  * @param readBefore when the list or the page was last read, epoch ms; null if all are to be asked for
  */
 export async function takeTurns(
@@ -33,8 +33,10 @@ export async function takeTurns(
   return (await mirror.suspects.exceedsBrake(sweep, suspects, clock.now())) ? suspects : turn;
 }
 
-/** How many turns a suspect has had that has waited so long. */
+/** Counts the turns of a suspect that has waited this long; -1 before it was a suspect. */
 function turnsIn(waitedMs: number): number {
-  if (waitedMs < FIRST_MS) return waitedMs < 0 ? -1 : 0;
-  return 1 + Math.floor(Math.log2(Math.min(waitedMs, LAST_MS) / FIRST_MS)) + Math.floor(waitedMs / LAST_MS);
+  if (waitedMs < 0) return -1;
+  if (waitedMs < FIRST_MS) return 0;
+  const doublings = Math.floor(Math.log2(Math.min(waitedMs, LAST_MS) / FIRST_MS));
+  return 1 + doublings + Math.floor(waitedMs / LAST_MS);
 }

@@ -145,14 +145,14 @@ export class AccountCheck {
   }
 }
 
-/** True if this access has last led to the mirror's account. */
+/** True if this access was the last one that led to the mirror's account. */
 function isProvenBy({ fingerprint, address }: KnownAccount, access: Access): boolean {
   return fingerprint === access.fingerprint && address === access.address;
 }
 
 /**
- * The inboxes by which {@link isOther} knows the mirror's account. Behind another access than before, those
- * that are suspects or deleted may be of an account that was replaced.
+ * The inboxes by which {@link isOther} knows the mirror's account. If the address or the key has changed,
+ * suspects and deleted inboxes do not count: they may be of an account that was replaced.
  */
 export function marksOf(known: KnownAccount, access: Access): readonly KnownInbox[] {
   return isProvenBy(known, access) ? known.inboxes : expectedOf(known.inboxes);

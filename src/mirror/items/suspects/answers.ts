@@ -19,7 +19,8 @@ export interface SuspectAnswer {
 }
 
 /**
- * Writes the service's answer for one suspect: the item, or a tombstone.
+ * Writes the service's answer for one suspect or unlisted row: the item that it found, a tombstone if
+ * `isGone`, or only that the answer decided nothing.
  * @returns how many rows changed, 0 or 1; a tombstone does not count
  */
 export async function writeAnswer(

@@ -23,7 +23,7 @@ export interface Suspect {
   readonly missingSince: Date | null;
 }
 
-/** A row that the list leaves out, and that the service returned when it was last asked for it. */
+/** A row that the list leaves out, and that the service has returned when it was asked for it. */
 export interface UnlistedRow extends Suspect, UnlistedTimes {}
 
 /** The rows that a sweep with every page lacks. */
@@ -39,7 +39,7 @@ interface ClosedWalk {
   readonly hasAccepted: boolean;
 }
 
-/** Counts the suspects. */
+/** Reads suspects, unlisted rows and listed examples. */
 export class SuspectReader {
   readonly #database: Database;
 
@@ -183,7 +183,7 @@ export class Suspects extends SuspectReader {
   }
 
   /**
-   * Writes the service's answer for one suspect: the item that it found, or a tombstone if `isGone`.
+   * Writes the service's answer for one suspect, as {@link writeAnswer} does.
    * @returns how many rows changed, 0 or 1; a tombstone does not count
    */
   async settle(sweep: Sweep, { id }: Pick<Suspect, 'id'>, answer: SuspectAnswer): Promise<number> {

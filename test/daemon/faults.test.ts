@@ -66,7 +66,7 @@ test('a database that takes no page, as on a full disk, is a failure until it ta
   await running.stop();
 });
 
-test('a database that fails for seconds at the end of a list is a failure until that list is complete', async () => {
+test('a database that fails for seconds as a list ends is a failure until the list is complete', async () => {
   const house = await daemonHouse({ pollMs: SECOND, sandbox: { conversations: [5] } });
   const running = await house.start();
   await house.clock.sleep(20 * MINUTE);

@@ -15,7 +15,7 @@ const UNDECIDED = {
 } as const;
 const KINDS = Object.keys(UNDECIDED) as (keyof typeof UNDECIDED)[];
 
-/** Leaves conversations out of their list, and answers questions for them so. @returns counts the questions */
+/** Leaves conversations out of their list, and answers each question for one alike. @returns a counter */
 function hide(mirror: TestMirror, ids: readonly string[], kind: keyof typeof UNDECIDED): () => number {
   const { sandbox } = mirror;
   const inbox = firstInbox(sandbox);

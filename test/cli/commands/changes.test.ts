@@ -364,7 +364,7 @@ test('a followed table begins with its titles, and later changes keep to the col
   for (const row of rows) expect(fields).toContain(row.slice(column).split(' ')[0]);
 });
 
-test('changes --follow ends with 1 when the file of the mirror is replaced, as by a restored backup', async () => {
+test('changes --follow ends with 1 when the SQLite file is replaced, as by a restored backup', async () => {
   const program = await withHistory();
   const file = mirrorFile(program);
   copyFileSync(file, `${file}.backup`);

@@ -66,7 +66,12 @@ describe('conversations that wait for an answer that decides', () => {
     expect(await deleted(mirror)).toBe(3);
   });
 
-  test.each([10, 60].flatMap((many) => KINDS.map((kind) => ({ many, kind }))))(
+  test.each([
+    { many: 10, kind: '400' },
+    { many: 60, kind: '400' },
+    { many: 60, kind: '403' },
+    { many: 10, kind: 'another conversation' },
+  ] as const)(
     'hold up no other deletion that a daily sync finds: $many with $kind',
     async ({ many, kind }) => {
       const mirror = await syncedMirror(800);

@@ -8,6 +8,7 @@ import type { World } from '../../src/sandbox/world/world.ts';
 import { TestClock } from '../support/clock.ts';
 import { happening, Happenings } from '../support/happenings.ts';
 import { histories } from '../support/histories.ts';
+import { ON_SQLITE } from '../support/provider.ts';
 import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { assignmentsOf, factsOf, handoffsOf, type Interval } from './evaluate-facts.ts';
@@ -46,7 +47,7 @@ const MEANINGS: readonly StatusMeanings[] = [
   { final: ['pending'], waiting: ['snoozed'] },
 ];
 
-const HISTORIES = histories(15, 500);
+const HISTORIES = histories(ON_SQLITE ? 15 : 5, 500);
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',

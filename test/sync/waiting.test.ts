@@ -91,6 +91,22 @@ describe('conversations that wait for an answer that decides', () => {
     },
   );
 
+  test.each([
+    { many: 2, gone: 1, every: DAY },
+    { many: 2, gone: 5, every: HOUR },
+    { many: 5, gone: 40, every: DAY },
+  ])('hold up no deletion of the same time: $many, and $gone deletions', async ({ many, gone, every }) => {
+    const mirror = await syncedMirror(800);
+    const inbox = firstInbox(mirror.sandbox);
+    hide(mirror, firstIds(inbox.conversations, many, 100), '400');
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, gone, 200));
+    for (let sweep = 0; sweep < 30; sweep += 1) {
+      await mirror.sync();
+      mirror.clock.advance(every);
+    }
+    expect(await deleted(mirror)).toBe(gone);
+  });
+
   test('are not asked for at each reading of their page', async () => {
     const mirror = await syncedMirror(100);
     const ids = firstIds(firstInbox(mirror.sandbox).conversations, 5, 50);

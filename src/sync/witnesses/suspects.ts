@@ -233,14 +233,16 @@ async function hear(
   options: Settling,
   tally: Tally,
 ): Promise<Testimony> {
-  const isNew = suspects.some(({ missingSince: since }) => since === null || since >= sweep.startedAt);
+  const isOld = ({ missingSince: since }: Suspect): boolean => since !== null && since < sweep.startedAt;
+  const [old, fresh] = [suspects.filter(isOld), suspects.filter((suspect) => !isOld(suspect))];
   const mayDecide = due.length > 0 && !isHeld;
-  if (!isNew && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
+  if (fresh.length === 0 && !mayDecide && (isBatch || isHeld)) return { answers: new Map(), isWhole: false };
   const mayCondemn = (suspect: Suspect): boolean => byIdentity(sweep) && !isHeld && due.includes(suspect);
   const counts = (suspect: Suspect): boolean => mayDecide && (isBatch || due.includes(suspect));
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
     await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);
-  if (!isBatch) return await ask(suspects.toSorted(byNewest));
+  // Each of those that are equally old is the first at some sweep: two that fail in a row end the questions.
+  if (!isBatch) return await ask([...fresh, ...spread(old, old.length, sweep.id)].toSorted(byNewest));
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
   const isOpen = heard.isWhole && !hasRefuted(heard) && mayDecide;

@@ -16,8 +16,8 @@ import { exitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
 import { deliverChanges } from './webhook/deliver.ts';
-import type { Post } from './webhook/send.ts';
 import { postByHttp } from './webhook/post.ts';
+import type { Post } from './webhook/send.ts';
 
 export interface ServeOptions {
   readonly metrics: Metrics;

@@ -59,7 +59,10 @@ export async function recordUnlisted(
   );
 }
 
-/** Records that an answer for a row, if it is an unlisted one, has decided nothing. @param at as above */
+/**
+ * Records that an answer for a row has decided nothing. Does so only for an unlisted row.
+ * @param at an instant of the database
+ */
 export async function recordUndecided(
   tx: Sql,
   { list, inboxId }: ListKey,

@@ -183,7 +183,8 @@ async function setAside(
 
 /**
  * Sends changes after a refused one, each alone and in order, until one is accepted. The one that was
- * accepted before is sent first: a receiver may get it several times. The next call tries those that follow.
+ * accepted before is sent first: a receiver may get it several times. The next call tries those that follow,
+ * and after the last change begins again: the receiver may have refused all of them for a while only.
  * @returns the id of the accepted change
  */
 async function findAccepted(
@@ -194,12 +195,14 @@ async function findAccepted(
   const { feed } = deps.mirror;
   const read = async (after: number, many: number) => await feed.after({ id: after, epoch: null }, {}, many);
   const again = learned.ahead > refused.id ? await read(learned.ahead - 1, 1) : [];
-  for (const change of [...again, ...(await read(refused.refusedTo, MOST_TRIED))]) {
+  const following = await read(refused.refusedTo, MOST_TRIED);
+  for (const change of [...again, ...following]) {
     const { status } = await sendAlone(deps, change);
     if (isAccepted(status)) return change.id;
     if (!CONTENT_REFUSED.has(status)) return null;
     if (change.id > refused.refusedTo) learned.alone = { ...refused, refusedTo: change.id };
   }
+  if (following.length < MOST_TRIED) learned.alone = { ...refused, refusedTo: refused.id };
   return null;
 }
 

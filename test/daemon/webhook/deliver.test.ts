@@ -360,6 +360,23 @@ describe('a change that the receiver refuses alone', () => {
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAside: 0 });
   });
 
+  test('is set aside although every later one was refused for a while', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    let all: number[] = [];
+    let isOutage = true;
+    const { url, taken } = await receiver((_nth, ids) => {
+      if (isOutage && ids.length === 1 && ids[0] === all.at(-1)) isOutage = false;
+      return { status: isOutage || ids.includes(all[0]!) || ids.includes(all.at(-1)!) ? 400 : 204 };
+    });
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    all = await changed(mirror, 30);
+    deliver(mirror, url);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-2));
+    expect([...new Set(taken.flatMap(({ changes }) => changes))]).toEqual(all.slice(1, -1));
+    expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAsideId: all[0] });
+  });
+
   test('is found as well if no text can hold it', async () => {
     const mirror = await quickMirror();
     await mirror.sync();

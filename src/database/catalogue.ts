@@ -19,6 +19,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   requests: 'The ledger: each request to the service, written before it is sent.',
   rejects: 'The rows that the latest sweep of their list could not read.',
   unlisted: 'The live rows that their list leaves out, although the service returns them when asked.',
+  undecided:
+    'The conversations missing from their list on which the last answer of the service decided nothing.',
   leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',

@@ -1,6 +1,7 @@
 import { DAY } from '../core/clock.ts';
 import type { Database } from '../database/database.ts';
 import { iso } from '../database/instants.ts';
+import { FORGET_DECIDED } from './items/suspects/undecided.ts';
 import type { FencedDatabase } from './lease.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 
@@ -69,6 +70,7 @@ export async function housekeep(fenced: FencedDatabase, now: number): Promise<De
       old,
     ),
   };
+  await deleteBatch(fenced, FORGET_DECIDED);
   for (const statement of database.dialect.maintenance) await database.query(statement);
   return deleted;
 }

@@ -33,6 +33,7 @@ sweep_pages        sweep_id, page_no, token, item_ids, fetched_at
 requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms,
                    items, changed, error, service_at
 rejects            id, sweep_id, list, inbox_id, reason, raw, seen_at, item_id
+undecided          inbox_id, conversation_id, asked_at
 unlisted           id, list, inbox_id, item_id, since, returned_at, asked_at
 `;
 

@@ -229,10 +229,11 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
       () => writer.applyPage(sweep, page, now),
       () => writer.sweeps.restart(sweep),
       () => writer.suspects.closeWalk(sweep, now),
-      () => writer.suspects.settle(sweep, { id: '1' }, { found: null, isGone: true, now }),
+      () =>
+        writer.suspects.settle(sweep, { id: '1' }, { found: null, isGone: true, isUndecided: false, now }),
       () => writer.suspects.condemn(sweep, [{ id: '1' }], { accepted: true, now }),
       () => writer.suspects.hold(sweep, 1),
-      () => writer.suspects.acquit(sweep),
+      () => writer.suspects.acquit(sweep, [{ id: '1' }]),
       () => writer.sweeps.complete(sweep, now),
       () => writer.sweeps.end(sweep.id, 'failed', { error: 'x', code: null }, now),
       () => writer.sweeps.abandon(key, pass.id, now),

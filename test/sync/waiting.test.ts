@@ -45,10 +45,10 @@ describe('conversations that wait for an answer that decides', () => {
       }
       perDay.push(questions() - before);
     }
-    // At once, and in the first reading after 10, 80, 160, 320, 640 and 1,280 minutes.
-    expect(perDay).toEqual([7, 1, 1, 1]);
+    // At once, in the next sync, each time the wait has doubled, and at last every 20 hours.
+    expect(perDay).toEqual([5, 1, 2, 1]);
     await mirror.sync({ kind: 'resync' });
-    expect(questions(), 'a resync asks at once').toBe(11);
+    expect(questions(), 'a resync asks at once').toBe(10);
     expect(await deleted(mirror)).toBe(0);
   });
 
@@ -71,6 +71,7 @@ describe('conversations that wait for an answer that decides', () => {
     { many: 60, kind: '400' },
     { many: 60, kind: '403' },
     { many: 10, kind: 'another conversation' },
+    { many: 70, kind: 'another conversation' },
   ] as const)(
     'hold up no other deletion that a daily sync finds: $many with $kind',
     async ({ many, kind }) => {
@@ -95,6 +96,8 @@ describe('conversations that wait for an answer that decides', () => {
     { many: 2, gone: 1, every: DAY },
     { many: 2, gone: 5, every: HOUR },
     { many: 5, gone: 40, every: DAY },
+    { many: 60, gone: 5, every: DAY },
+    { many: 60, gone: 5, every: HOUR },
   ])('hold up no deletion of the same time: $many, and $gone deletions', async ({ many, gone, every }) => {
     const mirror = await syncedMirror(800);
     const inbox = firstInbox(mirror.sandbox);
@@ -107,6 +110,64 @@ describe('conversations that wait for an answer that decides', () => {
     expect(await deleted(mirror)).toBe(gone);
   });
 
+  test.each([
+    { every: HOUR, perSweep: 40 },
+    { every: DAY, perSweep: 45 },
+  ])('hold up no deletion of the same time if they are 150: every $every ms', async ({ every, perSweep }) => {
+    const mirror = await syncedMirror(3000);
+    const inbox = firstInbox(mirror.sandbox);
+    const questions = hide(mirror, firstIds(inbox.conversations, 150, 100), 'another conversation');
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 5, 400));
+    for (let sweep = 0; sweep < 12; sweep += 1) {
+      await mirror.sync();
+      mirror.clock.advance(every);
+    }
+    expect(questions()).toBeLessThanOrEqual(12 * perSweep);
+    expect(await deleted(mirror)).toBe(5);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 3, 600));
+    await mirror.sync();
+    expect(await deleted(mirror)).toBe(8);
+  });
+
+  test.each([
+    { many: 40, gone: 0, most: 25 },
+    { many: 25, gone: 15, most: 40 },
+  ])('are asked for once if the questions end at any one: $many and $gone gone', async (example) => {
+    for (let after = 1; after < example.most; after += 4) {
+      const mirror = await syncedMirror(800);
+      const { sandbox, clock } = mirror;
+      const inbox = firstInbox(sandbox);
+      const waiting = firstIds(inbox.conversations, example.many, 100);
+      for (const id of waiting) sandbox.world.unlistConversation(inbox.id, id);
+      removeConversations(mirror, inbox.id, firstIds(inbox.conversations, example.gone, 200));
+      const asked: string[] = [];
+      let questions = 0;
+      let last = Infinity;
+      sandbox.script(({ path }) => {
+        const id = /conversations\/(\d+)$/.exec(path)?.[1];
+        if (id === undefined) return undefined;
+        questions += 1;
+        if (questions > last) return 'reset';
+        if (!waiting.includes(id)) return undefined;
+        asked.push(id);
+        return UNDECIDED['another conversation'];
+      });
+      await mirror.sync();
+      clock.advance(HOUR);
+      questions = 0;
+      last = after;
+      asked.length = 0;
+      expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+      last = Infinity;
+      expect((await mirror.sync()).stopped).toBeNull();
+      expect(new Set(asked).size, 'none is asked for twice').toBe(asked.length);
+      clock.advance(HOUR);
+      await mirror.sync();
+      expect(await deleted(mirror)).toBe(example.gone);
+      await mirror.database.close();
+    }
+  });
+
   test('are not asked for at each reading of their page', async () => {
     const mirror = await syncedMirror(100);
     const ids = firstIds(firstInbox(mirror.sandbox).conversations, 5, 50);
@@ -116,8 +177,8 @@ describe('conversations that wait for an answer that decides', () => {
       await mirror.readPage(bookmarks![0]!);
       mirror.clock.advance(MINUTE);
     }
-    expect(questions()).toBeLessThanOrEqual(ids.length * 6);
-    expect(questions()).toBeGreaterThanOrEqual(ids.length * 5);
+    expect(questions()).toBeLessThanOrEqual(ids.length * 9);
+    expect(questions()).toBeGreaterThanOrEqual(ids.length * 7);
   });
 
   test('are deleted on the next day if the service no longer knows them', async () => {

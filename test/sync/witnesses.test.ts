@@ -195,6 +195,7 @@ test('no conversation is deleted while the service returns none by its id', asyn
   const cause = 'the service does not return a row by its id that its list shows';
   expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'withheld', cause }));
   mirror.sandbox.script(undefined);
+  mirror.clock.advance(DAY);
   await mirror.sync();
   await expectEqualToService(mirror);
 });

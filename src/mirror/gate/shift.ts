@@ -55,6 +55,12 @@ const PAST: readonly Instants[] = [
     columns: ['read_at'],
     where: 'TRUE',
   },
+  {
+    table: 'undecided',
+    key: { inbox_id: 'text', conversation_id: 'text' },
+    columns: ['asked_at'],
+    where: 'TRUE',
+  },
   { table: 'unlisted', columns: ['since', 'returned_at', 'asked_at'], where: 'TRUE' },
 ];
 

@@ -7,7 +7,7 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import { judgeSuspects } from '../witnesses/suspects.ts';
+import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
 import { reportUnknown } from './unknown.ts';
 
@@ -87,11 +87,10 @@ async function judgePage(
       ? await mistake()
       : { lost: 'doubt' };
   const settling = { ...SCHEDULED, askedBefore: true };
-  const { readAt: readBefore } = bookmark;
   await askUnlisted(deps, round, unlisted, settling, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
-    const verdict = await judgeSuspects(deps, round, some, { ...settling, readBefore }, tally);
+    const verdict = await judgeSuspects(deps, round, some, settling, tally);
     return verdict.refuted;
   };
   const end = suspects.find(({ side }) => side === 'end');

@@ -1,4 +1,5 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
+import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor } from './ask.ts';
@@ -10,6 +11,9 @@ import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
  * budget ends before it, at most 5 are asked for again.
  */
 const PART = 5;
+
+/** After so many pairs of answers in a row that cannot be used, no other suspect is asked for. */
+const MOST_FAULTY_PAIRS = 5;
 
 /** Why a 404 proves nothing. */
 const NO_PROOF = {
@@ -38,8 +42,11 @@ export interface Questions {
 /** The service's answers for the suspects that it was asked for. `refused`: it gave none that can be used. */
 export interface Testimony {
   readonly answers: ReadonlyMap<string, Answer['kind'] | 'refused'>;
-  /** True if the service was asked for all of them. */
-  readonly isWhole: boolean;
+  /**
+   * `whole`: the service was asked for all of them. `cut`: its answers cannot be used, or its 404s prove
+   * nothing. `none`: it was asked for none.
+   */
+  readonly extent: 'whole' | 'cut' | 'none';
 }
 
 /**
@@ -60,11 +67,11 @@ export async function hearSuspects(
   deps.onEvent({ kind: 'asking', key: sweep, suspects: questions.asked.length });
   try {
     await hearing.hear();
-    return { answers: hearing.answers, isWhole: true };
+    return { answers: hearing.answers, extent: hearing.isWithheld ? 'cut' : 'whole' };
   } catch (error) {
     if (!isNoWitness(error, settling.askedBefore)) throw error;
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
-    return { answers: hearing.answers, isWhole: false };
+    return { answers: hearing.answers, extent: 'cut' };
   }
 }
 
@@ -81,6 +88,7 @@ class Hearing {
   #heard: Control | 'unsteady' | null = null;
   /** The last answer could not be used. */
   #isFaulty = false;
+  #faultyPairs = 0;
 
   constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, settling: Settling, tally: Tally) {
     const { reason, askedBefore } = settling;
@@ -99,6 +107,11 @@ class Hearing {
     } as const;
   }
 
+  /** True if a control question has failed. */
+  get isWithheld(): boolean {
+    return this.#heard !== null && this.#heard !== 'returned';
+  }
+
   async hear(): Promise<void> {
     const { asked } = this.#questions;
     for (let from = 0; from < asked.length; from += PART)
@@ -115,8 +128,14 @@ class Hearing {
     for (const suspect of part) {
       let answer = await this.#ask(suspect);
       fault = this.#isFaulty && answer.kind === 'open' ? answer.fault : undefined;
-      // One row may be unreadable. After two in a row the others are not asked for.
-      if (fault !== undefined) break;
+      // Single rows may be unreadable. After two in a row perhaps all are, or the route does not work.
+      if (fault !== undefined) {
+        await this.#settle(suspect, { kind: 'open' });
+        if (!(await this.#mayGoOn(suspect))) break;
+        fault = undefined;
+        this.#isFaulty = false;
+        continue;
+      }
       this.#isFaulty = answer.kind === 'open' && answer.fault !== undefined;
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === null) {
         await this.#control(suspect, 'after');
@@ -125,7 +144,8 @@ class Hearing {
         if (answer.kind === 'there') this.#withhold('unsteady');
       }
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === 'returned') gone.push(suspect);
-      else await this.#settle(suspect, answer.kind === 'gone' ? { kind: 'open' } : answer);
+      else if (answer.kind === 'gone') await this.#settle(suspect, { kind: 'open' }, counts(suspect));
+      else await this.#settle(suspect, answer);
       if (isBatch && answer.kind === 'there') return false;
     }
     const last = gone.at(-1);
@@ -160,20 +180,33 @@ class Hearing {
     if (this.#heard !== 'returned') this.#withhold(this.#heard);
   }
 
+  /** True if the service returns a row that its list shows, although two answers in a row were of no use. */
+  async #mayGoOn({ id: near }: Suspect): Promise<boolean> {
+    this.#faultyPairs += 1;
+    // A search has no control question.
+    if (SEARCHED_BY[this.#sweep.list] !== null || this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;
+    const call = this.#call;
+    const heard = await this.#proven(() => control(this.#deps, this.#sweep, { near, side: 'after' }, call));
+    return heard === 'returned';
+  }
+
   /** No 404 counts any more. */
   #withhold(why: keyof typeof NO_PROOF): void {
     this.#heard = why;
     this.#deps.onEvent({ kind: 'withheld', key: this.#sweep, cause: NO_PROOF[why] });
   }
 
-  async #settle(suspect: Suspect, answer: Answer): Promise<void> {
+  /** @param hasCounted false: the answer was not to decide anything */
+  async #settle(suspect: Suspect, answer: Answer, hasCounted = true): Promise<void> {
     const { mirror, clock, onEvent } = this.#deps;
     const key = this.#sweep;
     const refusal = answer.kind === 'open' ? answer.refusal : undefined;
     if (refusal !== undefined) onEvent({ kind: 'withheld', key, cause: refusal });
     const isGone = answer.kind === 'gone' && this.#questions.mayCondemn(suspect);
     const found = answer.kind === 'there' ? answer.item : null;
-    const changed = await mirror.suspects.settle(key, suspect, { found, isGone, now: clock.now() });
+    const isUndecided = answer.kind === 'open' && hasCounted;
+    const now = clock.now();
+    const changed = await mirror.suspects.settle(key, suspect, { found, isGone, isUndecided, now });
     const tombstoned = isGone ? 1 : 0;
     this.#tally.changed += changed;
     this.#tally.deleted += tombstoned;

@@ -31,6 +31,7 @@ const MOVE = new Set([
   'sync_requests.heartbeat_at',
   'sync_requests.requested_at',
   'sync_requests.started_at',
+  'undecided.asked_at',
   'unlisted.asked_at',
   'unlisted.returned_at',
   'unlisted.since',

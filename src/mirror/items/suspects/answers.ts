@@ -5,7 +5,8 @@ import type { FencedSql } from '../../lease.ts';
 import type { Sweep } from '../../sweeps/sweeps.ts';
 import { storeSighting } from '../sightings.ts';
 import { tombstone } from '../tombstones.ts';
-import { recordUndecided, recordUnlisted } from './unlisted.ts';
+import { recordUndecided } from './undecided.ts';
+import { recordAsked, recordUnlisted } from './unlisted.ts';
 import { applyItems } from '../upsert.ts';
 
 /** The service's answer for one suspect. */
@@ -14,6 +15,8 @@ export interface SuspectAnswer {
   readonly found: Item | null;
   /** True if the answer proves that the item is gone. */
   readonly isGone: boolean;
+  /** True if it was to decide something, and did not. */
+  readonly isUndecided: boolean;
   /** ms since 1970 */
   readonly now: number;
 }
@@ -28,7 +31,7 @@ export async function writeAnswer(
   database: Database,
   sweep: Sweep,
   id: string,
-  { found, isGone, now }: SuspectAnswer,
+  { found, isGone, isUndecided, now }: SuspectAnswer,
 ): Promise<number> {
   await tx.execute(
     `UPDATE sweeps SET requests = requests + 1, heartbeat_at = $2 WHERE id = $1`,
@@ -36,7 +39,10 @@ export async function writeAnswer(
     iso(now),
   );
   if (isGone) await tombstone(tx, database, sweep, [id], now);
-  else if (found === null) await recordUndecided(tx, sweep, id, iso(now));
+  else if (isUndecided) {
+    await recordAsked(tx, sweep, id, iso(now));
+    if (sweep.list === 'conversations') await recordUndecided(tx, sweep.inboxId, id, iso(now));
+  }
   return found === null ? 0 : await applySighting(tx, database, sweep, found, now);
 }
 

@@ -9,6 +9,7 @@ import { exceedsBrake } from './brake.ts';
 import { listedByLast } from '../sightings.ts';
 import { itemSql } from '../statements.ts';
 import { tombstone } from '../tombstones.ts';
+import { countUndecided, readUndecided } from './undecided.ts';
 import { countUnlisted, forgetListed, type UnlistedTimes } from './unlisted.ts';
 
 /** A condition on the rows of any list. */
@@ -61,6 +62,17 @@ export class SuspectReader {
   async countUnlisted(): Promise<number> {
     const counts = await countUnlisted(this.#database);
     return [...counts.values()].reduce((sum, rows) => sum + rows, 0);
+  }
+
+  /** When the service was last asked for each of the list's suspects on which the answer decided nothing. */
+  async askedAt({ inboxId }: ListKey, suspects: readonly Suspect[]): Promise<ReadonlyMap<string, Date>> {
+    const ids = suspects.map(({ id }) => id);
+    return await readUndecided(this.#database, inboxId, ids);
+  }
+
+  /** Counts the suspects of all lists on which the last answer decided nothing. */
+  async countUndecided(): Promise<number> {
+    return await countUndecided(this.#database);
   }
 
   /**
@@ -233,16 +245,17 @@ export class Suspects extends SuspectReader {
     );
   }
 
-  /** Drops the suspicion of every live row of the list, except some. */
-  async acquit({ list, inboxId }: ListKey, except: readonly Pick<Suspect, 'id'>[] = []): Promise<void> {
+  /** Drops the suspicions of rows. */
+  async acquit({ list, inboxId }: ListKey, suspects: readonly Pick<Suspect, 'id'>[]): Promise<void> {
+    if (suspects.length === 0) return;
     const { database, write } = this.#fenced;
     const { table, scope } = itemSql(list, database.dialect);
-    const kept = `SELECT value FROM ${database.dialect.texts('$2', 'kept')}`;
+    const ids = `SELECT value FROM ${database.dialect.texts('$2', 'ids')}`;
     await write((tx) =>
       tx.execute(
-        `UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT} AND id NOT IN (${kept})`,
+        `UPDATE ${table} SET missing_since = NULL WHERE ${scope} AND ${IS_SUSPECT} AND id IN (${ids})`,
         inboxId,
-        JSON.stringify(except.map(({ id }) => id)),
+        JSON.stringify(suspects.map(({ id }) => id)),
       ),
     );
   }

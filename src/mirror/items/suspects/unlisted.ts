@@ -63,7 +63,7 @@ export async function recordUnlisted(
  * Records that an answer for a row has decided nothing. Does so only for an unlisted row.
  * @param at an instant of the database
  */
-export async function recordUndecided(
+export async function recordAsked(
   tx: Sql,
   { list, inboxId }: ListKey,
   id: string,

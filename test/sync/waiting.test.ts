@@ -33,7 +33,7 @@ const deleted = async ({ database }: TestMirror): Promise<number> =>
   await count(database, 'conversations WHERE deleted_at IS NOT NULL');
 
 describe('conversations that wait for an answer that decides', () => {
-  test('are asked for ever more seldom, and at last once a day', async () => {
+  test('are asked for ever more seldom, and at last every 20 hours', async () => {
     const mirror = await syncedMirror(20);
     const questions = hide(mirror, firstIds(firstInbox(mirror.sandbox).conversations, 1, 5), '403');
     const perDay: number[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
-import { count } from '../support/rows.ts';
+import { count, firstIds, firstInbox } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 import { ask } from '../views/support.ts';
@@ -46,4 +46,19 @@ test('housekeeping keeps the earliest starts in the views, and the days of an em
   await writer.housekeep(clock.now());
   expect(await count(database, 'sweeps')).toBeLessThan(sweeps - 8);
   expect(await viewRows()).toEqual(before);
+});
+
+test('housekeeping forgets the questions for conversations that are listed again', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [12] } });
+  const { sandbox, database, clock } = mirror;
+  await mirror.sync();
+  const inbox = firstInbox(sandbox);
+  const [listed = '', missing = ''] = firstIds(inbox.conversations, 2, 4);
+  for (const id of [listed, missing]) sandbox.world.unlistConversation(inbox.id, id);
+  sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 403 } : undefined));
+  await mirror.sync();
+  expect(await count(database, 'undecided')).toBe(2);
+  await database.execute('UPDATE conversations SET missing_since = NULL WHERE id = $1', listed);
+  await mirror.writer.housekeep(clock.now());
+  expect(await database.query('SELECT conversation_id AS id FROM undecided')).toEqual([{ id: missing }]);
 });

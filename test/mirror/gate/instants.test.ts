@@ -4,7 +4,7 @@ import { iso } from '../../../src/database/instants.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { bySql, modelsOf } from '../../support/prisma-dates.ts';
-import { nthInbox } from '../../support/rows.ts';
+import { firstIds, nthInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
 
 /** The instants that are compared with the time, or with each other, and move along with a set clock. */
@@ -105,6 +105,9 @@ async function livedIn(): Promise<TestMirror> {
   await mirror.sync();
   const inbox = nthInbox(sandbox, 0);
   sandbox.world.unlistConversation(inbox.id, inbox.conversations.order[3]!);
+  const [undecided = ''] = firstIds(inbox.conversations, 1, 8);
+  sandbox.world.unlistConversation(inbox.id, undecided);
+  sandbox.script(({ path }) => (path.endsWith(`/${undecided}`) ? { status: 403 } : undefined));
   await mirror.sync();
   // A pass that has ended belongs to the history.
   await database.execute('DELETE FROM sync_requests');

@@ -26,7 +26,7 @@ const CONTRACT = [
  * `pages`, `history` and the views, and the killed consumers of `flow`, drive the same statements there.
  */
 const RULES = [
-  'test/sync/{account,brake,suspects,unlisted,unlisted-people,unreadable,walks,witnesses}.test.ts',
+  'test/sync/{account,brake,suspects,unlisted,unlisted-people,unreadable,waiting,walks,witnesses}.test.ts',
   'test/sync/equality.test.ts',
   'test/service/gate/slowdown.test.ts',
   'test/views/{history,now,readers,settings}.test.ts',

@@ -512,6 +512,13 @@ describe('a page that lacks rows at its start', () => {
     }
   });
 
+  test.each([403, 400])('many of which the key may not read by their id: HTTP %s', async (status) => {
+    const { unlist, readThird, sandbox, rowOf } = await thirdPage();
+    unlist(20, 31);
+    sandbox.script(({ path }) => (path.endsWith(`/conversations/${rowOf(20)}`) ? { status } : undefined));
+    expect(await readThird(), 'the list itself is read').toMatchObject({ lost: 'doubt' });
+  });
+
   test('because the first is gone and the list leaves out the second keeps its bookmarks', async () => {
     const { unlist, readThird, sandbox, inboxId, rowOf } = await thirdPage();
     unlist(21, 22);

@@ -7,6 +7,7 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
+import { askFor } from '../witnesses/ask.ts';
 import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
 import { reportUnknown } from './unknown.ts';
@@ -82,7 +83,7 @@ async function judgePage(
   if (shrunk === 'end') return { cut: cutWords(suspects.length) };
   if (shrunk === 'rows')
     return start !== undefined &&
-      (await hasStill(deps, bookmark, start)) &&
+      (await hasStill(deps, applied, start)) &&
       (await hasSlid(deps, applied, start))
       ? await mistake()
       : { lost: 'doubt' };
@@ -129,15 +130,20 @@ function cutWords(rows: number): string {
   return `the page was empty or cut: it lacked ${plural(rows, 'row')} that should follow its last one`;
 }
 
-/** True if the service still has a row that a page lacks. */
+/** True if the service still has a row that a page lacks. It may refuse that one, and not the list. */
 async function hasStill(
   { client, account, signal }: SweepDeps,
-  { inboxId }: Bookmark,
-  { id }: Suspect,
+  { round }: AppliedPage,
+  suspect: Suspect,
 ): Promise<boolean> {
   const call = { reason: 'probe', scheduled: true, signal } as const;
-  const found = await account.proven(client, call, () => client.getConversation(inboxId, id, call));
-  return found !== null;
+  try {
+    const { kind } = await account.proven(client, call, () => askFor(client, round, suspect, call));
+    return kind === 'there';
+  } catch (error) {
+    if (!isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER')) throw error;
+    return false;
+  }
 }
 
 /**

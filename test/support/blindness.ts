@@ -13,9 +13,24 @@ export interface BlindTime {
   readonly isEmpty: boolean;
 }
 
-/** Faults of the answers of one service: blind times, and rows that slip from a page. */
+/** Some conversations, whose questions by id get an answer that decides nothing. */
+export interface Obscured {
+  readonly answer: keyof typeof DECIDES_NOTHING;
+  /** One in so many conversations, by their ids. */
+  readonly oneIn: number;
+}
+
+export const DECIDES_NOTHING = {
+  '403': { status: 403, body: '{"errors":[{"message":"no access"}]}' },
+  '400': { status: 400, body: '{"errors":[{"message":"not now"}]}' },
+  unreadable: { status: 200, body: '{"data":{}}' },
+  other: { status: 200, body: '{"data":{"id":"1","status":"open","assignee":null,"tag_ids":[]}}' },
+};
+
+/** Faults of the answers of one service: blind times, obscured rows, and rows that slip from a page. */
 export class Blindness {
   #time: BlindTime | null = null;
+  #obscured: Obscured | null = null;
   #requests = 0;
   readonly #slips: number[] = [];
 
@@ -29,8 +44,13 @@ export class Blindness {
     this.#slips.push(row);
   }
 
+  obscure(some: Obscured): void {
+    this.#obscured = some;
+  }
+
   heal(): void {
     this.#time = null;
+    this.#obscured = null;
     this.#slips.length = 0;
   }
 
@@ -49,9 +69,15 @@ export class Blindness {
       get: async (path, query) => {
         const isBlind = this.#isBlindNow();
         const answer = await (isBlind && this.#time?.isEmpty ? emptied : slipped).get(path, query);
-        return isBlind && ITEM.test(path) ? { ...answer, status: 404, body: NOT_FOUND } : answer;
+        if (isBlind && ITEM.test(path)) return { ...answer, status: 404, body: NOT_FOUND };
+        return this.#hides(path) ? { ...answer, ...DECIDES_NOTHING[this.#obscured!.answer] } : answer;
       },
     };
+  }
+
+  #hides(path: string): boolean {
+    const id = /\/conversations\/(\d+)$/.exec(path)?.[1];
+    return this.#obscured !== null && id !== undefined && Number(id.slice(-6)) % this.#obscured.oneIn === 0;
   }
 
   #isBlindNow(): boolean {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Fault } from '../../src/sandbox/http/faults.ts';
-import type { BlindTime } from './blindness.ts';
+import { type BlindTime, DECIDES_NOTHING, type Obscured } from './blindness.ts';
 import { happening, type Happening, type Some } from './happenings.ts';
 import { ON_SQLITE } from './provider.ts';
 
@@ -12,6 +12,7 @@ export type Step =
   | { readonly kind: 'fault'; readonly fault: Fault; readonly list: number; readonly inbox: number }
   | { readonly kind: 'heal' }
   | { readonly kind: 'blind'; readonly time: BlindTime }
+  | { readonly kind: 'obscure'; readonly some: Obscured }
   | { readonly kind: 'slip'; readonly row: number }
   | ({ readonly kind: 'unlist' } & Some)
   | { readonly kind: 'rename-during-walk'; readonly inbox: number; readonly row: number }
@@ -29,6 +30,11 @@ const blindTime: fc.Arbitrary<BlindTime> = fc.record({
   edge: fc.constantFrom('begins', 'ends'),
   requests: fc.nat(40),
   isEmpty: fc.boolean(),
+});
+
+const obscured: fc.Arbitrary<Obscured> = fc.record({
+  answer: fc.constantFrom(...(Object.keys(DECIDES_NOTHING) as Obscured['answer'][])),
+  oneIn: fc.constantFrom(1, 2, 7),
 });
 
 /** A restored backup is a matter of the server's own tools on PostgreSQL: its rows would be the same. */
@@ -64,6 +70,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: of('blind'), time: blindTime }) },
+  { weight: 2, arbitrary: fc.record({ kind: of('obscure'), some: obscured }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: of('rename-during-walk'), inbox: fc.nat(3), row: fc.nat(97) }),

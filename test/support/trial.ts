@@ -95,6 +95,7 @@ export class Trial {
     else if (one.kind === 'heal') this.#heal();
     else if (one.kind === 'slip') this.#around.blindness.slip(one.row);
     else if (one.kind === 'unlist') unlistSome(this.#ours.sandbox.world, one);
+    else if (one.kind === 'obscure') this.#around.blindness.obscure(one.some);
     else if (one.kind === 'blind') this.#around.blindness.begin(one.time);
     else if (one.kind === 'fault') this.#setFault(one);
     else if (one.kind === 'rename-during-walk') this.#renameDuringWalk(one);

@@ -163,3 +163,51 @@ test('one listed row that the service does not return by its id is no obstacle t
   await syncTwice(mirror);
   expect(await tombstones(mirror)).toBe(3);
 });
+
+const UNREADABLE = {
+  '400': { status: 400 },
+  '500': { status: 500 },
+  'a body that ends early': { status: 200, body: '{"data":{"id":"1"' },
+  'a closed connection': 'reset',
+} as const;
+
+test.each(Object.keys(UNREADABLE) as (keyof typeof UNREADABLE)[])(
+  'a listed conversation that cannot be returned is no obstacle to the deletion of its neighbours: %s',
+  async (kind) => {
+    const mirror = await syncedMirror(300);
+    const inbox = firstInbox(mirror.sandbox);
+    const ids = firstIds(inbox.conversations, 300).toSorted();
+    const [before, gone, after] = ids.slice(100);
+    mirror.sandbox.script(({ path }) =>
+      path.endsWith(`/${before}`) || path.endsWith(`/${after}`) ? UNREADABLE[kind] : undefined,
+    );
+    removeConversations(mirror, inbox.id, [gone!, ...ids.slice(200, 203)]);
+    // A question that fails pauses a sweep once.
+    for (let nth = 0; nth < 2; nth += 1) {
+      await mirror.sync();
+      mirror.clock.advance(HOUR);
+    }
+    expect(await tombstones(mirror)).toBe(4);
+  },
+);
+
+test('where no listed conversation can be returned, a missing one is asked for ever more seldom', async () => {
+  const mirror = await syncedMirror(100);
+  const inbox = firstInbox(mirror.sandbox);
+  const [gone] = firstIds(inbox.conversations, 1, 50);
+  removeConversations(mirror, inbox.id, [gone!]);
+  let questions = 0;
+  mirror.sandbox.script(({ path }) => {
+    if (!SINGLE.test(path)) return undefined;
+    questions += 1;
+    return path.endsWith(`/${gone}`) ? NOT_FOUND : UNREADABLE['400'];
+  });
+  for (let minute = 0; minute < 180; minute += 1) {
+    const [bookmarks] = [...(await mirror.writer.bookmarks.all()).values()];
+    await mirror.readPage(bookmarks![0]!);
+    mirror.clock.advance(MINUTE);
+  }
+  // Nine questions, and up to three control questions after those that are ten minutes apart.
+  expect(questions).toBeLessThanOrEqual(9 * 4);
+  expect(await tombstones(mirror)).toBe(0);
+});

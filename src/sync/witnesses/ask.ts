@@ -58,3 +58,18 @@ function answerOf(found: Found, { id }: Suspect): Answer {
   if (found === null) return GONE;
   return found.item.id === id ? { kind: 'there', item: found.item } : OPEN;
 }
+
+/**
+ * True if the service cannot answer for a row; the suspects then wait for the next complete sweep.
+ *
+ * A request that fails pauses the sweep once, because an outage may be the cause. The second time the sweep
+ * completes: an item whose requests always fail must not keep its list incomplete.
+ *
+ * @param askedBefore an earlier run of the sweep had already read all pages
+ */
+export function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
+  return (
+    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
+    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
+  );
+}

@@ -4,6 +4,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Side } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
+import { isNoWitness } from './ask.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
@@ -22,17 +23,24 @@ const NOT_RETURNED_MS = 10 * MINUTE;
 /** For each mirror and list: until when `not-returned` is its answer, in ms of the monotonic clock. */
 const NOT_RETURNED = new WeakMap<object, Map<string, number>>();
 
+export interface ControlQuestion {
+  /** The id of a suspect: its neighbours are asked for. Each suspect has other ones, which no cache knows. */
+  readonly near: string;
+  /** The side of the neighbour that is asked for first. */
+  readonly side: Side;
+  /** An earlier run of the sweep had already read all pages. */
+  readonly askedBefore: boolean;
+}
+
 /**
- * Asks the control question, for up to three rows that the list shows.
- * @param near the id of a suspect: its neighbours are asked for, so that each suspect has other ones, which
- *   no cache knows
- * @param side of the neighbour that is asked for first
+ * Asks the control question, for up to three rows that the list shows. One that cannot be returned must not
+ * keep the deletions beside it unknown.
  * @throws MirrorError
  */
 export async function control(
   deps: Deps,
   key: ListKey,
-  { near, side }: { near: string; side: Side },
+  { near, side, askedBefore }: ControlQuestion,
   options: CallOptions,
 ): Promise<Control> {
   const { client, mirror, clock } = deps;
@@ -41,27 +49,34 @@ export async function control(
   if (clock.monotonic() < (notReturned.get(listId(key)) ?? -Infinity)) return 'not-returned';
   const examples = await mirror.suspects.listedExamples(key, near, side);
   if (examples.length === 0) return 'no-other-row';
-  for (const id of examples) if (await isReturned(client, key, id, options)) return 'returned';
-  notReturned.set(listId(key), clock.monotonic() + NOT_RETURNED_MS);
+  let isFaulty = false;
+  for (const id of examples) {
+    const answer = await askExample(client, key, { id, askedBefore }, options);
+    if (answer === 'returned') return answer;
+    isFaulty ||= answer === 'faulty';
+  }
+  // Answers that cannot be used may end in a moment.
+  if (!isFaulty) notReturned.set(listId(key), clock.monotonic() + NOT_RETURNED_MS);
   return 'not-returned';
 }
 
-async function isReturned(
+async function askExample(
   client: Deps['client'],
   { inboxId }: ListKey,
-  id: string,
+  { id, askedBefore }: { id: string; askedBefore: boolean },
   options: CallOptions,
-): Promise<boolean> {
+): Promise<'returned' | 'not-returned' | 'faulty'> {
   try {
     const found =
       inboxId === null
         ? await client.getInbox(id, options)
         : await client.getConversation(inboxId, id, options);
     // The service also accepts thread ids, so it may return another conversation.
-    return found?.item.id === id;
+    return found?.item.id === id ? 'returned' : 'not-returned';
   } catch (error) {
     // Withdrawn access to one inbox says nothing of the others.
-    if (isMirrorError(error, 'LIST_FORBIDDEN')) return false;
+    if (isMirrorError(error, 'LIST_FORBIDDEN')) return 'not-returned';
+    if (isNoWitness(error, askedBefore)) return 'faulty';
     throw error;
   }
 }

@@ -1,8 +1,8 @@
-import { isMirrorError, type MirrorError } from '../../core/errors.ts';
+import type { MirrorError } from '../../core/errors.ts';
 import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import { type Answer, askFor } from './ask.ts';
+import { type Answer, askFor, isNoWitness } from './ask.ts';
 import { type Control, control } from './control.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 
@@ -175,8 +175,7 @@ class Hearing {
   }
 
   async #control({ id: near }: Suspect, side: Side): Promise<void> {
-    const ask = (): Promise<Control> => control(this.#deps, this.#sweep, { near, side }, this.#call);
-    this.#heard = await this.#proven(ask);
+    this.#heard = await this.#askControl(near, side);
     if (this.#heard !== 'returned') this.#withhold(this.#heard);
   }
 
@@ -185,9 +184,12 @@ class Hearing {
     this.#faultyPairs += 1;
     // A search has no control question.
     if (SEARCHED_BY[this.#sweep.list] !== null || this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;
-    const call = this.#call;
-    const heard = await this.#proven(() => control(this.#deps, this.#sweep, { near, side: 'after' }, call));
-    return heard === 'returned';
+    return (await this.#askControl(near, 'after')) === 'returned';
+  }
+
+  async #askControl(near: string, side: Side): Promise<Control> {
+    const question = { near, side, askedBefore: this.#askedBefore };
+    return await this.#proven(() => control(this.#deps, this.#sweep, question, this.#call));
   }
 
   /** No 404 counts any more. */
@@ -213,17 +215,4 @@ class Hearing {
     onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
     this.answers.set(suspect.id, refusal === undefined ? answer.kind : 'refused');
   }
-}
-
-/**
- * True if the service cannot answer for a suspect; the suspects then wait for the next complete sweep.
- *
- * A request that fails pauses the sweep once, because an outage may be the cause. The second time the sweep
- * completes: an item whose requests always fail must not keep its list incomplete.
- */
-function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
-  return (
-    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
-    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
-  );
 }

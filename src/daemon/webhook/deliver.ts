@@ -51,8 +51,16 @@ interface Learned {
   size: number;
   /** Full deliveries of this size that were accepted. */
   accepted: number;
-  /** The change that was refused alone last, and how often; the last of those after it that were as well. */
-  alone: { readonly id: number; readonly times: number; readonly refusedTo: number } | null;
+  /**
+   * The change that was refused alone last, and how often; the last of those after it that were as well, and
+   * the one that was accepted.
+   */
+  alone: {
+    readonly id: number;
+    readonly times: number;
+    readonly refusedTo: number;
+    readonly acceptedId: number | null;
+  } | null;
   /** A change that was accepted although an earlier one is refused. */
   ahead: number;
   /**
@@ -160,14 +168,22 @@ async function setAside(
   { change, answer }: { change: NamedChange; answer: Answer },
 ): Promise<Delivery | null> {
   const { id } = change;
-  const { alone } = learned;
-  const times = alone?.id === id ? alone.times + 1 : 1;
-  learned.alone = { id, times, refusedTo: times === 1 ? id : (alone?.refusedTo ?? id) };
-  if (times < ATTEMPTS_ALONE) return null;
-  const acceptedId = await findAccepted(deps, learned, learned.alone);
+  const known = learned.alone?.id === id ? learned.alone : { id, times: 0, refusedTo: id, acceptedId: null };
+  const alone = { ...known, times: known.times + 1 };
+  learned.alone = alone;
+  if (alone.times < ATTEMPTS_ALONE) return null;
+  const acceptedId = alone.acceptedId ?? (await findAccepted(deps, learned, alone));
   if (acceptedId === null) return null;
-  // The receiver may have begun to accept all of them meanwhile.
-  if (isAccepted((await sendAlone(deps, change)).status)) return accepted(before, id);
+  if (alone.acceptedId === null) {
+    // The receiver may have begun to accept all of them meanwhile.
+    const { status } = await sendAlone(deps, change);
+    if (isAccepted(status)) return accepted(before, id);
+    if (!CONTENT_REFUSED.has(status)) {
+      // No refusal, as of a receiver that is busy: the next answer to this change decides.
+      learned.alone = { ...alone, acceptedId };
+      return null;
+    }
+  }
   deps.log.error(
     { change: id, cause: causeOf(answer) },
     'the webhook refuses this change alone and accepts a later one: it is set aside',

@@ -360,6 +360,20 @@ describe('a change that the receiver refuses alone', () => {
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAside: 0 });
   });
 
+  test.each([429, 503])('is not set aside by a %i after a later one was accepted', async (status) => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    // It is alone three times, a later one is accepted, and the receiver is then too busy for a moment.
+    const { url, taken } = await receiver((nth) => ({ status: nth <= 12 ? 400 : nth === 14 ? status : 204 }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    let all: number[] = [];
+    while (all.length < 100) all = await changed(mirror, 100);
+    deliver(mirror, url);
+    await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
+    expect(new Set(taken.flatMap(({ changes }) => changes))).toEqual(new Set(all));
+    expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAside: 0 });
+  });
+
   test('is set aside although every later one was refused for a while', async () => {
     const mirror = await quickMirror();
     await mirror.sync();

@@ -50,6 +50,8 @@ export interface OtherMirror {
   readonly name: string;
   /** True for an earlier mirror at the place of this one, which was deleted or moved away. */
   readonly isFormer: boolean;
+  /** True if it has this mirror's id at another place: this mirror was moved from there, or copied. */
+  readonly isCopy: boolean;
   /** Its REQUESTS_PER_DAY. */
   readonly perDay: number;
   /** The file of its record. Without it, its requests count no longer. */
@@ -116,9 +118,10 @@ export class KeyRecords {
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
         const { name, perDay } = record;
         const isHere = placeOf(name) === this.#place;
+        const isCopy = file === fileOf({ name, id: this.#id });
         // An earlier version wrote it under another spelling of this mirror's name.
-        if (sent === 0 || (isHere && file === fileOf({ name, id: this.#id }))) return [];
-        return [{ name, isFormer: isHere, perDay, record: join(folder, file), sent }];
+        if (sent === 0 || (isHere && isCopy)) return [];
+        return [{ name, isFormer: isHere, isCopy, perDay, record: join(folder, file), sent }];
       });
   }
 }

@@ -168,10 +168,11 @@ export function othersWords(mirrors: readonly OtherMirror[]): string {
 /** The warning about other mirrors: 3 or 4 lines of a terminal. */
 export function othersWarning(mirrors: readonly OtherMirror[]): string {
   const count = mirrors.reduce((sum, mirror) => sum + mirror.sent, 0) === 1 ? 'counts' : 'count';
-  return (
-    `${othersWords(mirrors)}, which ${count} here for a day. ` +
-    `If they were a trial that does not count at the service, delete ${filesOf(mirrors)}`
-  );
+  // The ledger has the requests from before a move.
+  const why = mirrors.every(({ isCopy }) => isCopy)
+    ? 'If this mirror was moved from there, they count twice:'
+    : 'If they were a trial that does not count at the service,';
+  return `${othersWords(mirrors)}, which ${count} here for a day. ${why} delete ${filesOf(mirrors)}`;
 }
 
 /** The files of the records, as a shell expands them: they lie in one folder. */
@@ -189,5 +190,7 @@ function whoUses(mirrors: readonly OtherMirror[]): string {
   const isOne = mirrors.length === 1;
   if (mirrors.every(({ isFormer }) => isFormer))
     return isOne ? `an earlier mirror at ${name} used` : `${mirrors.length} earlier mirrors at ${name} used`;
-  return isOne ? `another mirror, ${name}, uses` : `${mirrors.length} other mirrors use`;
+  if (!isOne) return `${mirrors.length} other mirrors use`;
+  const isCopy = mirrors[0]?.isCopy === true;
+  return `${isCopy ? 'a copy of this mirror, or its former place' : 'another mirror'}, ${name}, uses`;
 }

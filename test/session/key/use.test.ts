@@ -128,6 +128,25 @@ test('a mirror that is deleted and made again keeps to what the deleted one left
   expect(warning.length, '4 lines').toBeLessThan(300);
 });
 
+test('a mirror that was moved is told that its former place counts twice, and how to end that', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  const { send, database } = await mirrorWith(folder, clock, { name: 'old.db' });
+  await send(60);
+  const moved = openKeyUse({
+    configured: BUDGET,
+    mirror: { ...openMirror(database), name: 'new.db' },
+    clock,
+    machineNow: clock.now,
+    folder,
+    scope: () => 'fingerprint',
+    onTrouble: () => undefined,
+  });
+  await moved.refresh();
+  const warning = othersWarning(moved.others());
+  expect(warning).toMatch(/^a copy of this mirror, or its former place, old\.db, uses this key and sent 60/);
+  expect(warning).toMatch(/\. If this mirror was moved from there, they count twice: delete .*\.json$/);
+});
+
 test('a mirror that is put in the place of an open one gets a record of its own', async () => {
   const [folder, clock] = [temporaryFolder(), new TestClock()];
   const { use, send, database } = await mirrorWith(folder, clock, { name: 'm.db' });

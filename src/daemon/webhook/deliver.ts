@@ -218,7 +218,9 @@ async function findAccepted(
     if (!CONTENT_REFUSED.has(status)) return null;
     if (change.id > refused.refusedTo) learned.alone = { ...refused, refusedTo: change.id };
   }
-  if (following.length < MOST_TRIED) learned.alone = { ...refused, refusedTo: refused.id };
+  // Long values end a reading early: only an empty one shows that none is left.
+  const left = await read(following.at(-1)?.id ?? refused.refusedTo, 1);
+  if (left.length === 0) learned.alone = { ...refused, refusedTo: refused.id };
   return null;
 }
 

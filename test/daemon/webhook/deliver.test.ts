@@ -391,6 +391,22 @@ describe('a change that the receiver refuses alone', () => {
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAsideId: all[0] });
   });
 
+  test('is set aside although long values let only a few of the later ones be read at once', async () => {
+    const mirror = await quickMirror();
+    await mirror.sync();
+    let all: number[] = [];
+    const { url, taken } = await receiver((_nth, ids) => ({
+      status: ids.some((id) => id !== all.at(-1)) ? 413 : 204,
+    }));
+    await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+    all = await changed(mirror, 30);
+    const { feed } = mirror.writer;
+    const after: Feed['after'] = (place, filter, limit) => feed.after(place, filter, Math.min(limit, 4));
+    deliver({ ...mirror, writer: { ...mirror.writer, feed: { after } as Feed } }, url);
+    await until(mirror, () => taken.length > 0, 60_000);
+    expect(taken[0]!.changes).toEqual([all.at(-1)]);
+  });
+
   test('is found as well if no text can hold it', async () => {
     const mirror = await quickMirror();
     await mirror.sync();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
-import { nthInbox } from '../support/rows.ts';
+import { firstIds, nthInbox, removeConversations } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const SMALL = { socket: true, sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
@@ -103,6 +103,29 @@ test.each(['900', '3600'])(
     expect((await house.late()).map((line) => line.slice(0, line.indexOf(':')))).toEqual(
       ['users', 'tags', 'conversations'].map((list) => `${list} ${id}`),
     );
+  },
+);
+
+test.each(['3600', '86400'])(
+  'single conversations that all answer 503 and ask to wait %s s do not silence the lists',
+  async (wait) => {
+    const house = await daemonHouse({ ...SMALL, sandbox: { conversations: [125, 115] } });
+    const { clock, sandbox } = house;
+    const inboxes = [nthInbox(sandbox, 0), nthInbox(sandbox, 1)];
+    await house.start();
+    await clock.sleep(20 * MINUTE);
+    sandbox.script(({ path }) =>
+      /conversations\/\d+$/.test(path) ? { status: 503, headers: { 'retry-after': wait } } : undefined,
+    );
+    const served = [];
+    for (let hours = 0; hours < 5; hours += 1) {
+      for (const inbox of inboxes) removeConversations(house, inbox.id, firstIds(inbox.conversations, 1, 50));
+      const from = sandbox.arrivals.length;
+      await clock.sleep(HOUR);
+      served.push(sandbox.arrivals.slice(from).filter(({ status }) => status === 200).length);
+    }
+    expect(Math.min(...served)).toBeGreaterThanOrEqual(40);
+    expect(await house.late()).toEqual([]);
   },
 );
 

@@ -68,8 +68,8 @@ function answerOf(found: Found, { id }: Suspect): Answer {
  * @param askedBefore an earlier run of the sweep had already read all pages
  */
 export function isNoWitness(error: unknown, askedBefore: boolean): error is MirrorError {
-  return (
-    isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER') ||
-    (askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN'))
-  );
+  if (isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER')) return true;
+  // The list, whose pages the service answers, would rest for as long as the answer asks to wait.
+  if (isMirrorError(error, 'ANSWER_FAILED') && error.resumeAt !== undefined) return true;
+  return askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN');
 }

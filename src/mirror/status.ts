@@ -167,6 +167,18 @@ function later(sweep: Date | null, reading: Date | null): Date | null {
   return sweep === null || reading === null || sweep > reading ? sweep : reading;
 }
 
+/**
+ * Held rows of single pages are not counted together: each of the list's suspects may be one. A round begins
+ * with what the last complete sweep held.
+ */
+function heldRows(
+  { round, complete }: Readonly<Record<'round' | 'complete', Pick<LatestSweep, 'held'> | undefined>>,
+  suspects: number,
+): number {
+  if (round !== undefined) return round.held > 0 ? suspects : 0;
+  return Math.min(complete?.held ?? 0, suspects);
+}
+
 function statusOf(
   { list, inboxId }: ListKey,
   inbox: Inbox | undefined,
@@ -194,8 +206,7 @@ function statusOf(
     suspects,
     missingSince,
     unlisted,
-    // Held rows of single pages are not counted together: each of the list's suspects may be one.
-    held: round !== undefined && round.held > 0 ? suspects : Math.min(complete?.held ?? 0, suspects),
+    held: heldRows({ round, complete }, suspects),
     sweep: open ?? null,
     failure: latest?.state === 'failed' ? latest.error : null,
     failureCode: latest?.state === 'failed' ? latest.errorCode : null,

@@ -657,6 +657,31 @@ rule('rows that the brake holds do not make their page be doubted again and agai
   );
 });
 
+rule('once rows that the brake held are listed again, one that waits for an answer is not held', async () => {
+  const mirror = await pageMirror({}, [200]);
+  const { sandbox, writer, clock } = mirror;
+  const { id: inbox, conversations, unlisted } = firstInbox(sandbox);
+  const [waiting, ...missing] = conversations.order.slice(20, 46);
+  const hide = (id: string): void => sandbox.world.unlistConversation(inbox, id);
+  const answers = new Map([[waiting!, 403], ...missing.map((id) => [id, 404] as const)]);
+  sandbox.script(({ path }) => {
+    const status = answers.get(path.replace(/.*\//, ''));
+    return status === undefined ? undefined : { status, body: '{}' };
+  });
+  const held = async (): Promise<number> =>
+    (await writer.status(clock.now())).lists.reduce((sum, list) => sum + list.held, 0);
+  for (const id of missing) hide(id);
+  await mirror.sync();
+  clock.advance(GONE_AFTER_MS);
+  await mirror.sync();
+  expect(await held()).toBe(25);
+  unlisted.clear();
+  await mirror.readAll();
+  hide(waiting!);
+  await mirror.readAll();
+  expect(await held()).toBe(0);
+});
+
 rule('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
   const mirror = await pageMirror({}, [120]);
   const { sandbox, database, clock } = mirror;

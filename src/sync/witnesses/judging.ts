@@ -89,6 +89,8 @@ async function judge(
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
   const isHeld = await needsPerson(deps, sweep, due, isLacking);
+  // A round carries on what an earlier sweep held.
+  if (due.length > 0 && !isHeld) await deps.mirror.suspects.hold(sweep, 0);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const { answers, extent } = testimony;
   const refuted = suspects.flatMap(({ id }) => (answers.get(id) === 'there' ? id : []));

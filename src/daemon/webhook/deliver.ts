@@ -45,6 +45,10 @@ const MOST_TRIED = 100;
 const POLL_MS = SECOND;
 const DATABASE_RETRY_MS = 30 * SECOND;
 
+/** Milliseconds between two single changes in a row at first, and at most. */
+const FIRST_GAP_MS = SECOND;
+const LONGEST_GAP_MS = MINUTE;
+
 /** This process's findings about the receiver. */
 interface Learned {
   /** Changes in one delivery. It shrinks if several are too much for the receiver, and grows again. */
@@ -63,6 +67,8 @@ interface Learned {
   } | null;
   /** A change that was accepted although an earlier one is refused. */
   ahead: number;
+  /** Milliseconds between two single changes in a row: a receiver may be too busy for the second one. */
+  gapMs: number;
   /**
    * True if the log last reported that deliveries fail. Null before the first answer: the stored failures of
    * an earlier process then decide.
@@ -77,7 +83,14 @@ interface Learned {
  */
 export async function deliverChanges(deps: WebhookDeps): Promise<void> {
   const { clock, log, signal } = deps;
-  const learned: Learned = { size: MAX_CHANGES, accepted: 0, alone: null, ahead: 0, isFailing: null };
+  const learned: Learned = {
+    size: MAX_CHANGES,
+    accepted: 0,
+    alone: null,
+    ahead: 0,
+    gapMs: FIRST_GAP_MS,
+    isFailing: null,
+  };
   while (!signal.aborted) {
     let wait: number;
     try {
@@ -112,7 +125,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const last = changes.at(-1);
   if (last === undefined) return POLL_MS;
 
-  const answer = changes.length > 1 ? await send(deps, changes) : await sendAlone(deps, last);
+  const answer = changes.length > 1 ? await send(deps, changes) : await sendSingly(deps, learned, last);
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   learned.isFailing ??= before.failures > 0;
@@ -176,7 +189,7 @@ async function setAside(
   if (acceptedId === null) return null;
   if (alone.acceptedId === null) {
     // The receiver may have begun to accept all of them meanwhile.
-    const { status } = await sendAlone(deps, change);
+    const { status } = await sendNext(deps, learned, change);
     if (isAccepted(status)) return accepted(before, id);
     if (!CONTENT_REFUSED.has(status)) {
       // No refusal, as of a receiver that is busy: the next answer to this change decides.
@@ -213,7 +226,7 @@ async function findAccepted(
   const again = learned.ahead > refused.id ? await read(learned.ahead - 1, 1) : [];
   const following = await read(refused.refusedTo, MOST_TRIED);
   for (const change of [...again, ...following]) {
-    const { status } = await sendAlone(deps, change);
+    const { status } = await sendNext(deps, learned, change);
     if (isAccepted(status)) return change.id;
     if (!CONTENT_REFUSED.has(status)) return null;
     if (change.id > refused.refusedTo) learned.alone = { ...refused, refusedTo: change.id };
@@ -222,6 +235,20 @@ async function findAccepted(
   const left = await read(following.at(-1)?.id ?? refused.refusedTo, 1);
   if (left.length === 0) learned.alone = { ...refused, refusedTo: refused.id };
   return null;
+}
+
+/** Sends a further change of the same turn. @throws the signal's reason */
+async function sendNext(deps: WebhookDeps, learned: Learned, change: NamedChange): Promise<Answer> {
+  await deps.clock.sleep(learned.gapMs, deps.signal);
+  return await sendSingly(deps, learned, change);
+}
+
+/** Sends one change. If the receiver neither accepts nor refuses it, the gap grows until one is accepted. */
+async function sendSingly(deps: WebhookDeps, learned: Learned, change: NamedChange): Promise<Answer> {
+  const answer = await sendAlone(deps, change, () => deps.clock.sleep(learned.gapMs, deps.signal));
+  if (isAccepted(answer.status)) learned.gapMs = FIRST_GAP_MS;
+  else if (!CONTENT_REFUSED.has(answer.status)) learned.gapMs = Math.min(LONGEST_GAP_MS, 10 * learned.gapMs);
+  return answer;
 }
 
 /** A new target receives only changes from now on. */

@@ -31,12 +31,17 @@ export const CONTENT_REFUSED: ReadonlySet<number | null> = new Set([400, 413]);
 export const TOO_MUCH: ReadonlySet<number | null> = new Set([...CONTENT_REFUSED, 408, 504]);
 
 /**
- * Posts one change. If the receiver refuses its content, the change is sent again at once without the values
- * of its item, which can be long: the receiver then gets what versions without these values sent.
+ * Posts one change. If the receiver refuses its content, the change is sent again after a pause without the
+ * values of its item, which can be long: the receiver then gets what versions without these values sent.
  */
-export async function sendAlone(deps: Sending, change: NamedChange): Promise<Answer> {
+export async function sendAlone(
+  deps: Sending,
+  change: NamedChange,
+  pause: () => Promise<void>,
+): Promise<Answer> {
   const answer = await send(deps, [change]);
   if (change.itemValues === null || !CONTENT_REFUSED.has(answer.status)) return answer;
+  await pause();
   return await send(deps, [{ ...change, itemValues: null, itemNames: null }]);
 }
 

@@ -374,6 +374,38 @@ describe('a change that the receiver refuses alone', () => {
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ setAside: 0 });
   });
 
+  test.each([
+    ['429', 'a second', 1000],
+    ['503', 'ten seconds', 10_000],
+  ])(
+    'is set aside by a receiver that answers %s to more than one delivery in %s',
+    async (busy, _in, gapMs) => {
+      const mirror = await quickMirror();
+      await mirror.sync();
+      const poison = new Set<number>();
+      let last = Number.NEGATIVE_INFINITY;
+      const { url, taken } = await receiver((_nth, ids) => {
+        const now = mirror.clock.now();
+        if (now - last < gapMs) return { status: Number(busy) };
+        last = now;
+        return { status: ids.some((id) => poison.has(id)) ? 400 : 204 };
+      });
+      await mirror.writer.deliveries.write(targetOf(url), BEGUN, mirror.clock.now());
+      const all = await changed(mirror, 60);
+      const rows = await mirror.database.query<{ id: number }>(
+        `SELECT id FROM changes WHERE item_values IS NOT NULL AND id > $1 ORDER BY id LIMIT 1`,
+        all[0],
+      );
+      poison.add(all[0]!).add(rows[0]!.id);
+      const accepted = all.filter((id) => !poison.has(id));
+      const from = mirror.clock.now();
+      deliver(mirror, url);
+      await until(mirror, () => taken.at(-1)?.changes.at(-1) === accepted.at(-1), 10_000);
+      expect(new Set(taken.flatMap(({ changes }) => changes))).toEqual(new Set(accepted));
+      expect(mirror.clock.now() - from).toBeLessThan(12 * 3_600_000);
+    },
+  );
+
   test('is set aside although every later one was refused for a while', async () => {
     const mirror = await quickMirror();
     await mirror.sync();
@@ -439,6 +471,8 @@ describe('a change that the receiver refuses alone', () => {
     await until(mirror, () => asked.length > 9);
     expect(await mirror.writer.deliveries.read(targetOf(url))).toMatchObject({ lastId: 0, setAside: 0 });
     expect(lines.length).toBe(1);
+    // The later ones have been tried by then, and the next attempt comes minutes later.
+    await mirror.clock.sleep(60_000);
     refuses = false;
     await until(mirror, () => taken.at(-1)?.changes.at(-1) === all.at(-1));
     expect(taken.flatMap(({ changes }) => changes)).toEqual(all);

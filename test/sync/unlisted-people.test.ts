@@ -120,6 +120,23 @@ test('the only user that its list leaves out is not deleted because it was renam
   await expectEqualToService(mirror);
 });
 
+test.each(['users', 'tags'] as const)(
+  '%s that their list leaves out do not wait for a person because the search fails for a while',
+  async (list) => {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    for (const id of firstIds(firstInbox(mirror.sandbox)[list], 2, 6)) hidden.add(id);
+    for (let nth = 0; nth < 12; nth += 1) {
+      const isDown = nth >= 5 && nth < 8;
+      mirror.sandbox.script(({ path }) => (isDown && path.includes('/search') ? { status: 500 } : undefined));
+      await mirror.sync();
+      mirror.clock.advance(6 * HOUR);
+    }
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.find((each) => each.list === list)).toMatchObject({ unlisted: 2, suspects: 0, held: 0 });
+  },
+);
+
 test('a sweep of users that fails between its questions deletes none that was renamed while the list was cut', async () => {
   const hidden = new Set<string>();
   const mirror = await mirrorWith(hidden);

@@ -181,6 +181,20 @@ describe('conversations that their list leaves out, although the service returns
     expect(await deleted(mirror)).toHaveLength(3);
   });
 
+  test('are no suspects because their questions fail', async () => {
+    const { mirror } = await mirrorThatLacks30();
+    const suspects = async (): Promise<number> =>
+      await count(mirror.database, 'conversations WHERE deleted_at IS NULL AND missing_since IS NOT NULL');
+    for (let hour = 0; hour < 28; hour += 1) {
+      if (hour === 4)
+        mirror.sandbox.script(({ path }) => (/\/\d+$/.test(path) ? { status: 400 } : undefined));
+      await mirror.sync({ lists: ['conversations'] });
+      mirror.clock.advance(HOUR);
+      if (hour > 3) expect(await suspects()).toBe(0);
+    }
+    expect(await count(mirror.database, 'unlisted')).toBe(30);
+  });
+
   test('of a deleted inbox do not count', async () => {
     const mirror = await syncedMirror(20, { sandbox: { conversations: [20, 20] } });
     const { id, conversations } = firstInbox(mirror.sandbox);

@@ -130,7 +130,7 @@ class Hearing {
       fault = this.#isFaulty && answer.kind === 'open' ? answer.fault : undefined;
       // Single rows may be unreadable. After two in a row perhaps all are, or the route does not work.
       if (fault !== undefined) {
-        await this.#settle(suspect, { kind: 'open' });
+        await this.#settle(suspect, answer);
         if (!(await this.#mayGoOn(suspect))) break;
         fault = undefined;
         this.#isFaulty = false;

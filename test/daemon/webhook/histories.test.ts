@@ -27,6 +27,8 @@ const history = fc.record({
   ),
   /** It accepts so many changes at a time. */
   most: fc.constantFrom(1, 7, 100),
+  /** It answers 429 to a delivery that follows another one within so many ms. */
+  gapMs: fc.constantFrom(0, 0, 1000, 5000),
   /** The daemon is restarted after so many deliveries. */
   restarts: fc.array(fc.integer({ min: 5, max: 60 }), { maxLength: 3 }),
 });
@@ -62,15 +64,18 @@ test(
   'whatever a receiver refuses, it gets every other change, through outages and restarts of the daemon',
   async () => {
     await fc.assert(
-      fc.asyncProperty(history, async ({ refused, outages, most, restarts }) => {
+      fc.asyncProperty(history, async ({ refused, outages, most, gapMs, restarts }) => {
         const { mirror, ids } = await mirrorWithChanges();
         const bad = new Set(refused.flatMap(({ from, many }) => ids.slice(from, from + many)));
         const good = ids.filter((id) => !bad.has(id));
         const taken = new Set<number>();
         let nth = 0;
+        let last = Number.NEGATIVE_INFINITY;
         const post: Post = async (_url, _headers, body) => {
           nth += 1;
           await mirror.clock.sleep(100);
+          if (mirror.clock.now() - last < gapMs) return { status: 429, retryAfter: undefined, problem: null };
+          last = mirror.clock.now();
           const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
           const isBad = data.changes.some(({ id }) => bad.has(id));
           const refusal = isBad ? 400 : data.changes.length > most ? 413 : 204;

@@ -60,6 +60,12 @@ export type Grant =
       readonly waitMs: number;
     };
 
+/** A row of the ledger: its id, and epoch ms. */
+export interface LedgerRow {
+  readonly id: number;
+  readonly sentAt: number;
+}
+
 /** How much of a cap is unused in the window of the day's budget. */
 export interface BudgetLeft {
   /** Requests; negative if the window holds more than the cap. */

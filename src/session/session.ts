@@ -213,7 +213,7 @@ async function openClient(
     clock,
     budget: config.budget,
     key: keys.current,
-    onGranted: () => keyUse.granted(),
+    onGranted: (request) => keyUse.granted(request),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');
       screen.gateEvent(event);

@@ -1,6 +1,6 @@
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
-import { type BudgetLeft, type Reason, SCHEDULED_REASONS } from '../../core/ledger.ts';
+import { type BudgetLeft, type LedgerRow, type Reason, SCHEDULED_REASONS } from '../../core/ledger.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
@@ -53,6 +53,16 @@ export class BudgetReader {
       iso(since),
     );
     return row?.sent ?? 0;
+  }
+
+  /** True if the ledger has this row: it then has all earlier ones of the ledger that the row comes from. */
+  async hasRow({ id, sentAt }: LedgerRow): Promise<boolean> {
+    const rows = await this.#sql.query(
+      `SELECT id FROM requests WHERE id = $1 AND sent_at = $2`,
+      id,
+      iso(sentAt),
+    );
+    return rows.length > 0;
   }
 
   /** Counts the requests in the window that ends at `now` (epoch ms), by the hour in which they leave it. */

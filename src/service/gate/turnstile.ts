@@ -12,7 +12,13 @@ import {
 } from '../../core/clock.ts';
 import type { MirrorError } from '../../core/errors.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
-import { type Confirmation, type Ledger, type RequestEntry, SCHEDULED_REASONS } from '../../core/ledger.ts';
+import {
+  type Confirmation,
+  type Ledger,
+  type LedgerRow,
+  type RequestEntry,
+  SCHEDULED_REASONS,
+} from '../../core/ledger.ts';
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
@@ -52,7 +58,7 @@ export interface TurnstileOptions {
    * Called after the ledger has recorded a request and before it leaves. If its slot is old by then, it is
    * withdrawn: the caller has counted one too many.
    */
-  readonly onGranted?: () => void;
+  readonly onGranted?: (request: LedgerRow) => void;
   /** Called whenever a request waits for the end of a pause. */
   readonly onPaused?: (cause: string, until: Date) => void;
   /** Called when a request waits until then (epoch ms) because 429s have lengthened the gap. */
@@ -226,7 +232,7 @@ export class Turnstile {
         const ageMs = (): number => Math.max(clock.monotonic() - recordedAt, clock.now() - now);
         const isOld = (): boolean => ageMs() > latestStartMs(this.#gapMs);
         // The caller's record may wait for a lock: the slot can grow old meanwhile.
-        if (!isOld()) this.#options.onGranted?.();
+        if (!isOld()) this.#options.onGranted?.({ id: grant.id, sentAt: now });
         if (isOld()) {
           // Another process may send now. With slots that are kept, a slow database spends the budget unsent.
           this.#fillAt = 0;

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { DAY, HOUR, SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
+import type { LedgerRow } from '../../core/ledger.ts';
 import { keyFingerprint, SANDBOX_KEY } from '../../core/secrets.ts';
 import { placeOf } from './place.ts';
 
@@ -42,6 +43,8 @@ export interface Use {
   /** Epoch ms by the machine's clock. */
   readonly at: number;
   readonly leaving: readonly number[];
+  /** The mirror's newest request; null in records of earlier versions. */
+  readonly last: LedgerRow | null;
 }
 
 /** Another mirror of this machine's user that has sent requests with the same key in the last 24 hours. */
@@ -54,6 +57,8 @@ export interface OtherMirror {
   readonly isCopy: boolean;
   /** Its REQUESTS_PER_DAY. */
   readonly perDay: number;
+  /** Its newest request; null if its record does not have it. */
+  readonly last: LedgerRow | null;
   /** The file of its record. Without it, its requests count no longer. */
   readonly record: string;
   /** Its requests in the last 24 hours; those of an hour count until all of them have left. */
@@ -116,12 +121,12 @@ export class KeyRecords {
         if (record === null) return [];
         const sent = sentAt(record, now);
         if (now - record.at > 2 * DAY) rmSync(join(folder, file), { force: true });
-        const { name, perDay } = record;
+        const { name, perDay, last } = record;
         const isHere = placeOf(name) === this.#place;
         const isCopy = file === fileOf({ name, id: this.#id });
         // An earlier version wrote it under another spelling of this mirror's name.
         if (sent === 0 || (isHere && isCopy)) return [];
-        return [{ name, isFormer: isHere, isCopy, perDay, record: join(folder, file), sent }];
+        return [{ name, isFormer: isHere, isCopy, perDay, last, record: join(folder, file), sent }];
       });
   }
 }
@@ -201,14 +206,19 @@ function ownerOf(lock: string): string | null {
 function mergedUse(known: Use | null, own: Use, now: number): Use {
   // The clock was set back since.
   if (known === null || known.at > now) return own;
-  if (sentAt(known, now) + 1 <= sentAt(own, now)) return own;
+  const last = newestOf(known.last, own.last);
+  if (sentAt(known, now) + 1 <= sentAt(own, now)) return { ...own, last };
   const passed = Math.max(0, Math.floor((now - known.at) / HOUR));
   const at = known.at + passed * HOUR;
   const leaving = known.leaving.slice(passed);
   const newest = Math.ceil((now + BUDGET_WINDOW_MS - at) / HOUR) - 1;
   while (leaving.length <= newest) leaving.push(0);
   leaving[newest] = (leaving[newest] ?? 0) + 1;
-  return { at, leaving };
+  return { at, leaving, last };
+}
+
+function newestOf(one: LedgerRow | null, other: LedgerRow | null): LedgerRow | null {
+  return one === null || (other !== null && other.id > one.id) ? other : one;
 }
 
 function listed(folder: string): string[] {
@@ -223,11 +233,10 @@ function listed(folder: string): string[] {
 /** The content of a record's file. */
 type UseRecord = Use & Pick<OtherMirror, 'name' | 'perDay'>;
 
-function writeRecord(file: string, { name, perDay, at, leaving }: UseRecord): void {
+function writeRecord(file: string, { name, perDay, at, leaving, last }: UseRecord): void {
   const half = `${file}.${process.pid}`;
-  writeFileSync(half, JSON.stringify({ mirror: name, requests_per_day: perDay, at, leaving }), {
-    mode: 0o600,
-  });
+  const record = { mirror: name, requests_per_day: perDay, at, leaving, last };
+  writeFileSync(half, JSON.stringify(record), { mode: 0o600 });
   renameSync(half, file);
 }
 
@@ -256,6 +265,7 @@ function readRecord(path: string): UseRecord | null {
       requests_per_day: perDay,
       at,
       leaving,
+      last = null,
     } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
     const isWhole =
       typeof name === 'string' &&
@@ -263,10 +273,15 @@ function readRecord(path: string): UseRecord | null {
       typeof at === 'number' &&
       Array.isArray(leaving) &&
       leaving.every((requests): requests is number => typeof requests === 'number');
-    return isWhole ? { name, perDay, at, leaving } : null;
+    return isWhole ? { name, perDay, at, leaving, last: isRow(last) ? last : null } : null;
   } catch {
     return null;
   }
+}
+
+function isRow(value: unknown): value is LedgerRow {
+  const { id, sentAt } = Object(value) as Record<string, unknown>;
+  return Number.isInteger(id) && Number.isInteger(sentAt);
 }
 
 /** Requests of a record that may still be in the window at `now`. */

@@ -5,6 +5,7 @@ import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { foreignUse } from '../../core/gate-state.ts';
 import { plural, thousands } from '../../core/humanize.ts';
+import type { LedgerRow } from '../../core/ledger.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import { KeyRecords, type OtherMirror } from './records.ts';
 
@@ -15,7 +16,7 @@ export interface KeyUse {
   /** The other mirrors of this user on this machine that have used the key in the last 24 hours. */
   others(): readonly OtherMirror[];
   /** Records a request of this mirror, before it leaves. Never throws. */
-  granted(): void;
+  granted(request: LedgerRow): void;
   /** Reads the ledger. @throws MirrorError `DATABASE` */
   refresh(): Promise<void>;
 }
@@ -57,6 +58,8 @@ class RecordedUse implements KeyUse {
   /** The ledger's requests at the last refresh, and those of this process since. */
   #own: { readonly at: number; readonly leaving: readonly number[] } = { at: 0, leaving: [] };
   #since = 0;
+  /** The records that have no request which this mirror's own ledger lacks. */
+  #contained: ReadonlySet<string> = new Set();
   #others: { readonly at: number; readonly mirrors: readonly OtherMirror[] } | null = null;
   #restsUntil = Number.NEGATIVE_INFINITY;
   #isReported = false;
@@ -84,19 +87,23 @@ class RecordedUse implements KeyUse {
   }
 
   others(): readonly OtherMirror[] {
+    return this.#recorded().filter((other) => !this.#contained.has(stateOf(other)));
+  }
+
+  #recorded(): readonly OtherMirror[] {
     const now = this.#deps.machineNow();
     const known = this.#others;
     if (known !== null && Math.abs(now - known.at) < READ_EVERY_MS) return known.mirrors;
-    const read = this.#try((records, scope) => records.others(scope, now));
+    const read = this.#read(now);
     // While the records cannot be read, the last reading counts until its requests have left the window.
     const mirrors = read ?? (known !== null && now - known.at < BUDGET_WINDOW_MS ? known.mirrors : []);
     this.#others = { at: read === null && known !== null ? known.at : now, mirrors };
     return mirrors;
   }
 
-  granted(): void {
+  granted(request: LedgerRow): void {
     this.#since += 1;
-    this.#write();
+    this.#write(request);
   }
 
   async refresh(): Promise<void> {
@@ -115,6 +122,22 @@ class RecordedUse implements KeyUse {
     this.#own = { at: machineNow(), leaving: [...leaving, newest] };
     this.#since -= before;
     this.#records = new KeyRecords(folder, { name: mirror.name, id });
+    await this.#findContained();
+  }
+
+  #read(now: number): readonly OtherMirror[] | null {
+    return this.#try((records, scope) => records.others(scope, now));
+  }
+
+  /** A mirror that was moved or copied has the requests of its former place in its ledger. */
+  async #findContained(): Promise<void> {
+    const contained = new Set<string>();
+    for (const other of this.#read(this.#deps.machineNow()) ?? []) {
+      const { isCopy, last } = other;
+      if (isCopy && last !== null && (await this.#deps.mirror.budget.hasRow(last)))
+        contained.add(stateOf(other));
+    }
+    this.#contained = contained;
   }
 
   #dayLimit(): number | null {
@@ -130,12 +153,13 @@ class RecordedUse implements KeyUse {
     return causes.length === 0 ? null : causes.join('; ');
   }
 
-  #write(): void {
+  #write(last: LedgerRow): void {
     const { configured, machineNow } = this.#deps;
     const { at, leaving } = this.#own;
     this.#try((records, scope) => {
       const newest = (leaving.at(-1) ?? 0) + this.#since;
-      records.add(scope, configured.perDay, { at, leaving: [...leaving.slice(0, -1), newest] }, machineNow());
+      const use = { at, leaving: [...leaving.slice(0, -1), newest], last };
+      records.add(scope, configured.perDay, use, machineNow());
       return true;
     });
   }
@@ -154,6 +178,11 @@ class RecordedUse implements KeyUse {
       return null;
     }
   }
+}
+
+/** A record in its present state: another one follows with its next request. */
+function stateOf({ record, last }: OtherMirror): string {
+  return `${record} ${last?.id}`;
 }
 
 /** The words of `status`, `doctor` and the log about other mirrors with the key. */

@@ -4,10 +4,11 @@ import { syncBuiltinESMExports } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Budget } from '../../../src/core/budget.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { iso } from '../../../src/database/instants.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import { stateFolder } from '../../../src/session/config/state-folder.ts';
 import { KeyRecords } from '../../../src/session/key/records.ts';
@@ -36,10 +37,14 @@ interface Used {
 async function mirrorWith(
   folder: string | null,
   clock: TestClock,
-  { perDay = 100, key = 'fingerprint', name }: { perDay?: number; key?: string; name?: string } = {},
+  {
+    perDay = 100,
+    key = 'fingerprint',
+    name,
+    path,
+  }: { perDay?: number; key?: string; name?: string; path?: string } = {},
 ): Promise<Used> {
-  const path = await freshMirrorFile();
-  const database = await temporaryDatabase(path);
+  const database = await temporaryDatabase(path ?? (await freshMirrorFile()));
   const troubles: string[] = [];
   const mirror = openMirror(database);
   await mirror.ensureId();
@@ -59,11 +64,12 @@ async function mirrorWith(
     database,
     async send(requests) {
       for (let nth = 0; nth < requests; nth += 1) {
-        await database.execute(
-          `INSERT INTO requests (sent_at, method, path, reason) VALUES ($1, 'GET', '/inboxes', 'manual')`,
-          new Date(clock.now()).toISOString(),
+        const [row] = await database.query<{ id: number }>(
+          `INSERT INTO requests (sent_at, method, path, reason)
+           VALUES ($1, 'GET', '/inboxes', 'manual') RETURNING id`,
+          iso(clock.now()),
         );
-        use.granted();
+        use.granted({ id: row?.id ?? 0, sentAt: clock.now() });
       }
     },
   };
@@ -128,23 +134,46 @@ test('a mirror that is deleted and made again keeps to what the deleted one left
   expect(warning.length, '4 lines').toBeLessThan(300);
 });
 
-test('a mirror that was moved is told that its former place counts twice, and how to end that', async () => {
-  const [folder, clock] = [temporaryFolder(), new TestClock()];
-  const { send, database } = await mirrorWith(folder, clock, { name: 'old.db' });
-  await send(60);
-  const moved = openKeyUse({
-    configured: BUDGET,
-    mirror: { ...openMirror(database), name: 'new.db' },
-    clock,
-    machineNow: clock.now,
-    folder,
-    scope: () => 'fingerprint',
-    onTrouble: () => undefined,
+describe('a mirror at a new place', () => {
+  async function moved(): Promise<{ readonly old: Used; readonly here: Used; readonly clock: TestClock }> {
+    const [folder, clock] = [temporaryFolder(), new TestClock()];
+    const old = await mirrorWith(folder, clock, { name: 'old.db' });
+    await old.send(60);
+    const copy = join(temporaryFolder(), 'new.db');
+    await old.database.execute(`VACUUM INTO '${copy}'`);
+    const here = await mirrorWith(folder, clock, { name: 'new.db', path: copy });
+    await clock.sleep(2 * SECOND);
+    return { old, here, clock };
+  }
+
+  test('counts the requests of its former place once: its ledger has them', async () => {
+    const { here } = await moved();
+    expect(here.use.others()).toEqual([]);
+    expect(here.use.budget.perDay).toBe(100);
   });
-  await moved.refresh();
-  const warning = othersWarning(moved.others());
-  expect(warning).toMatch(/^a copy of this mirror, or its former place, old\.db, uses this key and sent 60/);
-  expect(warning).toMatch(/\. If this mirror was moved from there, they count twice: delete .*\.json$/);
+
+  test('counts those of its original as well if that goes on, and is told why', async () => {
+    const { old, here } = await moved();
+    await old.send(1);
+    const warning = othersWarning(here.use.others());
+    expect(warning).toMatch(
+      /^a copy of this mirror, or its former place, old\.db, uses this key and sent 61 req/,
+    );
+    expect(warning).toMatch(/\. If this mirror was moved from there, they count twice: delete .*\.json$/);
+    await here.use.refresh();
+    expect(here.use.budget.perDay).toBe(39);
+  });
+
+  test('tells the requests of two copies apart, although their ids are the same', async () => {
+    const { old, here, clock } = await moved();
+    await old.send(1);
+    clock.advance(SECOND);
+    await here.send(1);
+    await here.use.refresh();
+    expect(here.use.others()).toMatchObject([{ sent: 61 }]);
+    await old.use.refresh();
+    expect(old.use.others()).toMatchObject([{ sent: 61 }]);
+  });
 });
 
 test('a mirror that is put in the place of an open one gets a record of its own', async () => {
@@ -203,7 +232,7 @@ test('two processes of one mirror write one record, and are no other mirrors to 
   const folder = temporaryFolder();
   const [first, second] = [new KeyRecords(folder, M), new KeyRecords(folder, M)];
   for (let nth = 1; nth <= 20; nth += 1)
-    (nth % 2 === 0 ? first : second).add('key', 100, { at: 0, leaving: [nth] }, 0);
+    (nth % 2 === 0 ? first : second).add('key', 100, { at: 0, leaving: [nth], last: null }, 0);
   expect(first.others('key', 0)).toEqual([]);
   expect(new KeyRecords(folder, N).others('key', 0)).toMatchObject([
     { name: 'm.db', isFormer: false, perDay: 100, sent: 20 },
@@ -226,11 +255,11 @@ test('a process that knows less of its mirror than the record does not set it ba
     onTrouble: (cause) => expect.fail(cause),
   });
   await command.refresh();
-  for (let nth = 0; nth < 55; nth += 1) command.granted();
+  for (let id = 1; id <= 55; id += 1) command.granted({ id, sentAt: clock.now() });
   await daemon.send(1);
   expect(sent()).toEqual([56]);
   await clock.sleep(23 * HOUR);
-  daemon.use.granted();
+  daemon.use.granted({ id: 57, sentAt: clock.now() });
   expect(sent()).toEqual([57]);
   await clock.sleep(3 * HOUR);
   expect(sent(), 'the last request has not left the window').toEqual([1]);
@@ -239,14 +268,14 @@ test('a process that knows less of its mirror than the record does not set it ba
 test('two processes at once lose no request, whether or not one died while it wrote', async () => {
   const folder = temporaryFolder();
   const records = new KeyRecords(folder, M);
-  records.add('key', 5000, { at: 0, leaving: [1] }, 0);
+  records.add('key', 5000, { at: 0, leaving: [1], last: null }, 0);
   const [file = ''] = readdirSync(join(folder, 'keys', 'key'));
   const lock = join(folder, 'keys', 'key', `${file}.lock`);
   writeFileSync(lock, '');
   utimesSync(lock, 0, 0);
   const code = `import { KeyRecords } from ${JSON.stringify(join(import.meta.dirname, '../../../src/session/key/records.ts'))};
     const records = new KeyRecords(${JSON.stringify(folder)}, ${JSON.stringify(M)});
-    for (let n = 0; n < 60; n += 1) records.add('key', 5000, { at: 0, leaving: [1] }, 0);`;
+    for (let n = 0; n < 60; n += 1) records.add('key', 5000, { at: 0, leaving: [1], last: null }, 0);`;
   const run = promisify(execFile);
   const writes = run(process.execPath, ['--input-type=module', '-e', code]);
   await Promise.all([writes, run(process.execPath, ['--input-type=module', '-e', code])]);
@@ -257,7 +286,7 @@ test('two processes at once lose no request, whether or not one died while it wr
 test('only the user may read the records; half-written and foreign files do no harm', async () => {
   const folder = join(temporaryFolder(), 'state');
   const records = new KeyRecords(folder, M);
-  records.add('key', 100, { at: 0, leaving: [1] }, 0);
+  records.add('key', 100, { at: 0, leaving: [1], last: null }, 0);
   const inside = join(folder, 'keys', 'key');
   for (const path of [folder, join(folder, 'keys'), inside]) expect(statSync(path).mode & 0o777).toBe(0o700);
   const [file = ''] = readdirSync(inside);
@@ -297,13 +326,13 @@ test('a record costs a request less than 20 ms', async () => {
     new KeyRecords(folder, { name, id: '1' }).add(
       'fingerprint',
       100,
-      { at: clock.now(), leaving: [1] },
+      { at: clock.now(), leaving: [1], last: null },
       clock.now(),
     );
   const { use } = await mirrorWith(folder, clock);
   const from = cpuMs();
   for (let nth = 0; nth < 100; nth += 1) {
-    use.granted();
+    use.granted({ id: 1, sentAt: clock.now() });
     await clock.sleep(SECOND);
     use.others();
   }
@@ -325,7 +354,7 @@ function leftLock(at: Date): { folder: string; lock: string; add: () => void } {
   const folder = temporaryFolder();
   const records = new KeyRecords(folder, M);
   const now = Date.now();
-  const add = (): void => records.add('key', 100, { at: now, leaving: [1] }, now);
+  const add = (): void => records.add('key', 100, { at: now, leaving: [1], last: null }, now);
   add();
   const [file = ''] = readdirSync(join(folder, 'keys', 'key'));
   const lock = join(folder, 'keys', 'key', `${file}.lock`);

@@ -12,7 +12,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { isFailingAlone, isRefusedAlone } from './refusals.ts';
+import { isFailingAlone, refusedAloneSince } from './refusals.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -89,7 +89,8 @@ export class DatabaseLedger implements Ledger {
       );
       // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
-      const alone = sent !== undefined && (await isRefusedAlone(tx, sent.path, now));
+      const since = sent === undefined ? null : await refusedAloneSince(tx, sent.path, now);
+      const alone = since !== null;
       const strikes = alone ? Math.min(nextStrike(before, now), MOST_STRIKES_ALONE) : nextStrike(before, now);
       await tx.execute(
         `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4, slowdown = $5`,
@@ -99,7 +100,13 @@ export class DatabaseLedger implements Ledger {
         cause,
         alone || dayLimit !== null ? before.slowdown : slower(before, now),
       );
-      if (dayLimit !== null)
+      // Others are served, so the account's day was not full when the path was first refused.
+      if (alone)
+        await tx.execute(
+          `UPDATE gate_state SET day_limit = NULL, day_limit_at = NULL WHERE day_limit_at >= $1`,
+          iso(since),
+        );
+      else if (dayLimit !== null)
         await tx.execute(`UPDATE gate_state SET day_limit = $1, day_limit_at = $2`, dayLimit, iso(now));
       return { ...(await readState(tx)), alone };
     }, GATE);

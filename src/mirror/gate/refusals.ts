@@ -9,18 +9,19 @@ const LEAST_REFUSALS = 2;
 const LEAST_SERVED = 10;
 
 /**
- * True if a path alone draws 429s: in the hour before `now` (epoch ms) no request for it was served, and
- * since the first of its 429s in a row others were served, and none of these was refused. The account's
- * limits are then kept. The 429s of a day count, because the pauses between them can last for hours.
+ * Since when a path alone draws 429s; null if it does not. In the hour before `now` (epoch ms) no request for
+ * it was served, and since the first of its 429s in a row others were served, and none of these was refused.
+ * The account's limits are then kept. The 429s of a day count, because the pauses between them can last for
+ * hours.
  */
-export async function isRefusedAlone(sql: Sql, path: string, now: number): Promise<boolean> {
+export async function refusedAloneSince(sql: Sql, path: string, now: number): Promise<Date | null> {
   const [served] = await sql.query<{ sent_at: Date }>(
     `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status < 300
      ORDER BY sent_at DESC LIMIT 1`,
     iso(now - DAY),
     path,
   );
-  if (served !== undefined && served.sent_at.getTime() > now - HOUR) return false;
+  if (served !== undefined && served.sent_at.getTime() > now - HOUR) return null;
   const refusals = await sql.query<{ sent_at: Date }>(
     `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status = 429
      ORDER BY sent_at LIMIT ${LEAST_REFUSALS}`,
@@ -28,7 +29,7 @@ export async function isRefusedAlone(sql: Sql, path: string, now: number): Promi
     path,
   );
   const [first] = refusals;
-  if (first === undefined || refusals.length < LEAST_REFUSALS) return false;
+  if (first === undefined || refusals.length < LEAST_REFUSALS) return null;
   const [others] = await sql.query<{ served: number; refused: number }>(
     `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND path <> $2 AND status < 300) AS served,
        (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND path <> $2 AND status = 429
@@ -37,7 +38,8 @@ export async function isRefusedAlone(sql: Sql, path: string, now: number): Promi
     first.sent_at.toISOString(),
     path,
   );
-  return others !== undefined && others.refused === 0 && others.served >= LEAST_SERVED;
+  const isAlone = others !== undefined && others.refused === 0 && others.served >= LEAST_SERVED;
+  return isAlone ? first.sent_at : null;
 }
 
 /**

@@ -238,7 +238,7 @@ class LedgerGate implements Gate {
     if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);
     if (word !== 'open' && pausedUntil !== null) this.#reportPause({ kind: word, cause, until: pausedUntil });
-    if (dayLimit !== null) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
+    if (dayLimit !== null && !state.alone) onEvent?.({ kind: 'day-full', cause, sent: dayLimit });
     return state.alone;
   }
 

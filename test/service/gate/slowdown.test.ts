@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
+import { foreignUse } from '../../../src/core/gate-state.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, gapsOf, OK, type Process, times } from './bench.ts';
@@ -143,6 +144,22 @@ test('a list that alone draws 429s does not shut the gate for the others', async
   for (const hourly of served.slice(1)) expect(hourly).toBeGreaterThan(45);
   const { strikes, pausedUntil } = await process.ledger.gateState();
   expect({ strikes, pausedUntil }).toEqual({ strikes: 2, pausedUntil: null });
+});
+
+test('a limit of the day for a list that alone draws 429s ends when others are served', async () => {
+  const bench = benchOf();
+  const { sandbox, clock } = bench;
+  const process = await bench.start(await freshMirrorFile(), { patienceMs: MINUTE });
+  const full = { ...TOO_MANY, headers: { 'retry-after': '3600' } };
+  sandbox.script(({ path }) => (path.startsWith('/v1/inboxes/1') ? full : OK));
+  const use = async (): Promise<unknown> => foreignUse(await process.ledger.gateState(), clock.now());
+  for (let round = 0; round < 3; round += 1) {
+    await times(12, () => process.ask());
+    await expect(process.ask({ path: '/inboxes/1' })).rejects.toMatchObject({ status: 429 });
+    expect(await use()).toEqual(round < 2 ? expect.objectContaining({ kind: 'day' }) : null);
+    await clock.sleep(HOUR);
+  }
+  expect(process.events.filter(({ kind }) => kind === 'day-full')).toHaveLength(2);
 });
 
 test.each(['9e999', '-9e999', '1e300', '17', '0', '-5'])(

@@ -122,3 +122,31 @@ export function spaceByArrival(gapMs: number): Spacing {
 function clamp(value: number, { least, most }: { least: number; most: number }): number {
   return Math.min(Math.max(value, least), most);
 }
+
+/**
+ * The ledger keeps other processes away for up to this many ms longer than this process computes: it uses the
+ * wall clock and rounds to whole milliseconds.
+ */
+const LEDGER_MARGIN_MS = 50;
+
+/**
+ * This process's recent ledger ids, with the monotonic time until which the ledger keeps other processes'
+ * requests away from them.
+ */
+export class OwnRequests {
+  readonly #spacedUntil = new Map<number, number>();
+
+  left(id: number): void {
+    this.#spacedUntil.set(id, Number.POSITIVE_INFINITY);
+  }
+
+  ended(id: number, spacedUntil: number): void {
+    this.#spacedUntil.set(id, spacedUntil + LEDGER_MARGIN_MS);
+  }
+
+  /** The ids from which other processes still keep away at `now` (monotonic ms). */
+  ids(now: number): number[] {
+    for (const [id, until] of this.#spacedUntil) if (until < now) this.#spacedUntil.delete(id);
+    return [...this.#spacedUntil.keys()];
+  }
+}

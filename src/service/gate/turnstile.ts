@@ -22,7 +22,7 @@ import {
 import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
-import { latestStartMs, unansweredMs } from './spacing.ts';
+import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
@@ -36,12 +36,6 @@ const LEDGER_POLL_MS = MINUTE;
  * no later than this many ms after the last filling.
  */
 const FILL_MS = { least: 10 * MINUTE, most: HOUR };
-
-/**
- * The ledger keeps other processes away for up to this many ms longer than this process computes: it uses the
- * wall clock and rounds to whole milliseconds.
- */
-const LEDGER_MARGIN_MS = 50;
 
 /** A wait for a lengthened gap is reported if it takes this many ms. */
 const WORTH_WORDS_MS = 3 * SECOND;
@@ -93,11 +87,7 @@ export class Turnstile {
   readonly #gapMs: number;
   readonly #queue: Bottleneck;
   readonly #throttle: Throttle;
-  /**
-   * This process's recent ledger ids, with the monotonic time until which the ledger keeps other processes'
-   * requests away from them.
-   */
-  readonly #spacedUntil = new Map<number, number>();
+  readonly #own = new OwnRequests();
   /** The time that the ledger followed last, with its monotonic ms. */
   #followed: (LedgerTime & { readonly at: number }) | null = null;
   #isDoubted = false;
@@ -225,7 +215,7 @@ export class Turnstile {
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
       const bootAt = this.#followed?.boot?.at ?? null;
       const cap = readCap();
-      const limits = { ...spaces, cap, fingerprint, ownIds: this.#ownIds(), bootAt };
+      const limits = { ...spaces, cap, fingerprint, ownIds: this.#own.ids(clock.monotonic()), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         // The monotonic clock stands still while the machine sleeps; the wall clock does not.
@@ -244,7 +234,7 @@ export class Turnstile {
         const { start, end } = this.#throttle.depart(launch);
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;
-        this.#spacedUntil.set(grant.id, Number.POSITIVE_INFINITY);
+        this.#own.left(grant.id);
         return { slot: { id: grant.id, isTrial: grant.isTrial, fingerprint, start, recordedAt }, end };
       }
       if (grant.because === 'budget') {
@@ -293,13 +283,6 @@ export class Turnstile {
 
   #keepOthersAway({ id, start }: Slot, at: number): void {
     const gapMs = this.#gapMs * this.#slowdown;
-    const until = Math.max(at + gapMs, start + unansweredMs(gapMs));
-    this.#spacedUntil.set(id, until + LEDGER_MARGIN_MS);
-  }
-
-  #ownIds(): number[] {
-    const now = this.#options.clock.monotonic();
-    for (const [id, until] of this.#spacedUntil) if (until < now) this.#spacedUntil.delete(id);
-    return [...this.#spacedUntil.keys()];
+    this.#own.ended(id, Math.max(at + gapMs, start + unansweredMs(gapMs)));
   }
 }

@@ -280,8 +280,8 @@ function readRecord(path: string): UseRecord | null {
 }
 
 function isRow(value: unknown): value is LedgerRow {
-  const { id, sentAt } = Object(value) as Record<string, unknown>;
-  return Number.isInteger(id) && Number.isInteger(sentAt);
+  const row = Object(value) as Partial<LedgerRow>;
+  return Number.isInteger(row.id) && Number.isInteger(row.sentAt);
 }
 
 /** Requests of a record that may still be in the window at `now`. */

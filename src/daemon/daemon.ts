@@ -11,7 +11,6 @@ import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
-import { PLACES } from '../sync/planning/planner.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
 import type { ReadPages } from './sweeps/pages.ts';
@@ -110,6 +109,7 @@ export class Daemon {
       ...deps,
       account,
       onEvent,
+      onRefused: (key, error) => this.#sweeps.giveWay(key, error),
       stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
         if (error !== null) this.#handleWorkError(error);
@@ -164,8 +164,7 @@ export class Daemon {
       if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
-      if (ordered || this.#orders.isBusy)
-        await this.#orders.beginNext(trouble, this.#outage === null ? PLACES : 1);
+      if (ordered || this.#orders.isBusy) await this.#orders.beginNext(trouble, this.#outage);
       if (trouble === null) await this.#sweeps.beginDue();
       onFailure(this.#failureOfWrites());
     } catch (error) {

@@ -1,7 +1,8 @@
-import { type Clock, MINUTE } from '../core/clock.ts';
+import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import type { ListKey } from '../core/lists.ts';
+import type { Outage } from '../mirror/gate/outage.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
 import type { Scope } from '../mirror/passes/scope.ts';
@@ -10,7 +11,10 @@ import type { AccountCheck } from '../sync/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { type PassReport, runPass } from '../sync/pass.ts';
+import { PLACES } from '../sync/planning/planner.ts';
 import { asRecord } from '../sync/record.ts';
+import { Backoff } from './sweeps/backoff.ts';
+import { refusedUntil } from './sweeps/cooldowns.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {
@@ -23,6 +27,8 @@ export interface OrderRunnerDeps {
   readonly onEvent: (event: PassEvent) => void;
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
   readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
+  /** A 429 for a list of an order has shut the gate. */
+  readonly onRefused: (key: ListKey, error: unknown) => void;
   /** Called when an order has ended. @param error the reason if it stopped short, else null */
   readonly onEnd: (error: unknown) => void;
 }
@@ -36,6 +42,12 @@ const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
 /** After the database has refused what an order writes, none is tried for this many ms. */
 const REFUSED_WAIT_MS = 5 * MINUTE;
 
+/**
+ * For this many ms after a pause that an order's own 429 has begun, and once an outage may be tested, other
+ * lists go first. A list of the order may be broken alone: it would be the only test for as long as it is.
+ */
+const GIVE_WAY_MS = 5 * MINUTE;
+
 /** The order that is under way. */
 interface Current {
   readonly order: Order;
@@ -47,6 +59,8 @@ interface Current {
 export class OrderRunner {
   readonly #deps: OrderRunnerDeps;
   readonly #logged = new Set<string>();
+  /** The waits of orders that were not answered, by id. */
+  readonly #unanswered = new Backoff({ firstMs: MINUTE, longestMs: HOUR });
   #current: Current | null = null;
   /** An order is resumed no earlier than this, monotonic ms. */
   #notBefore = 0;
@@ -70,19 +84,22 @@ export class OrderRunner {
   /**
    * Begins or resumes the oldest order, or stops the current one if a person has cancelled it. A new order
    * begins even in trouble, as a person's command would; one that stopped short waits until the trouble is
-   * over.
-   * @param places lists to sweep side by side; in an outage one is enough to test the service
+   * over, and leaves the test of an outage to others.
    */
-  async beginNext(trouble: Trouble | null, places: number): Promise<void> {
+  async beginNext(trouble: Trouble | null, outage: Outage | null): Promise<void> {
     if (this.#current !== null) return await this.#stopIfCancelled(this.#current);
     const { mirror, clock } = this.#deps;
     if (clock.monotonic() < this.#restUntil) return;
     const order = await mirror.orders.next();
     if (order === null) return;
-    if (order.state === 'running' && (trouble !== null || clock.monotonic() < this.#notBefore)) return;
+    // Without trouble, an outage that ends later was written by a clock that was ahead.
+    const testable = outage === null ? Infinity : Math.abs(clock.now() - outage.until.getTime());
+    const mayResume = trouble === null && testable >= GIVE_WAY_MS && clock.monotonic() >= this.#notBefore;
+    if (order.state === 'running' && !mayResume) return;
     this.#logOnce(order, order.startedAt === null ? 'order started' : 'resuming an order');
     this.#current = { order, stop: new AbortController(), ended: Promise.resolve() };
-    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, places);
+    // In an outage one list is enough to test the service.
+    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, outage === null ? PLACES : 1);
   }
 
   /** Stops the current order after its current pages. The next daemon resumes it. */
@@ -108,6 +125,7 @@ export class OrderRunner {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       const report = await runPass(deps, order, places);
       await this.#reportEnd(order, report);
+      this.#giveWay(order, report);
       problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
     } catch (error) {
       if (isMirrorError(error, 'USAGE')) log.warn({ order: order.id, cause: error.message }, 'order refused');
@@ -132,6 +150,22 @@ export class OrderRunner {
       this.#logOnce(order, 'order waits for the day budget');
       this.#notBefore = clock.monotonic() + wait;
     }
+  }
+
+  /** Lets other lists go first, if requests of the order were refused or not answered. */
+  #giveWay({ id }: Order, { lists, stopped }: PassReport): void {
+    const { clock, onRefused } = this.#deps;
+    const now = clock.monotonic();
+    for (const { key, error } of lists) {
+      const pauseEnds = refusedUntil(error, clock);
+      if (pauseEnds === null) continue;
+      onRefused(key, error);
+      // A list that alone is refused leaves the others half of the time, as a scheduled sweep of it does.
+      const lasts = isMirrorError(error, 'ANSWER_FAILED') ? pauseEnds - now : 0;
+      this.#notBefore = Math.max(this.#notBefore, pauseEnds + Math.max(GIVE_WAY_MS, lasts));
+    }
+    if (isMirrorError(stopped, 'SERVICE_DOWN'))
+      this.#notBefore = now + this.#unanswered.begin(String(id), now);
   }
 
   /** The schedules need not wait for what refuses an order alone. */

@@ -124,6 +124,12 @@ export class ScheduledSweeps {
     this.replan();
   }
 
+  /** Lets other lists go first after a pause that a 429 for this list has begun. */
+  giveWay(key: ListKey, error: unknown): void {
+    const pauseEnds = refusedUntil(error, this.#deps.clock);
+    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
+  }
+
   /** The service answers again after an outage. */
   serviceIsBack(): void {
     this.#cooldowns.serviceIsBack();
@@ -237,7 +243,7 @@ export class ScheduledSweeps {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
     const pauseEnds = refusedUntil(error, clock);
-    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
+    this.giveWay(key, error);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const leastMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
       const now = pauseEnds ?? clock.monotonic();

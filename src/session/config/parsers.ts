@@ -91,7 +91,7 @@ export function readWebhook(
     },
   );
   const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : '';
-  const bytes = /^[A-Za-z0-9+/]+=*$/.test(encoded) ? Buffer.from(encoded, 'base64').length : 0;
+  const bytes = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').length : 0;
   if (url === null && secret === '') return null;
   if (bytes < 24 || bytes > 64)
     faults.push(

@@ -270,6 +270,14 @@ test('database address and webhook secret can be read from files; errors name th
   );
 });
 
+test.each(['AAAA', `${'A'.repeat(43)}===`, `${'A'.repeat(32)}====`, 'A'.repeat(100)])(
+  'the webhook secret whsec_%s is refused: it is not 24 to 64 bytes in base64',
+  (encoded) => {
+    const env = { ...GOOD, WEBHOOK_URL: 'https://me.example/', WEBHOOK_SECRET: `whsec_${encoded}` };
+    expect(() => readConfig(env, '/', { service: true })).toThrow(/WEBHOOK_SECRET: expected whsec_ and 24/);
+  },
+);
+
 test('a reserve as large as the day budget is refused', () => {
   expect(() =>
     readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true }),

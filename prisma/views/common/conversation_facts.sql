@@ -36,21 +36,12 @@ WITH RECURSIVE
       CASE WHEN to_at IS NOT NULL THEN to_at WHEN from_at > NOW() THEN from_at ELSE NOW() END AS until_at
     FROM assignee_spans
   ),
-  owners_of AS (
-    SELECT inbox_id, conversation_id,
-      min(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS first_assigned_at,
-      max(CASE WHEN assignee_id IS NOT NULL THEN from_at END) AS last_assigned_at,
-      FIRST_OF(assignee_id, from_at) AS first_assignee_id, LAST_OF(assignee_id, from_at) AS last_assignee_id,
-      PART(sums, unassigned)
-    FROM owned GROUP BY inbox_id, conversation_id
-  ),
   facts AS (
     SELECT statuses_of.*, owners_of.first_assigned_at, owners_of.last_assigned_at, owners_of.unassigned_ms,
       owners_of.unassigned_office_ms, owners_of.first_assignee_id, owners_of.last_assignee_id,
       closers.assignee_id AS closed_by_id
     FROM statuses_of
-    JOIN owners_of ON owners_of.inbox_id = statuses_of.inbox_id
-      AND owners_of.conversation_id = statuses_of.conversation_id
+    PART(owners_of)
     LEFT JOIN assignee_spans AS closers ON closers.inbox_id = statuses_of.inbox_id
       AND closers.conversation_id = statuses_of.conversation_id
       AND closers.from_at <= statuses_of.last_closed_at
